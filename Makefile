@@ -1,0 +1,27 @@
+# Everything people run; each target is one line of an existing tool.
+PYTHON ?= python3.11
+UV := uv==0.13.8
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup nightly schedule test check lint format types imports sql lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: .venv/.ready  ## virtual environment with the locked dependencies
+
+# uv installs in seconds; where it cannot reach the index (a mirror known to pip alone), pip does the same work.
+.venv/.ready: .ci/requirements.txt pyproject.toml
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r .ci/requirements.txt \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
+
+clean:  ## remove the virtual environment and the caches; the lake stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

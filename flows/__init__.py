@@ -1,0 +1,1 @@
+"""Prefect flows: orchestration only. What they orchestrate lives in `pipeline` and runs without Prefect."""

@@ -1,0 +1,123 @@
+"""Every error that a user can meet, as one tree.
+
+    NightauditError                 exit code 1: a failure of ours or of the environment
+    ├── InputError                  exit code 2: wrong usage or input
+    │   ├── SettingsError           a setting is missing or cannot be used
+    │   ├── SpecError               a sweep spec cannot be used; names the line
+    │   └── RequestRefused          a request breaks a documented rule; names its error code
+    ├── SupplierError
+    │   ├── SupplierUnreachable     no connection could be made at all
+    │   ├── SupplierDown            it answers, but nothing succeeds any more
+    │   └── TokenRefused            the credentials or scopes were not accepted
+    ├── LakeError
+    │   ├── LakeBusy                another process is writing to this lake
+    │   ├── LakeFull                no space left, or a write was refused
+    │   ├── LakeTooNew              written by a newer version of nightaudit
+    │   ├── CorruptObject           an object of the lake cannot be read back
+    │   └── UnknownSweep            no such sweep in this lake
+    ├── SweepStopped                a sweep ended early and can be resumed
+    ├── GateBlocked                 exit code 3: the quality gate refused to publish
+    └── TooManyFailures             exit code 4: published, but too many cells failed
+
+A message says what happened; `kept` says what survived; `hint` says what to do next.
+"""
+
+from __future__ import annotations
+
+
+class NightauditError(Exception):
+    """Base of all errors that are shown to a user without a traceback."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, kept: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.kept = kept
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return "\n".join(part for part in (self.message, self.kept, self.hint) if part)
+
+
+class InputError(NightauditError):
+    """Wrong usage or input: nothing was started."""
+
+    exit_code = 2
+
+
+class SettingsError(InputError):
+    """A setting is missing, malformed or contradicts another."""
+
+
+class SpecError(InputError):
+    """A sweep spec cannot be used. The message names file and line."""
+
+
+class RequestRefused(InputError):
+    """A request breaks a rule of the supplier's document and was not sent.
+
+    `codes` are the documented error codes that the supplier would have answered with.
+    """
+
+    def __init__(self, message: str, *, codes: tuple[int, ...] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.codes = codes
+
+
+class SupplierError(NightauditError):
+    """The supplier could not be used."""
+
+
+class SupplierUnreachable(SupplierError):
+    """No connection to the supplier, or to its token address, could be made."""
+
+
+class SupplierDown(SupplierError):
+    """The supplier can be reached, but search after search fails and none succeeds."""
+
+
+class TokenRefused(SupplierError):
+    """The token address did not accept the credentials or scopes, or the supplier the token."""
+
+
+class LakeError(NightauditError):
+    """The lake could not be read or written."""
+
+
+class LakeBusy(LakeError):
+    """Another process holds the lake's writer lock."""
+
+
+class LakeFull(LakeError):
+    """A write to the lake failed for want of space or permission."""
+
+
+class LakeTooNew(LakeError):
+    """The lake was written by a newer version."""
+
+
+class CorruptObject(LakeError):
+    """An object of the lake exists but cannot be read back."""
+
+
+class UnknownSweep(LakeError):
+    """The lake holds no sweep of that id."""
+
+    exit_code = 2
+
+
+class SweepStopped(NightauditError):
+    """A sweep ended before its last search. What has landed stays, and the rest can be resumed."""
+
+
+class GateBlocked(NightauditError):
+    """A critical check failed: the last good night stays published."""
+
+    exit_code = 3
+
+
+class TooManyFailures(NightauditError):
+    """The sweep was published, but the share of failed cells is above what is tolerated."""
+
+    exit_code = 4

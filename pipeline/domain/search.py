@@ -1,0 +1,73 @@
+"""Search and cell: what a sweep asks, and how each question ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from pipeline.domain.stay import Party, Stay
+
+MAX_PROPERTIES_PER_SEARCH = 100
+
+# A split search is numbered like a node of a binary heap: 1 is the whole batch, 2n and 2n + 1 are the halves of
+# n. A hundred properties are alone after seven splits, so a node stays below 256.
+NODES_PER_SEARCH = 256
+
+
+class Operation(StrEnum):
+    """The supplier's operations; the value is the last part of the address."""
+
+    MULTI = "multi"
+    SINGLE = "single"
+    QUOTE = "quote"
+
+
+class ProductType(StrEnum):
+    """What is sold: the hotel alone, or the hotel inside a package."""
+
+    HOTEL = "Hotel"
+    PACKAGE = "Package"
+
+
+class CellStatus(StrEnum):
+    """How a planned cell ended. Each cell has exactly one status in a sweep."""
+
+    OFFERED = "offered"
+    NO_OFFER = "no_offer"
+    ABSENT = "absent"
+    REJECTED = "rejected"
+    FAILED = "failed"
+    NOT_SWEPT = "not_swept"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One HTTP request: cells that differ only in the property.
+
+    `number` counts the searches of a sweep from 0 in the order of the plan; `node` tells a planned search (1)
+    from the halves that it was split into.
+    """
+
+    number: int
+    operation: Operation
+    market: str
+    product_type: ProductType
+    stay: Stay
+    party: Party
+    currency: str | None
+    property_ids: tuple[int, ...]
+    node: int = 1
+
+    @property
+    def id(self) -> int:
+        """The number that joins rows to their search: unique in a sweep, ascending with the plan."""
+        return self.number * NODES_PER_SEARCH + self.node
+
+    def halves(self) -> tuple[Search, Search]:
+        """Split a search of several properties into two that ask for the same cells between them."""
+        middle = (len(self.property_ids) + 1) // 2
+        first, second = self.property_ids[:middle], self.property_ids[middle:]
+        return (
+            replace(self, property_ids=first, node=2 * self.node),
+            replace(self, property_ids=second, node=2 * self.node + 1),
+        )

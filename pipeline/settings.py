@@ -1,0 +1,167 @@
+"""One frozen, validated `Settings`, read once at the edge from the environment and a `.env` file."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from pipeline.domain.errors import SettingsError
+
+PREFIX = "NIGHTAUDIT_"
+
+# Politeness towards a supplier whose limits are unknown, and no politeness towards one's own sandbox.
+OUTSIDE_REQUESTS_PER_SECOND, OUTSIDE_CONCURRENCY = 5.0, 4
+SANDBOX_REQUESTS_PER_SECOND, SANDBOX_CONCURRENCY = 500.0, 8
+
+
+class Credentials(StrEnum):
+    """How the client id and secret travel to the token address (RFC 6749, section 2.3.1)."""
+
+    BASIC = "basic"
+    BODY = "body"
+
+
+class TotalRole(StrEnum):
+    """What the supplier's `total` is to us; reports speak of margin only when this is known."""
+
+    UNKNOWN = "unknown"
+    NET = "net"
+    SELL = "sell"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Each field's description is the text of the settings table."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True, validate_default=True
+    )
+
+    base_url: str | None = Field(
+        None, description="Address of the supplier. Without it the bundled sandbox is used and all data is simulated."
+    )
+    auth_url: str | None = Field(None, description="Address of the token service, if not the base address.")
+    client_id: str | None = Field(None, description="OAuth client id.")
+    client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
+    credentials: Credentials = Field(
+        Credentials.BASIC, description="How id and secret are sent to the token service: `basic` or `body`."
+    )
+    scopes: str = Field(
+        "read_rooms", description="Scopes asked for, separated by blanks. Quotes need `write_rooms` too."
+    )
+
+    requests_per_second: Annotated[float, Field(gt=0, le=10_000)] | None = Field(
+        None, description="Requests a second at most, over the whole sweep. Unset: 5, and 500 to the sandbox."
+    )
+    concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(
+        None, description="Requests in flight at most. Unset: 4, and 8 to the sandbox."
+    )
+    daily_calls: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Calls a UTC day at most, over all sweeps of this lake. Unset: no cap."
+    )
+    attempts: int = Field(4, ge=1, le=20, description="Attempts a search at most, the first included.")
+    connect_timeout_seconds: float = Field(10, gt=0, description="Seconds to wait for a connection.")
+    read_timeout_seconds: float = Field(60, gt=0, description="Seconds to wait for an answer, and between its parts.")
+    max_body_mb: int = Field(
+        64, ge=1, description="Megabytes an answer may have, as sent and once inflated. Larger ones are refused."
+    )
+    send_rate_type: bool = Field(True, description="Send `rateType: BAR` with each request.")
+
+    lake: str = Field("lake", description="Folder of the lake: raw answers, tables, published file.")
+    spec: Path | None = Field(
+        None, description="The sweep spec's file (TOML or YAML). Unset: the sample spec, on the sandbox only."
+    )
+    workers: int = Field(
+        min(os.cpu_count() or 1, 8),
+        ge=1,
+        le=64,
+        description="Processes that normalise. Unset: one a processor, at most 8.",
+    )
+    tolerated_failed_share: float = Field(
+        0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
+    )
+    total_role: TotalRole = Field(
+        TotalRole.UNKNOWN,
+        description="What `total` is: `unknown`, `net` or `sell`. No report speaks of margin while unknown.",
+    )
+
+    schedule_cron: str = Field("30 2 * * *", description="When the nightly run starts, as a cron expression.")
+    schedule_timezone: str = Field("UTC", description="Time zone of the schedule, for example `Europe/Stockholm`.")
+
+    sandbox_seed: int = Field(1, ge=0, description="Seed of the sandbox's world.")
+    sandbox_properties: int = Field(3000, ge=1, le=100_000, description="Number of properties in the sandbox's world.")
+
+    @field_validator("base_url", "auth_url")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            msg = f"{value!r} is not an address like https://api.example.com"
+            raise ValueError(msg)
+        if parts.username or parts.password:
+            msg = "an address must not carry a user or password; use the client id and secret settings"
+            raise ValueError(msg)
+        return value.rstrip("/")
+
+    @field_validator("schedule_timezone")
+    @classmethod
+    def _is_a_time_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            msg = f"{value!r} is not a time zone like Europe/Stockholm"
+            raise ValueError(msg) from error
+        return value
+
+    @model_validator(mode="after")
+    def _credentials_are_complete(self) -> Self:
+        if self.base_url and not (self.client_id and self.client_secret):
+            msg = "a base address needs NIGHTAUDIT_CLIENT_ID and NIGHTAUDIT_CLIENT_SECRET as well"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the bundled sandbox stands in for a supplier."""
+        return self.base_url is None
+
+    @property
+    def rate(self) -> float:
+        """Requests a second that a sweep may send."""
+        return self.requests_per_second or (
+            SANDBOX_REQUESTS_PER_SECOND if self.is_simulated else OUTSIDE_REQUESTS_PER_SECOND
+        )
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that a sweep may have in flight."""
+        return self.concurrency or (SANDBOX_CONCURRENCY if self.is_simulated else OUTSIDE_CONCURRENCY)
+
+
+def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Settings
+    """Return the settings of the environment and `.env`, with `given` above both.
+
+    Raises SettingsError that names each setting that cannot be used.
+    """
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        lines = [_explain(item["loc"], item["msg"]) for item in error.errors(include_input=False, include_url=False)]
+        raise SettingsError(
+            "These settings cannot be used:\n" + "\n".join(lines),
+            kept="Nothing was started.",
+            hint="Correct them in the environment or in .env; .env.example describes each.",
+        ) from None
+
+
+def _explain(location: tuple[int | str, ...], message: str) -> str:
+    name = f"{PREFIX}{str(location[0]).upper()}: " if location else ""
+    return f"  {name}{message.removeprefix('Value error, ')}"
