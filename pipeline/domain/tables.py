@@ -1,0 +1,305 @@
+"""The lake's tables, declared once: columns, types, units, grain and keys.
+
+Everything that writes, checks, documents or publishes a table reads these declarations. Money is
+DECIMAL(18,4) in the currency that stands beside it; instants are UTC; `_pct` is 0 to 100.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+TEXT = pa.string()
+SMALL = pa.int16()
+INT = pa.int32()
+LONG = pa.int64()
+NUMBER = pa.float64()
+FLAG = pa.bool_()
+DAY = pa.date32()
+INSTANT = pa.timestamp("us", tz="UTC")
+MONEY_SCALE = 4
+MONEY = pa.decimal128(18, MONEY_SCALE)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its meaning goes into the published comments word for word."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the lake. `key` is unique over the whole table."""
+
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema in the order of declaration."""
+        return pa.schema([pa.field(c.name, c.type, nullable=not c.is_required) for c in self.columns])
+
+
+def _required(name: str, kind: pa.DataType, meaning: str) -> Column:
+    return Column(name, kind, meaning, is_required=True)
+
+
+SWEEP_ID = _required("sweep_id", TEXT, "Sweep: start in UTC and a short hash of what was asked.")
+SEARCH_ID = _required(
+    "search_id",
+    LONG,
+    "HTTP search of the sweep: planned number x 256 + 1, or a higher remainder for halves of a batch.",
+)
+PROPERTY_ID = _required("property_id", LONG, "The supplier's property id.")
+MARKET = _required("market", TEXT, "Market code asked for: the point of sale.")
+ASKED = (
+    MARKET,
+    _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
+    _required("check_in", DAY, "First night of the stay."),
+    _required("nights", SMALL, "Nights of the stay; the day of departure is check_in + nights."),
+    _required("party", TEXT, "Guests of all rooms: rooms joined by +, 2c5-9 is two adults with children of 5 and 9."),
+    Column("currency_asked", TEXT, "ISO 4217 code asked for; NULL: none was named."),
+)
+OFFER_NO = _required("offer_no", INT, "Position of the offer in the answer, from 0.")
+RAW_ADDRESS = Column("raw_address", TEXT, "Where the raw answer lies: object of the lake, #, row.")
+
+SWEEP = Table(
+    "sweep",
+    "One row per finished sweep.",
+    ("sweep_id",),
+    (
+        SWEEP_ID,
+        _required("snapshot_date", DAY, "The day that lead days are counted from: started_at in UTC."),
+        _required("started_at", INSTANT, "Start of the sweep."),
+        _required("finished_at", INSTANT, "End of the collection."),
+        _required(
+            "state", TEXT, "`complete`: each search was answered or failed; `closed`: ended early, the rest not swept."
+        ),
+        _required("is_simulated", FLAG, "True if the answers come from the sandbox."),
+        _required("supplier", TEXT, "Host of the supplier."),
+        _required("spec", TEXT, "The sweep's spec in canonical JSON."),
+        _required("nightaudit_version", TEXT, "Version of the code that collected."),
+        _required("contract_version", TEXT, "Version of the supplier's document."),
+        _required("rules_version", INT, "Version of the rules of normalisation."),
+        _required("planned", LONG, "Planned cells: the sum of the six statuses."),
+        _required("offered", LONG, "Cells with at least one offer."),
+        _required("no_offer", LONG, "Cells answered without an offer."),
+        _required("absent", LONG, "Cells asked for in a multi search and not in its answer; not the same as sold out."),
+        _required("rejected", LONG, "Cells refused by the supplier (400)."),
+        _required("failed", LONG, "Cells whose retries were used up or whose answer could not be read."),
+        _required("not_swept", LONG, "Cells not asked: stopped, or out of budget."),
+        _required("searches", LONG, "HTTP searches that ended, halves included."),
+        _required("requests", LONG, "HTTP requests sent: every attempt."),
+        _required("offers", LONG, "Offers stored."),
+        _required("rejects", LONG, "Parts of answers that could not be read."),
+        _required("wire_bytes", LONG, "Bytes of bodies as they came over the wire."),
+    ),
+)
+
+SEARCH = Table(
+    "search",
+    "One row per HTTP search that ended, halves of split batches included.",
+    ("sweep_id", "search_id"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        _required("operation", TEXT, "`multi`, `single` or `quote`."),
+        *ASKED,
+        _required("properties", INT, "Properties asked for."),
+        _required(
+            "outcome",
+            TEXT,
+            "`answered`, `rejected` (400), `failed`, or `split`: the batch failed and its halves were asked instead.",
+        ),
+        Column("http_status", SMALL, "HTTP status of the last attempt; NULL: there was no answer."),
+        Column("codes", TEXT, "Documented or unknown error codes of the answer, joined by commas."),
+        Column("failure", TEXT, "Why the search failed."),
+        _required("attempts", SMALL, "Requests sent for this search."),
+        _required("started_at", INSTANT, "Start of the last attempt."),
+        _required("ended_at", INSTANT, "End of the last attempt."),
+        _required("latency_ms", INT, "Milliseconds from the start to the end of the last attempt."),
+        _required("wire_bytes", LONG, "Bytes of the body as it came."),
+        Column("body_bytes", LONG, "Bytes of the body once inflated."),
+        Column("body_sha256", TEXT, "SHA-256 of the inflated body, in hex."),
+        _required("offers", INT, "Offers stored from this answer."),
+        _required("rejects", INT, "Parts of this answer that could not be read."),
+        RAW_ADDRESS,
+    ),
+)
+
+CELL = Table(
+    "cell",
+    "One row per planned cell and sweep, with its one status.",
+    ("sweep_id", "operation", "property_id", "market", "product_type", "check_in", "nights", "party", "currency_asked"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        _required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        *ASKED,
+        _required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`."),
+        Column("code", INT, "Error code behind the status, where the supplier gave one."),
+        Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
+        _required("offers", INT, "Offers stored for this cell."),
+    ),
+)
+
+OFFER = Table(
+    "offer",
+    "One row per product of a room of a room stay in an observation.",
+    ("sweep_id", "search_id", "offer_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+        _required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
+        _required("searched_at", INSTANT, "When the search was sent."),
+        PROPERTY_ID,
+        *ASKED,
+        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        Column("room_id", LONG, "The supplier's room id."),
+        Column("room_name", TEXT, "Room name as sent."),
+        Column("rate_type", TEXT, "Rate type as sent."),
+        Column("product_id", LONG, "The supplier's product id; it may change from search to search."),
+        Column("board_id", INT, "Board basis id as sent."),
+        Column("board_name", TEXT, "Board basis name as sent."),
+        Column("board_detail", TEXT, "Board basis text as sent."),
+        _required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
+        _required("promotion_key", LONG, "Stable hash of the promotions in order; 0: none."),
+        _required(
+            "offer_key", LONG, "Stable hash of property, room, board, policy and all that was asked, with currency."
+        ),
+        Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
+        Column("total", MONEY, "Room cost for the whole stay after promotions."),
+        Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions."),
+        Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total."),
+        Column(
+            "floor", MONEY, "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated."
+        ),
+        Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay."),
+        Column("included_charges", MONEY, "Taxes and fees inside total. Detail only."),
+        Column("excluded_charges", MONEY, "Amounts outside total. Detail only."),
+        Column("resort_fee", MONEY, "Resort fee, paid at the property. Detail only."),
+        Column("child_resort_fee", MONEY, "Resort fee for children, paid at the property. Detail only."),
+        Column("city_taxes", MONEY, "City taxes, paid at the property. Detail only."),
+        Column("hotel_service_fee", MONEY, "Service fee, paid at the property. Detail only."),
+        _required("refundability", TEXT, "`refundable`, `non_refundable`, `mixed` or `unknown` (no penalty says)."),
+        Column(
+            "free_cancel_hours", INT, "Hours before check-in at which the earliest penalty starts; NULL: none stated."
+        ),
+        Column("free_cancel_until", INSTANT, "When the earliest penalty starts, by its exact date. Detail only."),
+    ),
+)
+
+PENALTY = Table(
+    "penalty",
+    "One row per cancel penalty of an offer, in the order of the answer.",
+    ("sweep_id", "search_id", "offer_no", "penalty_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+        _required("penalty_no", SMALL, "Position in the offer, from 0."),
+        PROPERTY_ID,
+        MARKET,
+        Column("window_hours", INT, "Hours before check-in in which the penalty applies."),
+        Column("penalty_pct", NUMBER, "Percentage of the total, or of the nights of penalty_nights."),
+        Column("penalty_nights", NUMBER, "Nights charged, read together with penalty_pct."),
+        Column("is_refundable", FLAG, "False: cannot be refunded."),
+        Column("start_at", INSTANT, "Exact start. Detail only."),
+        Column("start_offset", TEXT, "Offset of the start as sent. Detail only."),
+        Column("end_at", INSTANT, "Exact end. Detail only."),
+        Column("end_offset", TEXT, "Offset of the end as sent. Detail only."),
+        Column("amount", MONEY, "Fixed amount, in the offer's currency. Detail only."),
+    ),
+)
+
+PROMOTION = Table(
+    "promotion",
+    "One row per promotion of an offer, in the order of the answer.",
+    ("sweep_id", "search_id", "offer_no", "promotion_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+        _required("promotion_no", SMALL, "Position in the offer, from 0."),
+        PROPERTY_ID,
+        MARKET,
+        Column("promo_type", TEXT, "Kind as sent: value add, discount off or free night."),
+        Column("description", TEXT, "Text as sent."),
+    ),
+)
+
+REJECT = Table(
+    "reject",
+    "One row per answer, or part of one, that could not be read.",
+    ("sweep_id", "search_id", "reject_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        _required("reject_no", INT, "Position in the answer, from 0."),
+        MARKET,
+        Column("property_id", LONG, "Property of the part, where it could be read."),
+        _required("part", TEXT, "`answer`, `property`, `room_stay` or `offer`."),
+        _required("path", TEXT, "Where in the body the part stands."),
+        _required("reason", TEXT, "Why it could not be read."),
+        Column("sample", TEXT, "The part as sent, cut to 500 characters."),
+        RAW_ADDRESS,
+    ),
+)
+
+DRIFT = Table(
+    "drift",
+    "One row per deviation from the supplier's document, sweep, market and segment.",
+    ("sweep_id", "operation", "market", "segment", "path", "kind", "detail"),
+    (
+        SWEEP_ID,
+        _required("operation", TEXT, "`multi`, `single` or `quote`."),
+        MARKET,
+        _required("segment", INT, "Part of the sweep's market that was normalised at one time."),
+        _required("path", TEXT, "Path of the field, arrays as []."),
+        _required("kind", TEXT, "`unknown_field`, `changed_type`, `new_value`, `not_asked` or `duplicate`."),
+        _required("detail", TEXT, "The type or value met."),
+        _required("occurrences", LONG, "How often."),
+        _required("example_raw_address", TEXT, "Raw address of one example."),
+    ),
+)
+
+OFFER_CHANGE = Table(
+    "offer_change",
+    "One row per change of an offer key. Append-only, kept for ever.",
+    ("sweep_id", "offer_key", "property_id"),
+    (
+        SWEEP_ID,
+        _required("changed_at", INSTANT, "Start of the sweep that saw the change."),
+        _required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`."),
+        Column("previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change lies between the two."),
+        _required(
+            "offer_key", LONG, "Stable hash of what a price series runs along: all that was asked, room, board, policy."
+        ),
+        PROPERTY_ID,
+        *ASKED,
+        Column("currency", TEXT, "ISO 4217 code of all money of this row."),
+        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        Column("room_id", LONG, "The supplier's room id."),
+        Column("board_id", INT, "Board basis id."),
+        _required("policy_key", LONG, "Stable hash of the cancel penalties; see offer."),
+        Column("promotion_key", LONG, "Stable hash of the promotions; NULL: gone."),
+        Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),
+        Column("pre_promo_total", MONEY, "Room cost before promotions; NULL: gone or not stated."),
+        Column("discount_pct", NUMBER, "Discount as stated; NULL: gone or not stated."),
+        Column("floor", MONEY, "minSellablePrice; NULL: gone or not stated."),
+        Column("available_rooms", INT, "Rooms still bookable; NULL: gone or not stated."),
+        _required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+    ),
+)
+
+TABLES = {table.name: table for table in (SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE)}
