@@ -1,0 +1,179 @@
+"""The planner: a sweep spec, property ids and a date become searches, in one order, by arithmetic.
+
+A plan is never held. Its searches are numbered from 0, outermost operation, then market, batch of properties, product
+type, party, currency, nights and check-in: neighbours ask about the same properties. Any number can be turned into
+its search, and any stretch streamed, without walking what lies before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from itertools import islice, product
+
+from pipeline.domain.errors import SpecError
+from pipeline.domain.search import Operation, ProductType, Search
+from pipeline.domain.stay import Party, Stay
+from pipeline.spec.model import Stays, SweepSpec
+from pipeline.spec.values import Anchor, check_in_problem
+
+# Raised whenever the same spec, ids and date would give other numbers: a sweep is resumed by the version it began with.
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The contiguous searches of one operation and market: numbers `first` to `stop - 1`."""
+
+    operation: Operation
+    market: str
+    first: int
+    count: int
+    cells: int
+
+    @property
+    def stop(self) -> int:
+        """The number after the partition's last search."""
+        return self.first + self.count
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCounts:
+    """How much a plan asks."""
+
+    cells: int
+    searches: int
+    cells_by_operation: dict[Operation, int]
+    searches_by_operation: dict[Operation, int]
+
+
+def plan(
+    spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, start: int = 0, stop: int | None = None
+) -> Iterator[Search]:
+    """Stream the searches numbered `start` to `stop - 1`, by default all.
+
+    Raises SpecError, before the first search, where a check-in of the spec cannot be asked for on `snapshot_date`.
+    """
+    return SweepPlan.of(spec, property_ids, snapshot_date).searches(start, stop)
+
+
+def partitions(spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date) -> list[Partition]:
+    """Return the partitions of the plan, in its order. Raises SpecError like `plan`."""
+    return list(SweepPlan.of(spec, property_ids, snapshot_date).partitions)
+
+
+def count(spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date) -> PlanCounts:
+    """Return how much the plan asks. Raises SpecError like `plan`."""
+    return SweepPlan.of(spec, property_ids, snapshot_date).counts()
+
+
+def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
+    """Return the check-in dates asked about on `snapshot_date`, ascending.
+
+    Raises SpecError that names every explicit date that is past, or too far away.
+    """
+    explicit = stays.check_in or ()
+    if problems := [problem for day in explicit if (problem := check_in_problem(day, snapshot_date))]:
+        raise SpecError(
+            "stays.check_in of the sweep spec cannot be asked for:\n" + "\n".join(f"  {each}" for each in problems),
+            kept="Nothing was started.",
+            hint="Remove these dates, or use [[stays.horizon]], which moves along with the snapshot.",
+        )
+    leads = (snapshot_date + timedelta(days=lead) for lead in _lead_days(stays, snapshot_date))
+    return sorted({*leads, *explicit})
+
+
+def _lead_days(stays: Stays, snapshot_date: date) -> Iterator[int]:
+    begins_after = 0
+    for horizon in stays.horizon:
+        every = horizon.every_days
+        # The calendar's days are those whose ordinal is a multiple of `every`, whatever the snapshot.
+        passed = (snapshot_date.toordinal() + begins_after) % every if stays.anchor is Anchor.CALENDAR else 0
+        yield from range(begins_after + every - passed, horizon.to_days + 1, every)
+        begins_after = horizon.to_days
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """A plan's axes. Holds ids, parties and stays once each, and shares them between all searches."""
+
+    markets: tuple[str, ...]
+    product_types: tuple[ProductType, ...]
+    parties: tuple[Party, ...]
+    stays: tuple[Stay, ...]
+    currencies: dict[str, tuple[str | None, ...]]
+    # Ids and how many of them a search holds.
+    properties: dict[Operation, tuple[tuple[int, ...], int]]
+    partitions: tuple[Partition, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partitions", tuple(self._partitions()))
+
+    @classmethod
+    def of(cls, spec: SweepSpec, property_ids: Iterable[int], snapshot_date: date) -> SweepPlan:
+        """Return the plan of `spec` for these properties. Raises SpecError like `plan`."""
+        ask = spec.ask
+        ids = tuple(sorted(set(property_ids)))
+        held = {Operation.MULTI: (ids, ask.batch), Operation.SINGLE: (ids[: ask.single_properties], 1)}
+        days = check_ins(spec.stays, snapshot_date)
+        return cls(
+            markets=ask.markets,
+            product_types=ask.product_types,
+            parties=ask.parties,
+            stays=tuple(Stay.of(day, nights) for nights in sorted(spec.stays.nights) for day in days),
+            currencies={market: ask.currencies_of(market) for market in ask.markets},
+            properties={operation: held[operation] for operation in ask.operations},
+        )
+
+    def searches(self, start: int = 0, stop: int | None = None) -> Iterator[Search]:
+        """Stream the searches numbered `start` to `stop - 1`; numbers outside the plan are left out."""
+        for partition in self.partitions:
+            first = max(start, partition.first)
+            last = partition.stop if stop is None else min(stop, partition.stop)
+            if first < last:
+                yield from self._stretch(partition, first, last)
+
+    def search_at(self, number: int) -> Search:
+        """Return the search of that number. Raises IndexError where the plan has none."""
+        for search in self.searches(number, number + 1):
+            return search
+        msg = f"the plan has no search {number}"
+        raise IndexError(msg)
+
+    def counts(self) -> PlanCounts:
+        """Return how much the plan asks."""
+        searches = dict.fromkeys(self.properties, 0)
+        cells = dict.fromkeys(self.properties, 0)
+        for partition in self.partitions:
+            searches[partition.operation] += partition.count
+            cells[partition.operation] += partition.cells
+        return PlanCounts(sum(cells.values()), sum(searches.values()), cells, searches)
+
+    def _questions_of(self, market: str) -> int:
+        """Return how many searches one batch takes in `market`."""
+        return len(self.product_types) * len(self.parties) * len(self.currencies[market]) * len(self.stays)
+
+    def _partitions(self) -> Iterator[Partition]:
+        first = 0
+        for operation, (ids, batch) in self.properties.items():
+            for market in self.markets:
+                questions = self._questions_of(market)
+                size = -(-len(ids) // batch) * questions
+                yield Partition(operation, market, first, size, len(ids) * questions)
+                first += size
+
+    def _stretch(self, partition: Partition, first: int, last: int) -> Iterator[Search]:
+        operation, market = partition.operation, partition.market
+        ids, size = self.properties[operation]
+        currencies = self.currencies[market]
+        per_batch = self._questions_of(market)
+        while first < last:
+            batch, skipped = divmod(first - partition.first, per_batch)
+            stop = min(last, first + per_batch - skipped)
+            property_ids = ids[batch * size : (batch + 1) * size]
+            questions = product(self.product_types, self.parties, currencies, self.stays)
+            numbered = zip(range(first, stop), islice(questions, skipped, None), strict=False)
+            for number, (product_type, party, currency, stay) in numbered:
+                yield Search(number, operation, market, product_type, stay, party, currency, property_ids)
+            first = stop

@@ -1,0 +1,174 @@
+"""The sweep spec: what a sweep asks about, validated and frozen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pipeline.domain.errors import SpecError
+from pipeline.domain.search import MAX_PROPERTIES_PER_SEARCH, Operation, ProductType
+from pipeline.spec.values import (
+    Anchor,
+    AnchorName,
+    CheckIns,
+    Currencies,
+    CurrenciesByMarket,
+    Days,
+    Markets,
+    NightsList,
+    Operations,
+    Parties,
+    ProductTypes,
+    PropertyIds,
+    at_item,
+)
+
+
+class SpecTable(BaseModel):
+    """A table of the spec. A field's description is the text of the table of keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Properties(SpecTable):
+    """Where the property ids come from: exactly one source."""
+
+    ids: PropertyIds | None = Field(default=None, description="The property ids themselves.")
+    file: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
+        default=None,
+        description="File with one id a line, or a CSV file with a column `property_id`; # starts a comment. "
+        "A relative path is meant from the spec's folder.",
+    )
+    query: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
+        default=None, description="SQL over the last published night; its first column holds the ids."
+    )
+    sandbox: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, description="How many of the sandbox's properties to take; the sandbox only."
+    )
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = f"{' and '.join(given)} are given" if given else "none is given"
+            msg = f"give exactly one of {', '.join(type(self).model_fields)}: {found}"
+            raise ValueError(msg)
+        return self
+
+
+class Horizon(SpecTable):
+    """A stretch of lead days and how densely it is asked about."""
+
+    to_days: Days = Field(description="Last lead day of this stretch; lead day 1 is the day after the snapshot.")
+    every_days: Days = Field(default=1, description="Ask about every day (1), every third (3), one a week (7).")
+
+
+class Stays(SpecTable):
+    """Which stays are asked about: every check-in with every number of nights."""
+
+    nights: NightsList = Field(description="Numbers of nights.")
+    horizon: tuple[Horizon, ...] = Field(
+        default=(), description="Stretches of lead days, each beginning where the one before it ends."
+    )
+    anchor: AnchorName = Field(
+        default=Anchor.LEAD_DAYS,
+        description="`lead_days`: a stretch's days are counted from the snapshot, so other dates are asked about each "
+        "night. `calendar`: they are days of the calendar that stay the same from night to night.",
+    )
+    check_in: CheckIns | None = Field(
+        default=None,
+        description="Explicit check-in dates, alone or together with horizons. All must lie in the future.",
+    )
+
+    @model_validator(mode="after")
+    def _asks_about_some_day(self) -> Self:
+        if not self.horizon and not self.check_in:
+            msg = "give at least one [[stays.horizon]] or the list check_in"
+            raise ValueError(msg)
+        begins_after = (0, *(horizon.to_days for horizon in self.horizon))
+        for index, (before, to_days) in enumerate(pairwise(begins_after)):
+            every_days = self.horizon[index].every_days
+            if to_days <= before:
+                raise at_item(index, f"to_days {to_days} is not after the {before} of the horizon before it")
+            if every_days > to_days - before:
+                raise at_item(
+                    index, f"every_days {every_days} is more than the {to_days - before} days that this horizon spans"
+                )
+        return self
+
+
+class Ask(SpecTable):
+    """What is asked about each property and stay."""
+
+    markets: Markets = Field(description='Market codes, or the word "all" for all of them.')
+    parties: Parties = Field(
+        description="Guests: `2`, `2c5-9` for 2 adults with children of 5 and 9, rooms joined by +."
+    )
+    product_types: ProductTypes = Field(default=(ProductType.HOTEL,), description="`Hotel`, `Package` or both.")
+    currencies: Currencies | None = Field(
+        default=None,
+        description="Currencies to ask for, each swept. Omitted: none is asked for and the supplier chooses.",
+    )
+    currency_by_market: CurrenciesByMarket = Field(
+        default={}, description='Other currencies for single markets: `{ GB = "GBP", US = ["USD", "EUR"] }`.'
+    )
+    operations: Operations = Field(
+        default=(Operation.MULTI,),
+        description="`multi` (cheapest products, many properties a search), `single` (all) or both.",
+    )
+    single_properties: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None,
+        description="Ask `single` about this many properties only, those with the lowest ids. Omitted: about all.",
+    )
+    batch: Annotated[int, Field(strict=True, ge=1, le=MAX_PROPERTIES_PER_SEARCH)] = Field(
+        default=MAX_PROPERTIES_PER_SEARCH, description="Properties of a `multi` search."
+    )
+
+    @model_validator(mode="after")
+    def _keys_agree(self) -> Self:
+        if unasked := [market for market in self.currency_by_market if market not in self.markets]:
+            msg = f"currency_by_market names markets that `markets` does not: {', '.join(unasked)}"
+            raise ValueError(msg)
+        if self.single_properties and Operation.SINGLE not in self.operations:
+            msg = 'single_properties is given, but operations does not name "single"'
+            raise ValueError(msg)
+        return self
+
+    def currencies_of(self, market: str) -> tuple[str | None, ...]:
+        """Return the currencies asked for in `market`; None stands for not asking for any."""
+        return self.currency_by_market.get(market) or self.currencies or (None,)
+
+
+class SweepSpec(SpecTable):
+    """What a sweep asks about. The parts that are independent of each other are multiplied."""
+
+    properties: Properties = Field(description="Where the property ids come from: exactly one of its keys.")
+    stays: Stays = Field(description="Which stays.")
+    ask: Ask = Field(description="Which markets, guests, product types, currencies and operations.")
+
+    def canonical_json(self) -> bytes:
+        """Return the spec as JSON whose bytes are the same for equal specs."""
+        content = self.model_dump(mode="json", exclude_none=True)
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+    @classmethod
+    def from_canonical(cls, canonical: bytes | str) -> Self:
+        """Return the spec that `canonical_json` wrote. Raises SpecError for anything else."""
+        try:
+            return cls.model_validate(json.loads(canonical))
+        except (ValidationError, ValueError) as error:
+            raise SpecError(
+                f"The stored sweep spec cannot be read: {error}",
+                hint="It was written by another version, or altered. Start a new sweep.",
+            ) from None
+
+    def pinned(self, property_ids: Iterable[int]) -> Self:
+        """Return this spec with its properties written out, ascending: independent of any file or query.
+
+        A sweep that stores this form can be planned again exactly, whatever became of its source of ids.
+        """
+        return self.model_copy(update={"properties": Properties(ids=tuple(sorted(set(property_ids))))})

@@ -1,0 +1,164 @@
+"""The values that a spec's keys may hold, each with an error that says what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+from datetime import date, datetime, timedelta
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from pipeline.domain.codes import MARKETS
+from pipeline.domain.search import Operation, ProductType
+from pipeline.domain.stay import Party
+
+MAX_PROPERTY_ID = 2**63 - 1
+# The supplier's document sets no limit to either; these catch a slip of the keyboard before it is a month of requests.
+MAX_LEAD_DAYS = 1095
+MAX_NIGHTS = 365
+
+# Two-letter codes that people write for a country whose code is another one.
+_OTHER_NAMES = {"UK": "GB", "EL": "GR"}
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Anchor(StrEnum):
+    """What the days of a horizon are counted along."""
+
+    LEAD_DAYS = "lead_days"
+    CALENDAR = "calendar"
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """Return `; did you mean …?` for the allowed word that is most like `word`, or an empty text."""
+    by_lower = {each.lower(): each for each in allowed}
+    close = get_close_matches(word.lower(), by_lower, n=1)
+    return f"; did you mean `{by_lower[close[0]]}`?" if close else ""
+
+
+def at_item(index: int, message: str) -> PydanticCustomError:
+    """Return an error that speaks of one item of a list, so that the item's line can be named."""
+    return PydanticCustomError("item", "{message}", {"message": message, "index": index})
+
+
+def _unique(items: tuple[T, ...]) -> tuple[T, ...]:
+    first: dict[T, int] = {}
+    for index, item in enumerate(items):
+        if item in first:
+            raise at_item(index, f"{item} is given twice (items {first[item] + 1} and {index + 1})")
+        first[item] = index
+    return items
+
+
+def _one_of(what: str, allowed: tuple[str, ...], note: str = "") -> Callable[[object], object]:
+    def check(value: object) -> object:
+        if isinstance(value, str) and value in allowed:
+            return value
+        hint = nearest(value, allowed) if isinstance(value, str) else ""
+        msg = f"{value!r} is not {what}{hint or '.'} Allowed: {', '.join(allowed)}.{note}"
+        raise ValueError(msg)
+
+    return check
+
+
+def _market(value: object) -> str:
+    if isinstance(value, str) and value in MARKETS:
+        return value
+    meant = value.upper() if isinstance(value, str) else ""
+    meant = _OTHER_NAMES.get(meant, meant)
+    hint = f"; did you mean `{meant}`?" if meant in MARKETS else "."
+    msg = f"{value!r} is not a market{hint} Allowed: {', '.join(MARKETS)}, or the one word all in place of the list."
+    raise ValueError(msg)
+
+
+def _all_markets(value: object) -> object:
+    return list(MARKETS) if value == "all" else value
+
+
+def _currency(value: object) -> str:
+    if isinstance(value, str) and _CURRENCY.fullmatch(value):
+        return value
+    upper = value.strip().upper() if isinstance(value, str) else ""
+    hint = f"; did you mean `{upper}`?" if _CURRENCY.fullmatch(upper) else ""
+    msg = f"{value!r} is not a currency{hint or ':'} Write three capital letters, for example EUR."
+    raise ValueError(msg)
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _party(value: object) -> Party:
+    if isinstance(value, Party):
+        return value
+    # A party of adults alone looks like a number, and YAML and TOML read it as one when it is not quoted.
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        msg = f"{value!r} is not a party: write 2, or 2c5-9 for 2 adults with children of 5 and 9"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic reports a ValueError, and lets a TypeError through
+    return Party.parse(value)
+
+
+def _date(value: object) -> date:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    try:
+        if isinstance(value, str) and _DATE.fullmatch(value):
+            return date.fromisoformat(value)
+    except ValueError as error:
+        msg = f"{value!r} is not a day of the calendar ({error})"
+        raise ValueError(msg) from None
+    msg = f"{str(value)!r} is not a date: write it as yyyy-MM-dd, for example 2027-01-05"
+    raise ValueError(msg)
+
+
+def check_in_problem(check_in: date, snapshot_date: date) -> str:
+    """Return why `check_in` cannot be asked for on `snapshot_date`, or an empty text."""
+    if check_in <= snapshot_date:
+        return f"{check_in} is not after the snapshot date {snapshot_date} (error 1014)"
+    if check_in > snapshot_date + timedelta(days=MAX_LEAD_DAYS):
+        return f"{check_in} is more than {MAX_LEAD_DAYS} days after the snapshot date {snapshot_date}"
+    return ""
+
+
+def _in_reach(check_in: date, info: ValidationInfo) -> date:
+    snapshot_date: date | None = (info.context or {}).get("snapshot_date")
+    if snapshot_date and (problem := check_in_problem(check_in, snapshot_date)):
+        raise ValueError(problem)
+    return check_in
+
+
+_UNIQUE: Any = AfterValidator(_unique)
+_FILLED: Any = Field(min_length=1)
+
+PropertyId = Annotated[int, Field(strict=True, ge=1, le=MAX_PROPERTY_ID)]
+Days = Annotated[int, Field(strict=True, ge=1, le=MAX_LEAD_DAYS)]
+Nights = Annotated[int, Field(strict=True, ge=1, le=MAX_NIGHTS)]
+CheckIn = Annotated[date, BeforeValidator(_date), AfterValidator(_in_reach)]
+Market = Annotated[str, PlainValidator(_market)]
+Currency = Annotated[str, PlainValidator(_currency)]
+AskedParty = Annotated[Party, PlainValidator(_party), PlainSerializer(str)]
+SweptOperation = Annotated[
+    Operation,
+    BeforeValidator(_one_of("an operation of a sweep", ("multi", "single"), " A quote makes a reservation.")),
+]
+SoldType = Annotated[ProductType, BeforeValidator(_one_of("a product type", tuple(ProductType)))]
+AnchorName = Annotated[Anchor, BeforeValidator(_one_of("an anchor", tuple(Anchor)))]
+
+PropertyIds = Annotated[tuple[PropertyId, ...], _FILLED, _UNIQUE]
+NightsList = Annotated[tuple[Nights, ...], _FILLED, _UNIQUE]
+CheckIns = Annotated[tuple[CheckIn, ...], _FILLED, _UNIQUE]
+Markets = Annotated[tuple[Market, ...], _FILLED, _UNIQUE, BeforeValidator(_all_markets)]
+ProductTypes = Annotated[tuple[SoldType, ...], _FILLED, _UNIQUE]
+Parties = Annotated[tuple[AskedParty, ...], _FILLED, _UNIQUE]
+Currencies = Annotated[tuple[Currency, ...], _FILLED, _UNIQUE]
+Operations = Annotated[tuple[SweptOperation, ...], _FILLED, _UNIQUE]
+CurrenciesByMarket = dict[Market, Annotated[Currencies, BeforeValidator(_as_list)]]
