@@ -128,7 +128,7 @@ SEARCH = Table(
         _required("latency_ms", INT, "Milliseconds from the start to the end of the last attempt."),
         _required("wire_bytes", LONG, "Bytes of the body as it came."),
         Column("body_bytes", LONG, "Bytes of the body once inflated."),
-        Column("body_sha256", TEXT, "SHA-256 of the inflated body, in hex."),
+        Column("body_sha256", TEXT, "SHA-256 of the wire bytes of the body, in hex."),
         _required("offers", INT, "Offers stored from this answer."),
         _required("rejects", INT, "Parts of this answer that could not be read."),
         RAW_ADDRESS,

@@ -1,0 +1,220 @@
+"""One answer, read: the strict way first, and part by part where that fails."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipeline.domain.search import Operation
+from pipeline.normalise import tolerant, wire
+from pipeline.normalise.interned import Indexes, Interned
+from pipeline.normalise.money import UnfitMoney, money_column
+from pipeline.normalise.tolerant import Deviation, Refusal
+
+_EMPTY_LIST_CHARGES, _EMPTY_CHARGES, _EMPTY_EXCLUDED = wire.ChargeTotal(), wire.Charge(), wire.ExcludedCharges()
+
+_MULTI = msgspec.json.Decoder(wire.MultiAnswer)
+_SINGLE = msgspec.json.Decoder(wire.SingleAnswer)
+
+
+class Unreadable(ValueError):
+    """A body that cannot be inflated, or not within its limit."""
+
+
+def inflate(body: bytes, encoding: str, limit: int) -> bytes:
+    """Return the body without its content encoding. Raises Unreadable, also where it grows beyond `limit` bytes."""
+    match encoding.strip().lower():
+        case "" | "identity":
+            plain = body
+        case "gzip" | "x-gzip" | "deflate":
+            plain = _inflate_zlib(body, limit)
+        case other:
+            raise Unreadable(f"content encoding {other[:40]!r} was not asked for and is not known")
+    if len(plain) > limit:
+        raise Unreadable(f"more than {limit} bytes")
+    return plain
+
+
+def _inflate_zlib(body: bytes, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size, rest = 0, body
+    while rest:
+        # 47: zlib and gzip headers are told apart by themselves.
+        stream = zlib.decompressobj(47)
+        try:
+            part = stream.decompress(rest, limit + 1 - size)
+        except zlib.error as error:
+            raise Unreadable(f"cannot be inflated: {error}") from None
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            raise Unreadable(f"more than {limit} bytes once inflated")
+        if not stream.eof:
+            raise Unreadable("ends in the middle of its compressed stream")
+        rest = stream.unused_data
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+@dataclass(slots=True)
+class Offers:
+    """The offers of one answer, by level: properties hold room stays, room stays hold products.
+
+    `products_of_room` and `products_of_property` count the products below each; everything else is one value a
+    room stay, a property, or a product.
+    """
+
+    property_id: pa.Array
+    currency: list[str | None]
+    products_of_property: list[int]
+    room_stay_id: pa.Array
+    room_id: pa.Array
+    room_name: list[str | None]
+    rate_type: list[str | None]
+    available_rooms: pa.Array
+    products_of_room: list[int]
+    offer_no: npt.NDArray[np.int32]
+    product_id: pa.Array
+    board: Indexes
+    promotions: Indexes
+    policy: Indexes
+    money: dict[str, pa.Array]
+    discount_pct: pa.Array
+
+
+MONEY_OF_LIST = ("total", "floor", "pre_promo_total")
+MONEY_OF_DETAIL = (*MONEY_OF_LIST, "included_charges", "excluded_charges")
+MONEY_OF_EXCLUDED = ("resort_fee", "child_resort_fee", "city_taxes", "hotel_service_fee")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one answer said: its offers, its codes, and what could not be read or was not expected."""
+
+    offers: Offers | None = None
+    returned: dict[int, int] = field(default_factory=dict)
+    """Offers of each property of the answer; 0: it was listed without any."""
+    codes: tuple[int, ...] = ()
+    unreadable: frozenset[int] = frozenset()
+    """Properties of which a part was refused."""
+    is_unreadable: bool = False
+    """Nothing of the body could be read."""
+    refusals: list[Refusal] = field(default_factory=list)
+    deviations: list[Deviation] = field(default_factory=list)
+
+
+def read_answer(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
+    """Read an inflated 200 body. Never raises for what a supplier may send."""
+    try:
+        return _read_strictly(body, operation, asked, interned)
+    except (msgspec.MsgspecError, OverflowError, UnfitMoney, UnicodeDecodeError, RecursionError, _Unexpected):
+        return _read_tolerantly(body, operation, asked, interned)
+
+
+class _Unexpected(ValueError):
+    """A property without an id, not asked for, or listed twice."""
+
+
+def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
+    answer: wire.MultiAnswer | wire.SingleAnswer
+    properties: Sequence[wire.Property]
+    if operation is Operation.MULTI:
+        answer = _MULTI.decode(body)
+        properties = answer.properties or ()
+    else:
+        answer = _SINGLE.decode(body)
+        properties = (answer.property,) if answer.property else ()
+    ids = [found.property_id for found in properties]
+    if len(asked.intersection(ids)) != len(ids):
+        raise _Unexpected
+    codes = tuple(error.number for error in answer.errors or () if error.number is not None)
+    offers = collect_offers(properties, interned)
+    returned = dict(zip(ids, offers.products_of_property, strict=True))
+    return Reading(offers=offers, returned=returned, codes=codes)  # type: ignore[arg-type] # all ids were asked
+
+
+def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
+    second = tolerant.read(body, operation, asked, fits=lambda product: _fits(product, interned))
+    offers = collect_offers(second.properties, interned, second.offer_nos)
+    returned: dict[int, int] = {}
+    for found, count in zip(second.properties, offers.products_of_property, strict=True):
+        assert found.property_id is not None  # noqa: S101 - the tolerant reader refuses a property without an id
+        returned[found.property_id] = returned.get(found.property_id, 0) + count
+    return Reading(
+        offers=offers,
+        returned=returned,
+        codes=second.codes,
+        unreadable=frozenset(second.unreadable),
+        is_unreadable=second.is_unreadable,
+        refusals=second.refusals,
+        deviations=second.deviations,
+    )
+
+
+def _fits(product: wire.Product, interned: Interned) -> None:
+    room = wire.DetailRoomStay if isinstance(product, wire.DetailProduct) else wire.ListRoomStay
+    held = wire.DetailProperty if isinstance(product, wire.DetailProduct) else wire.ListProperty
+    collect_offers([held(property_id=0, room_stays=[room(products=[product])])], interned)  # type: ignore[list-item]
+
+
+def collect_offers(
+    properties: Sequence[wire.Property], interned: Interned, offer_nos: Sequence[int] | None = None
+) -> Offers:
+    """Turn the objects of an answer into columns.
+
+    Raises OverflowError for an id outside int64, UnfitMoney for money that would have to be rounded, and
+    msgspec's errors for a board, promotion or penalty of another shape.
+    """
+    rooms_of_property = [found.room_stays or () for found in properties]
+    rooms: list[wire.ListRoomStay | wire.DetailRoomStay] = list(chain.from_iterable(rooms_of_property))
+    products_of_room = [len(room.products) if room.products else 0 for room in rooms]
+    counts = iter(products_of_room)
+    products: list[wire.Product] = list(chain.from_iterable(room.products or () for room in rooms))
+    count = len(products)
+    is_detail = bool(products) and isinstance(products[0], wire.DetailProduct)
+    empty = _EMPTY_CHARGES if is_detail else _EMPTY_LIST_CHARGES
+    charges = [product.charges or empty for product in products]
+    money = {
+        "total": money_column([charge.total for charge in charges]),
+        "floor": money_column([charge.floor for charge in charges]),
+        "pre_promo_total": money_column([charge.pre_promo_total for charge in charges]),
+    }
+    if is_detail:
+        excluded = [charge.excluded or _EMPTY_EXCLUDED for charge in charges]  # type: ignore[union-attr]
+        for name in MONEY_OF_DETAIL[len(MONEY_OF_LIST) :]:
+            money[name] = money_column([getattr(charge, name) for charge in charges])
+        for name in MONEY_OF_EXCLUDED:
+            money[name] = money_column([getattr(charge, name) for charge in excluded])
+    return Offers(
+        property_id=pa.array([found.property_id for found in properties], pa.int64()),
+        currency=[found.currency for found in properties],
+        products_of_property=[sum(next(counts) for _ in held) for held in rooms_of_property],
+        room_stay_id=pa.array([room.id for room in rooms], pa.int32()),
+        room_id=pa.array([room.room_id for room in rooms], pa.int64()),
+        room_name=[room.room_name for room in rooms],
+        rate_type=[room.rate_type for room in rooms],
+        available_rooms=pa.array([room.available_rooms for room in rooms], pa.int32()),
+        products_of_room=products_of_room,
+        offer_no=np.arange(count, dtype=np.int32) if offer_nos is None else np.array(offer_nos, dtype=np.int32),
+        product_id=pa.array([product.product_id for product in products], pa.int64()),
+        board=interned.boards.indexes([bytes(product.board) for product in products], count),
+        promotions=interned.promotions.indexes([bytes(product.promotions) for product in products], count),
+        policy=interned.policies.indexes([bytes(product.penalties) for product in products], count),
+        money=money,
+        discount_pct=pa.array([charge.discount_pct for charge in charges], pa.float64()),
+    )
+
+
+def error_codes(body: bytes) -> tuple[int, ...]:
+    """Return the codes of an error body of either shape; none where it has no such shape."""
+    try:
+        answer = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ()
+    return tolerant.codes_of(answer)

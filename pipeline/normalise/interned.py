@@ -1,0 +1,190 @@
+"""Boards, promotions and policies of a segment, decoded once per distinct text.
+
+An offer then holds three small numbers, and its children are spread out by vector operations at the end of the
+segment. The distinct texts of one segment are few in multi answers, and at most one per offer in detail answers,
+so an instance lives as long as its segment and stays bounded with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.domain import keys
+from pipeline.domain.codes import BOARDS
+from pipeline.normalise import wire
+from pipeline.normalise.money import money_column
+
+T = TypeVar("T")
+Indexes = npt.NDArray[np.int32]
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+# The document names the kinds in prose and leaves their spelling open.
+_KNOWN_PROMOTIONS = frozenset({"valueadd", "discountoff", "freenight"})
+# All that comes after the seconds, or their fraction.
+_OFFSET = re.compile(r".*?(Z|z|[+-][0-9:]+)$")
+_NO_PENALTIES: tuple[wire.Penalty, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A deviation that did not cost the offer: where in the product, of which kind, and what was met."""
+
+    path: str
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class PenaltyRow:
+    """A penalty with its exact parts as instants, and the offsets that they were written with."""
+
+    terms: wire.Penalty
+    start_at: datetime | None
+    start_offset: str | None
+    end_at: datetime | None
+    end_offset: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The penalties of an offer and what follows from them alone."""
+
+    key: int
+    rows: tuple[PenaltyRow, ...]
+    refundability: str
+    free_cancel_hours: int | None
+    free_cancel_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Promotions:
+    """The promotions of an offer, in order."""
+
+    key: int
+    rows: tuple[wire.Promotion, ...]
+
+
+class Distinct(dict[bytes, int], Generic[T]):
+    """Distinct texts in the order of their first appearance, each decoded once.
+
+    Looking up a new text decodes it; whatever the decoder raises leaves the instance as it was.
+    """
+
+    def __init__(self, decode: Callable[[bytes], tuple[T, list[Note]]]) -> None:
+        super().__init__()
+        self._decode = decode
+        self.values_in_order: list[T] = []
+        self.notes: list[list[Note]] = []
+
+    def __missing__(self, text: bytes) -> int:
+        value, notes = self._decode(text)
+        self[text] = index = len(self.values_in_order)
+        self.values_in_order.append(value)
+        self.notes.append(notes)
+        return index
+
+    def indexes(self, texts: Iterable[bytes], count: int) -> Indexes:
+        """Return the index of each text."""
+        return np.fromiter(map(self.__getitem__, texts), np.int32, count)
+
+
+class Interned:
+    """The three kinds of distinct texts of a segment."""
+
+    def __init__(self) -> None:
+        self.boards: Distinct[wire.Board] = Distinct(_board)
+        self.promotions: Distinct[Promotions] = Distinct(_promotions)
+        self.policies: Distinct[Policy] = Distinct(_policy)
+
+
+_decode_board = msgspec.json.Decoder(wire.Board | None).decode
+_decode_promotions = msgspec.json.Decoder(list[wire.Promotion] | None).decode
+_decode_penalties = msgspec.json.Decoder(list[wire.Penalty] | None).decode
+
+
+def _board(text: bytes) -> tuple[wire.Board, list[Note]]:
+    board = _decode_board(text) or wire.Board()
+    _fits_int32(board.id, "boardBasis.id")
+    notes = []
+    if board.id is not None and board.id not in BOARDS:
+        notes.append(Note("boardBasis.id", "new_value", str(board.id)))
+    return board, notes
+
+
+def _promotions(text: bytes) -> tuple[Promotions, list[Note]]:
+    rows = tuple(_decode_promotions(text) or ())
+    notes = [
+        Note("promotions[].promoType", "new_value", row.promo_type[:100])
+        for row in rows
+        if row.promo_type is not None and _bare(row.promo_type) not in _KNOWN_PROMOTIONS
+    ]
+    return Promotions(keys.promotion_key((row.promo_type, row.description) for row in rows), rows), notes
+
+
+def _bare(kind: str) -> str:
+    return "".join(letter for letter in kind.casefold() if letter.isalpha())
+
+
+def _policy(text: bytes) -> tuple[Policy, list[Note]]:
+    penalties = _decode_penalties(text) or _NO_PENALTIES
+    notes: list[Note] = []
+    rows = []
+    for penalty in penalties:
+        _fits_int32(penalty.window_hours, "penaltyWindow")
+        start_at, start_offset = _instant(penalty.starts, "penaltyStartDate", notes)
+        end_at, end_offset = _instant(penalty.ends, "penaltyEndDate", notes)
+        rows.append(PenaltyRow(penalty, start_at, start_offset, end_at, end_offset))
+    money_column([penalty.amount for penalty in penalties])
+    refundability = _refundability(penalties)
+    costly = [row for row in rows if _costs(row.terms) and refundability != "non_refundable"]
+    return Policy(
+        key=keys.policy_key((p.window_hours, p.penalty_pct, p.penalty_nights, p.is_refundable) for p in penalties),
+        rows=tuple(rows),
+        refundability=refundability,
+        free_cancel_hours=max((r.terms.window_hours for r in costly if r.terms.window_hours is not None), default=None),
+        free_cancel_until=min((r.start_at for r in costly if r.start_at is not None), default=None),
+    ), notes
+
+
+def _refundability(penalties: Iterable[wire.Penalty]) -> str:
+    stated = {penalty.is_refundable for penalty in penalties if penalty.is_refundable is not None}
+    if not stated:
+        return "unknown"
+    if len(stated) == 2:
+        return "mixed"
+    return "refundable" if True in stated else "non_refundable"
+
+
+def _costs(penalty: wire.Penalty) -> bool:
+    return bool(penalty.penalty_pct or penalty.penalty_nights or penalty.amount)
+
+
+def _instant(text: str | None, field: str, notes: list[Note]) -> tuple[datetime | None, str | None]:
+    """Read `yyyy-MM-dd'T'HH:mm:ssXXX`; a text that is no such instant is noted and left out."""
+    if text is None:
+        return None, None
+    moment: datetime | None
+    try:
+        moment = datetime.fromisoformat(text)
+        instant = moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        notes.append(Note(f"cancelPenalties[].{field}", "changed_type", text[:100]))
+        return None, None
+    return instant, _OFFSET.sub(r"\1", text)
+
+
+def _fits_int32(value: int | None, field: str) -> None:
+    if value is not None and not INT32_MIN <= value <= INT32_MAX:
+        msg = f"{field} {value} is not an int32"
+        raise OverflowError(msg)

@@ -1,0 +1,58 @@
+"""Exact money: from the numbers of a body to DECIMAL(18,4), or a refusal, never a rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipeline.domain.tables import MONEY, MONEY_SCALE
+
+_UNIT = 10**MONEY_SCALE
+# Up to here a double counts ten-thousandths exactly, so that scaling, rounding and dividing back proves that the
+# double is the one nearest to a decimal of four places.
+_EXACT_BELOW = 2.0**53 / _UNIT
+_LARGEST = 10**18 - 1
+
+
+class UnfitMoney(ValueError):
+    """A number has more than four decimals or more digits than DECIMAL(18,4) holds."""
+
+
+def money_column(values: Sequence[float | None]) -> pa.Array:
+    """Return `values` as DECIMAL(18,4). Raises UnfitMoney if one of them would have to be rounded."""
+    plain = pa.array(values, pa.float64())
+    numbers = plain.fill_null(0.0).to_numpy(zero_copy_only=False)
+    scaled = np.rint(numbers * _UNIT)
+    if not (np.abs(numbers) < _EXACT_BELOW).all():
+        return _slow_column(values)
+    if not (scaled / _UNIT == numbers).all():
+        culprit = numbers[scaled / _UNIT != numbers][0]
+        msg = f"{culprit!r} has more than {MONEY_SCALE} decimals"
+        raise UnfitMoney(msg)
+    return _decimals(scaled.astype(np.int64), plain)
+
+
+def _slow_column(values: Sequence[float | None]) -> pa.Array:
+    plain = pa.array(values, pa.float64())
+    return _decimals(np.array([0 if value is None else _units(value) for value in values], dtype=np.int64), plain)
+
+
+def _units(value: float) -> int:
+    # repr() gives the shortest decimal that reads back as this double: the text of any value of up to 15 digits.
+    units = Decimal(repr(value)) * _UNIT
+    if units != int(units) or abs(units) > _LARGEST:
+        msg = f"{value!r} does not fit into DECIMAL(18,{MONEY_SCALE})"
+        raise UnfitMoney(msg)
+    return int(units)
+
+
+def _decimals(units: npt.NDArray[np.int64], like: pa.Array) -> pa.Array:
+    words = np.empty((len(units), 2), dtype=np.int64)
+    words[:, 0] = units
+    words[:, 1] = units >> 63
+    # buffers()[0] may carry an offset only for slices; `like` was just built.
+    return pa.Decimal128Array.from_buffers(MONEY, len(units), [like.buffers()[0], pa.py_buffer(words)], like.null_count)

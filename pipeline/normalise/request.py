@@ -1,0 +1,75 @@
+"""What a raw record asked, read back from the request that was sent: answers echo none of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import msgspec
+
+from pipeline.domain.search import Search
+from pipeline.domain.stay import Party, Room
+
+
+class _GuestCount(msgspec.Struct):
+    adultCount: int  # noqa: N815 - wire name
+    childAges: list[int] = []  # noqa: N815 - wire name; msgspec copies defaults
+
+
+class _RoomStay(msgspec.Struct):
+    guestCount: _GuestCount  # noqa: N815 - wire name
+
+
+class _Request(msgspec.Struct):
+    check_in: date = msgspec.field(name="checkIn")
+    check_out: date = msgspec.field(name="checkOut")
+    market: str
+    product_type: str = msgspec.field(name="productType")
+    room_stays: list[_RoomStay] = msgspec.field(name="roomStays")
+    property_ids: list[int] = msgspec.field(name="propertyIds", default_factory=list)
+    property_id: int | None = msgspec.field(name="propertyId", default=None)
+    currency: str | None = msgspec.field(name="currencyCode", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The cells of one search: what they have in common, and their properties."""
+
+    market: str
+    product_type: str
+    check_in: date
+    nights: int
+    party: str
+    currency: str | None
+    property_ids: tuple[int, ...]
+
+
+_decode = msgspec.json.Decoder(_Request).decode
+
+
+def asked_of_request(request: bytes) -> Asked:
+    """Read the JSON of a request that was sent by us. Raises msgspec.MsgspecError where it is damaged."""
+    sent = _decode(request)
+    rooms = (Room(r.guestCount.adultCount, tuple(r.guestCount.childAges)) for r in sent.room_stays)
+    return Asked(
+        sent.market,
+        sent.product_type,
+        sent.check_in,
+        (sent.check_out - sent.check_in).days,
+        Party(tuple(rooms)).text,
+        sent.currency,
+        tuple(sent.property_ids) or (() if sent.property_id is None else (sent.property_id,)),
+    )
+
+
+def asked_of_search(search: Search) -> Asked:
+    """Return the cells of a planned search that was never sent."""
+    return Asked(
+        search.market,
+        search.product_type,
+        search.stay.check_in,
+        search.stay.nights,
+        search.party.text,
+        search.currency,
+        search.property_ids,
+    )

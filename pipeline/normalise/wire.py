@@ -1,0 +1,178 @@
+"""The supplier's answers as msgspec types: the one place where its words become ours.
+
+Every field is optional and may be null, as the document says. Unknown fields are refused here on purpose: a body
+that has one is read again by `tolerant`, which keeps the offers and records the deviation.
+
+Boards, promotions and penalties stay undecoded (`msgspec.Raw`): the same few texts come back a hundred thousand
+times a night, and are decoded once each by `interned`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, field
+
+NOTHING = Raw(b"null")
+
+
+class _Wire(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    pass
+
+
+class Board(_Wire):
+    """Wire type BoardBasis."""
+
+    id: int | None = None
+    name: str | None = None
+    detail: str | None = None
+
+
+class Promotion(_Wire):
+    """Wire type Promotion."""
+
+    promo_type: str | None = field(default=None, name="promoType")
+    description: str | None = None
+
+
+class Penalty(_Wire):
+    """Wire types CancelPenalty and DetailCancelPenalty; the exact parts come in detail answers only."""
+
+    window_hours: int | None = field(default=None, name="penaltyWindow")
+    penalty_pct: float | None = field(default=None, name="penaltyPercentage")
+    penalty_nights: float | None = field(default=None, name="penaltyNights")
+    is_refundable: bool | None = field(default=None, name="refundable")
+    starts: str | None = field(default=None, name="penaltyStartDate")
+    ends: str | None = field(default=None, name="penaltyEndDate")
+    amount: float | None = field(default=None, name="penaltyInAmount")
+
+
+class ChargeTotal(_Wire):
+    """Wire type ChargeTotal, of multi answers."""
+
+    total: float | None = None
+    floor: float | None = field(default=None, name="minSellablePrice")
+    pre_promo_total: float | None = field(default=None, name="prePromoTotal")
+    discount_pct: float | None = field(default=None, name="discountPercentage")
+
+
+class ExcludedCharges(_Wire):
+    """Wire type ExcludedChargeDetails: all paid at the property."""
+
+    resort_fee: float | None = field(default=None, name="resortFee")
+    child_resort_fee: float | None = field(default=None, name="childResortFee")
+    city_taxes: float | None = field(default=None, name="cityTaxes")
+    hotel_service_fee: float | None = field(default=None, name="hotelServiceFee")
+
+
+class Charge(_Wire):
+    """Wire type Charge, of detail answers."""
+
+    total: float | None = None
+    floor: float | None = field(default=None, name="minSellablePrice")
+    pre_promo_total: float | None = field(default=None, name="prePromoTotal")
+    discount_pct: float | None = field(default=None, name="discountPercentage")
+    included_charges: float | None = field(default=None, name="includedCharges")
+    excluded_charges: float | None = field(default=None, name="excludedCharges")
+    excluded: ExcludedCharges | None = field(default=None, name="excludedChargeDetails")
+
+
+class ListProduct(_Wire):
+    """Wire type ListProduct."""
+
+    product_id: int | None = field(default=None, name="productId")
+    board: Raw = field(default=NOTHING, name="boardBasis")
+    charges: ChargeTotal | None = None
+    promotions: Raw = NOTHING
+    penalties: Raw = field(default=NOTHING, name="cancelPenalties")
+
+
+class DetailProduct(_Wire):
+    """Wire type DetailProduct."""
+
+    product_id: int | None = field(default=None, name="productId")
+    board: Raw = field(default=NOTHING, name="boardBasis")
+    charges: Charge | None = None
+    promotions: Raw = NOTHING
+    penalties: Raw = field(default=NOTHING, name="cancelPenalties")
+
+
+class ListRoomStay(_Wire):
+    """Wire type RoomStayList."""
+
+    id: int | None = None
+    room_id: int | None = field(default=None, name="roomId")
+    room_name: str | None = field(default=None, name="roomName")
+    rate_type: str | None = field(default=None, name="rateType")
+    products: list[ListProduct] | None = None
+    available_rooms: int | None = field(default=None, name="availableRooms")
+
+
+class Amenity(_Wire):
+    """Wire type RoomAmenityDetails."""
+
+    id: int | None = None
+    name: str | None = None
+
+
+class DetailRoomStay(_Wire):
+    """Wire type RoomStayDetail."""
+
+    id: int | None = None
+    room_id: int | None = field(default=None, name="roomId")
+    room_name: str | None = field(default=None, name="roomName")
+    room_description: str | None = field(default=None, name="roomDescription")
+    bed_type: str | None = field(default=None, name="bedTypeInfo")
+    rate_type: str | None = field(default=None, name="rateType")
+    products: list[DetailProduct] | None = None
+    available_rooms: int | None = field(default=None, name="availableRooms")
+    images: list[str] | None = None
+    amenities: list[Amenity] | None = field(default=None, name="roomAmenities")
+
+
+class ListProperty(_Wire):
+    """Wire type Property."""
+
+    property_id: int | None = field(default=None, name="propertyId")
+    currency: str | None = field(default=None, name="currencyCode")
+    room_stays: list[ListRoomStay] | None = field(default=None, name="roomStays")
+
+
+class DetailProperty(_Wire):
+    """Wire type PropertyDetail."""
+
+    property_id: int | None = field(default=None, name="propertyId")
+    property_name: str | None = field(default=None, name="propertyName")
+    currency: str | None = field(default=None, name="currencyCode")
+    room_stays: list[DetailRoomStay] | None = field(default=None, name="roomStays")
+
+
+class ErrorItem(_Wire):
+    """Both shapes of an error item, since either may come in either place."""
+
+    code: int | None = None
+    message: str | None = None
+    error_code: int | None = field(default=None, name="errorCode")
+    error_description: str | None = field(default=None, name="errorDescription")
+
+    @property
+    def number(self) -> int | None:
+        """The code, whichever name it came under."""
+        return self.code if self.code is not None else self.error_code
+
+
+class MultiAnswer(_Wire):
+    """Either 200 shape of a multi search, or both at once, or the body of a 400 or 500."""
+
+    properties: list[ListProperty] | None = None
+    errors: list[ErrorItem] | None = None
+
+
+class SingleAnswer(_Wire):
+    """Either 200 shape of a single search, or both at once, or the body of a 400 or 500."""
+
+    property: DetailProperty | None = None
+    errors: list[ErrorItem] | None = None
+
+
+Product = ListProduct | DetailProduct
+Property = ListProperty | DetailProperty
