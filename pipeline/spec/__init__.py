@@ -1,6 +1,47 @@
-"""Sweep specs: reading, validating and freezing what a sweep asks about."""
+"""Sweep specs: reading, validating and freezing what a sweep asks about.
 
+A spec is a TOML file, or a YAML file with the same keys. `spec_keys()` lists them all with their meaning; the sample
+spec shows them in use. The three tables are multiplied:
+
+    [properties]                    # exactly one of ids, file, query, sandbox
+    ids = [100001, 100002]
+
+    [stays]                         # every check-in with every number of nights
+    nights = [1, 3, 7]
+    [[stays.horizon]]               # every day of the next thirty …
+    to_days = 30
+    [[stays.horizon]]               # … then every third day, up to day ninety
+    to_days = 90
+    every_days = 3
+
+    [ask]
+    markets = ["GB", "SE"]          # or "all"
+    parties = ["2", "2c5-9"]
+    product_types = ["Hotel", "Package"]
+    currencies = ["EUR"]
+"""
+
+from pathlib import Path
+
+from pipeline.spec.keys import SpecKey, spec_keys
 from pipeline.spec.model import Ask, Horizon, Properties, Stays, SweepSpec
+from pipeline.spec.properties import resolve_properties
 from pipeline.spec.reading import parse_spec, read_spec
+from pipeline.spec.values import Anchor
 
-__all__ = ["Ask", "Horizon", "Properties", "Stays", "SweepSpec", "parse_spec", "read_spec"]
+SAMPLE_SPEC = Path(__file__).parents[1] / "sample" / "sweep.toml"
+
+__all__ = [
+    "SAMPLE_SPEC",
+    "Anchor",
+    "Ask",
+    "Horizon",
+    "Properties",
+    "SpecKey",
+    "Stays",
+    "SweepSpec",
+    "parse_spec",
+    "read_spec",
+    "resolve_properties",
+    "spec_keys",
+]

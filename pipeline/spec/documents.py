@@ -43,6 +43,8 @@ class Document:
 
 def read_toml(text: str) -> Document:
     """Parse TOML. Raises Unreadable."""
+    # As tomllib does itself: a carriage return alone at the end of a statement would not parse.
+    text = text.replace("\r\n", "\n")
     try:
         data = tomllib.loads(text)
     except RecursionError:
@@ -73,7 +75,7 @@ def _statements(text: str) -> Iterator[_Statement]:
         end = begin + 1
         while (content := _parsed(lines[begin:end])) is None and end < len(lines):
             end += 1
-            # Whatever spans lines ends on a line with a closing mark, so a long list is parsed twice and not line by line.
+            # What spans lines ends on a line with a closing mark: a long list is parsed twice, not once a line.
             while end < len(lines) and not any(mark in lines[end - 1] for mark in _CLOSERS):
                 end += 1
         if content:

@@ -68,6 +68,8 @@ def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> Swee
         return SweepSpec.model_validate(document.data, context={"snapshot_date": snapshot_date})
     except ValidationError as error:
         details = [item for item in error.errors(include_url=False) if not _is_an_echo(item)]
+    # A mistyped key is often the cause of the rest, and must not be the one that is cut off.
+    details.sort(key=lambda item: item["type"] != "extra_forbidden")
     shown = _problems(details[:MOST_ERRORS_SHOWN], document, path)
     if len(details) > MOST_ERRORS_SHOWN:
         shown.append(f"  and {len(details) - MOST_ERRORS_SHOWN} more")

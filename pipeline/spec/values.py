@@ -96,8 +96,6 @@ def _as_list(value: object) -> object:
 
 
 def _party(value: object) -> Party:
-    if isinstance(value, Party):
-        return value
     # A party of adults alone looks like a number, and YAML and TOML read it as one when it is not quoted.
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)

@@ -1,0 +1,152 @@
+"""From a spec's source of properties to the ids themselves."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from pipeline.domain.errors import SpecError
+from pipeline.spec.model import Properties
+from pipeline.spec.values import MAX_PROPERTY_ID
+
+COLUMN = "property_id"
+MOST_ERRORS_SHOWN = 10
+
+_KEPT = "Nothing was started."
+_DELIMITERS = ",;\t"
+
+
+def resolve_properties(
+    properties: Properties,
+    folder: Path,
+    *,
+    resolve_query: Callable[[str], Iterable[int]] | None = None,
+    resolve_sandbox: Callable[[int], Iterable[int]] | None = None,
+) -> tuple[int, ...]:
+    """Return the property ids, ascending, each once.
+
+    `folder` is the spec's own, from which a relative file is meant. `resolve_query` runs SQL over the last published
+    night; `resolve_sandbox` returns the first so many ids of the sandbox; None where there is no such thing.
+    Raises SpecError where the source is missing, empty or holds what is not a property id.
+    """
+    if properties.ids is not None:
+        return tuple(sorted(properties.ids))
+    if properties.file is not None:
+        found = _from_file(folder / properties.file)
+    elif properties.query is not None:
+        found = _from_query(properties.query, resolve_query)
+    else:
+        found = _from_sandbox(properties.sandbox or 0, resolve_sandbox)
+    return tuple(sorted(set(found)))
+
+
+def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> list[int]:
+    if resolve is None:
+        raise SpecError(
+            "properties.query of the sweep spec asks the last published night, and this lake has none.",
+            kept=_KEPT,
+            hint="Publish a first night with properties.ids or properties.file.",
+        )
+    found = list(resolve(query))
+    if wrong := [value for value in found if not _is_property_id(value)]:
+        raise SpecError(
+            f"properties.query of the sweep spec returned {wrong[0]!r}, which is not a property id.",
+            kept=_KEPT,
+            hint="Its first column must hold property ids, without NULL.",
+        )
+    if not found:
+        raise SpecError(
+            "properties.query of the sweep spec returned no property.",
+            kept=_KEPT,
+            hint="Try it with `nightaudit query`.",
+        )
+    return found
+
+
+def _from_sandbox(wanted: int, resolve: Callable[[int], Iterable[int]] | None) -> list[int]:
+    if resolve is None:
+        raise SpecError(
+            "properties.sandbox of the sweep spec takes the sandbox's properties, but a supplier's address is set.",
+            kept=_KEPT,
+            hint="Give properties.ids, properties.file or properties.query, or unset NIGHTAUDIT_BASE_URL.",
+        )
+    found = list(resolve(wanted))
+    if len(found) < wanted:
+        raise SpecError(
+            f"properties.sandbox of the sweep spec asks for {wanted} properties, and the sandbox has {len(found)}.",
+            kept=_KEPT,
+            hint="Lower it, or raise NIGHTAUDIT_SANDBOX_PROPERTIES.",
+        )
+    return found
+
+
+def _from_file(path: Path) -> list[int]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SpecError(
+            f"properties.file of the sweep spec, {path}, cannot be read: {error.strerror}.",
+            kept=_KEPT,
+            hint="A relative path is meant from the spec's folder.",
+        ) from None
+    except UnicodeDecodeError:
+        raise SpecError(f"{path} is not UTF-8 text.", kept=_KEPT, hint="Save it as UTF-8.") from None
+    rows = [(number, row) for number, line in enumerate(text.split("\n"), 1) if (row := line.strip())]
+    return _checked(path, _id_texts(path, [(number, row) for number, row in rows if not row.startswith("#")]))
+
+
+def _id_texts(path: Path, rows: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield row numbers and the texts that should be ids."""
+    header = _header(rows[0][1]) if rows else None
+    if header is None:
+        yield from ((number, row.split("#")[0].strip()) for number, row in rows)
+        return
+    names, delimiter = header
+    if COLUMN not in names:
+        raise SpecError(
+            f"{path}:{rows[0][0]}: no column {COLUMN}; the header names {', '.join(names)}.",
+            kept=_KEPT,
+            hint=f"Name the column of the ids {COLUMN}, or write one id a line without a header.",
+        )
+    at = names.index(COLUMN)
+    for number, row in rows[1:]:
+        # Row by row, so that a stray quotation mark costs its own row only.
+        cells = next(csv.reader([row], delimiter=delimiter))
+        yield number, cells[at].strip() if at < len(cells) else ""
+
+
+def _header(row: str) -> tuple[list[str], str] | None:
+    """Return names and delimiter where a file's first row is the header of a CSV file."""
+    delimiter = max(_DELIMITERS, key=row.count)
+    names = [name.strip() for name in next(csv.reader([row], delimiter=delimiter))]
+    return (names, delimiter) if len(names) > 1 or names == [COLUMN] else None
+
+
+def _checked(path: Path, texts: Iterable[tuple[int, str]]) -> list[int]:
+    row_of: dict[int, int] = {}
+    problems = []
+    for number, text in texts:
+        # isdecimal alone lets digits of other scripts through.
+        value = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+        if not _is_property_id(value):
+            problems.append(f"{path}:{number}: {text!r} is not a property id (1 to {MAX_PROPERTY_ID})")
+        elif value in row_of:
+            problems.append(f"{path}:{number}: {value} is given twice, first in row {row_of[value]}")
+        else:
+            row_of[value] = number
+    if problems:
+        more = len(problems) - MOST_ERRORS_SHOWN
+        shown = problems[:MOST_ERRORS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+        raise SpecError(
+            "These property ids cannot be used:\n" + "\n".join(f"  {each}" for each in shown),
+            kept=_KEPT,
+            hint=f"Write one id a line, or a CSV file with a column {COLUMN}.",
+        )
+    if not row_of:
+        raise SpecError(f"{path} holds no property id.", kept=_KEPT, hint="Write one id a line.")
+    return list(row_of)
+
+
+def _is_property_id(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_PROPERTY_ID

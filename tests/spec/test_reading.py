@@ -1,0 +1,224 @@
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.domain.errors import SpecError
+from pipeline.domain.search import Operation, ProductType
+from pipeline.spec import SAMPLE_SPEC, Anchor, parse_spec, read_spec
+
+TODAY = date(2027, 1, 4)
+
+GOOD = """\
+[properties]
+ids = [100001, 100002]
+[stays]
+nights = [1, 3, 7]
+check_in = ["2027-03-01", "2027-03-02"]
+[[stays.horizon]]
+to_days = 30
+[[stays.horizon]]
+to_days = 90
+every_days = 3
+[ask]
+markets = ["GB", "NO"]
+parties = ["2", "2c5-9"]
+product_types = ["Hotel", "Package"]
+currencies = ["EUR"]
+currency_by_market = { GB = "GBP" }
+operations = ["multi", "single"]
+batch = 50
+"""
+
+SAME_IN_YAML = """\
+properties:
+  ids: [100001, 100002]
+stays:
+  nights: [1, 3, 7]
+  check_in: [2027-03-01, "2027-03-02"]
+  horizon:
+    - {to_days: 30}
+    - to_days: 90
+      every_days: 3
+ask:
+  markets: [GB, NO]
+  parties: [2, 2c5-9]
+  product_types:
+    - Hotel
+    - Package
+  currencies: [EUR]
+  currency_by_market: {GB: GBP}
+  operations: [multi, single]
+  batch: 50
+"""
+
+
+def refusal(text, name="sweep.toml"):
+    with pytest.raises(SpecError) as refused:
+        parse_spec(text, Path(name), TODAY)
+    assert refused.value.exit_code == 2
+    assert refused.value.kept == "Nothing was started."
+    return refused.value.message.splitlines()[1:]
+
+
+def test_a_good_spec_is_read():
+    spec = parse_spec(GOOD, Path("sweep.toml"), TODAY)
+    assert spec.ask.markets == ("GB", "NO")
+    assert [str(party) for party in spec.ask.parties] == ["2", "2c5-9"]
+    assert spec.ask.currencies_of("GB") == ("GBP",)
+    assert spec.ask.currencies_of("NO") == ("EUR",)
+    assert spec.stays.check_in == (date(2027, 3, 1), date(2027, 3, 2))
+
+
+def test_yaml_has_the_same_keys_and_norway_stays_a_market():
+    assert parse_spec(SAME_IN_YAML, Path("sweep.yaml"), TODAY) == parse_spec(GOOD, Path("sweep.toml"), TODAY)
+
+
+def test_what_is_omitted_has_a_plain_default():
+    spec = parse_spec(
+        "[properties]\nids = [1]\n[stays]\nnights = [1]\ncheck_in = [2027-03-01]\n"
+        '[ask]\nmarkets = "all"\nparties = [2]\n',
+        Path("sweep.toml"),
+    )
+    assert len(spec.ask.markets) == 36
+    assert spec.ask.product_types == (ProductType.HOTEL,)
+    assert spec.ask.operations == (Operation.MULTI,)
+    assert spec.ask.currencies_of("GB") == (None,)
+    assert (spec.ask.batch, spec.stays.anchor) == (100, Anchor.LEAD_DAYS)
+
+
+MISTAKES = {
+    "a mistyped key": ("markets =", "marketz =", 12, "ask.marketz: unknown key; did you mean `markets`?"),
+    "a mistyped table": ("[ask]", "[asks]", 11, "asks: unknown key; did you mean `ask`?"),
+    "a key of another table": ("batch = 50", "nights = [1]", 18, "Allowed here: markets, parties,"),
+    "an unknown market": ('"NO"]', '"NOR"]', 12, "ask.markets[2]: 'NOR' is not a market."),
+    "a country's other name": ('"NO"]', '"UK"]', 12, "did you mean `GB`?"),
+    "a market in small letters": ('"NO"]', '"no"]', 12, "did you mean `NO`?"),
+    "a market twice": ('"NO"]', '"GB"]', 12, "ask.markets[2]: GB is given twice (items 1 and 2)"),
+    "a market outside a list": ('["GB", "NO"]', '"GB"', 12, "ask.markets: must be a list, in square brackets"),
+    "no market": ('["GB", "NO"]', "[]", 12, "ask.markets: must not be empty"),
+    "a mistyped product type": ('"Package"]', '"Packages"]', 14, "did you mean `Package`? Allowed: Hotel, Package."),
+    "a quote": ('"single"]', '"quote"]', 17, "ask.operations[2]: 'quote' is not an operation of a sweep"),
+    "a currency in small letters": ('"EUR"]', '"eur"]', 15, "did you mean `EUR`?"),
+    "a currency's sign": ('"EUR"]', '"€"]', 15, "ask.currencies[1]: '€' is not a currency"),
+    "a currency of a market not asked": ("{ GB", "{ SE", 11, "currency_by_market names markets that `markets` does"),
+    "a currency of no market": ("{ GB", "{ XX", 16, "ask.currency_by_market.XX: 'XX' is not a market"),
+    "101 properties a search": ("batch = 50", "batch = 101", 18, "must be less than or equal to 100, not 101"),
+    "a batch in quotes": ("batch = 50", 'batch = "50"', 18, "ask.batch: must be a whole number, not '50'"),
+    "a true number": ("batch = 50", "batch = true", 18, "ask.batch: must be a whole number, not True"),
+    "singles without single": (
+        'operations = ["multi", "single"]', "single_properties = 3", 11, 'operations does not name "single"'),
+    "a party of ten": ('"2c5-9"]', '"10"]', 13, "ask.parties[2]: party '10': '10' is not a room"),
+    "a child of nineteen": ('"2c5-9"]', '"2c19"]', 13, "19 is not the age of a child"),
+    "a party twice": ('["2", "2c5-9"]', '["2c9-5", "2c5-9"]', 13, "ask.parties[2]: 2c5-9 is given twice"),
+    "a party that is a fraction": ('"2c5-9"]', "2.5]", 13, "ask.parties[2]: 2.5 is not a party"),
+    "an id twice": ("100002]", "100001]", 2, "properties.ids[2]: 100001 is given twice"),
+    "an id beyond 64 bits": ("100002]", "9223372036854775808]", 2, "properties.ids[2]: must be less than or equal to"),
+    "an id of zero": ("100002]", "0]", 2, "properties.ids[2]: must be greater than or equal to 1, not 0"),
+    "an id in quotes": ("100002]", '"100002"]', 2, "properties.ids[2]: must be a whole number, not '100002'"),
+    "two sources of ids": ("[stays]", "sandbox = 3\n[stays]", 1, "ids and sandbox are given"),
+    "no source of ids": ("ids = [100001, 100002]", "", 1, "give exactly one of ids, file, query, sandbox: none is"),
+    "no nights": ("[1, 3, 7]", "[]", 4, "stays.nights: must not be empty"),
+    "nights missing": ("nights = [1, 3, 7]", "", 3, "stays.nights: is missing. Numbers of nights."),
+    "nights below one": ("[1, 3, 7]", "[1, 0]", 4, "stays.nights[2]: must be greater than or equal to 1, not 0"),
+    "a horizon of today": ("to_days = 30", "to_days = 0", 7, "stays.horizon[1].to_days: must be greater than"),
+    "horizons out of order": ("to_days = 90", "to_days = 20", 8, "to_days 20 is not after the 30 of the horizon"),
+    "a horizon without a day": ("every_days = 3", "every_days = 61", 8, "every_days 61 is more than the 60 days"),
+    "no check-in at all": (
+        GOOD[GOOD.index("check_in"):GOOD.index("[ask]")], "", 3, "give at least one [[stays.horizon]] or the list"),
+    "an unknown anchor": ("[[stays.horizon]]\nto_days = 30", 'anchor = "date"\n[[stays.horizon]]\nto_days = 30', 6,
+        "stays.anchor: 'date' is not an anchor"),
+    "a date of the past": ('"2027-03-02"]', "2027-01-04]", 5, "stays.check_in[2]: 2027-01-04 is not after the"),
+    "a date beyond reach": ('"2027-03-02"]', '"2127-03-02"]', 5, "is more than 1095 days after the snapshot date"),
+    "a day that is not": ('"2027-03-02"]', '"2027-02-30"]', 5, "'2027-02-30' is not a day of the calendar"),
+    "a date in another order": ('"2027-03-02"]', '"02/03/2027"]', 5, "'02/03/2027' is not a date: write it as yyyy-MM"),
+    "a date with a time": ('"2027-03-02"]', "2027-03-02T10:00:00]", 5, "is not a date: write it as yyyy-MM-dd"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "line", "said"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_its_line_and_what_is_allowed(right, wrong, line, said):
+    assert GOOD.count(right) >= 1
+    told = refusal(GOOD.replace(right, wrong, 1))
+    assert any(each.startswith(f"  sweep.toml:{line}: ") and said in each for each in told), told
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+    wrong = GOOD.replace("100002]", "-1]").replace("to_days = 30", "to_days = -1").replace('"NO"]', '"XX"]')
+    assert [each.split(":")[1] for each in refusal(wrong)] == ["2", "7", "12"]
+
+
+def test_mistakes_of_yaml_have_lines_too():
+    wrong = SAME_IN_YAML.replace("every_days: 3", "every_dayz: 3").replace("NO]", "'XX']").replace("Package", "Pack")
+    assert [each.split(":")[1] for each in refusal(wrong, "sweep.yml")] == ["9", "11", "15"]
+
+
+def test_a_thousand_mistakes_are_summed_up():
+    told = refusal(GOOD.replace("[100001, 100002]", str([-1] * 1000)).replace("batch", "bach"))
+    assert len(told) == 21
+    assert any("did you mean `batch`?" in each for each in told)
+    assert told[-1] == "  and 981 more"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ('[ask]\nmarkets = ["GB"\nbatch = 1\n', "a.toml", "a.toml: Unclosed array (at line 3, column 1)"),
+        ("[ask]\n[ask]\n", "a.toml", "at line 2"),
+        ("check_in = [2027-02-30]", "a.toml", "at line 1"),
+        ("a = " + "9" * 5000, "a.toml", "a.toml: "),
+        ("a = " + "[" * 5000, "a.toml", "nested too deeply"),
+        ("a = {" * 900, "a.toml", "a.toml: "),
+        ("ask:\n  batch: 1\n  batch: 2\n", "a.yaml", "a.yaml:3: the key batch is given twice"),
+        ("ask:\n  markets: [GB\n  batch: 1\n", "a.yaml", "a.yaml:3: "),
+        ("ask: {markets: \x00}", "a.yaml", "a.yaml: "),
+        ("a: &a [*a]", "a.yaml", "nested too deeply"),
+        ("[" * 5000, "a.yaml", "nested too deeply"),
+        ("? [a]\n: 1\n", "a.yaml", "a.yaml:1: a key must be a word"),
+        ("- a\n", "a.yaml", "it holds no keys"),
+        ("--- 1\n--- 2\n", "a.yaml", "a.yaml:2: "),
+    ],
+)  # fmt: skip
+def test_what_is_not_toml_or_yaml_is_told_without_a_traceback(text, name, said):
+    assert said in "\n".join(refusal(text, name))
+
+
+def test_an_empty_spec_names_what_is_missing():
+    for name in ("a.toml", "a.yaml"):
+        assert [each.split(": ")[1] for each in refusal("", name)] == ["ask", "properties", "stays"]
+
+
+def test_a_shape_that_is_not_a_table_is_told():
+    assert "ask: must be a table" in refusal('ask = "all"\n[properties]\nids = [1]')[0]
+    assert any("stays.horizon: must be a list" in each for each in refusal(
+        "stays.horizon = {to_days = 3}\nstays.nights = [1]"))  # fmt: skip
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path):
+    with pytest.raises(SpecError, match="No such file"):
+        read_spec(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match="not UTF-8"):
+        read_spec(tmp_path / "binary.toml")
+    (tmp_path / "sweep.json").write_text("{}")
+    with pytest.raises(SpecError, match=r"neither \.toml nor \.yaml"):
+        read_spec(tmp_path / "sweep.json")
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path):
+    path = tmp_path / "sweep.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
+    assert read_spec(path, TODAY) == parse_spec(GOOD, path, TODAY)
+    path.write_bytes(GOOD.replace("batch = 50", "batch = 500").replace("\n", "\r\n").encode())
+    with pytest.raises(SpecError, match=r"sweep\.toml:18: ask\.batch"):
+        read_spec(path, TODAY)
+
+
+def test_the_sample_is_a_valid_spec():
+    assert read_spec(SAMPLE_SPEC).properties.sandbox == 300
+
+
+def test_our_yaml_loader_leaves_pyyaml_as_it_was():
+    parse_spec(SAME_IN_YAML, Path("a.yaml"))
+    assert yaml.safe_load("a: NO\nb: 2027-03-01") == {"a": False, "b": date(2027, 3, 1)}
