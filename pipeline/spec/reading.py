@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from pipeline.domain.errors import SpecError
 from pipeline.spec.documents import Document, Place, Unreadable, read_toml, read_yaml
+from pipeline.spec.keys import spec_keys
 from pipeline.spec.model import SpecTable, SweepSpec
 from pipeline.spec.values import nearest
 
@@ -19,6 +20,8 @@ HINT = "Correct the spec; `nightaudit plan` shows what it will ask."
 MOST_ERRORS_SHOWN = 20
 
 _READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
+
+_KEYS = [tuple(key.address.rsplit(".", 1)) for key in spec_keys()]
 
 # What pydantic says in the words of its own types, in those of a file.
 _PLAIN_WORDS = {
@@ -115,8 +118,9 @@ def _written(place: Place) -> str:
 def _message(item: ErrorDetails, place: Place) -> str:
     kind, given = item["type"], item["input"]
     if kind == "extra_forbidden":
-        allowed = tuple(_table_at(place[:-1]).model_fields)
-        hint = nearest(str(place[-1]), allowed)
+        name, allowed = str(place[-1]), tuple(_table_at(place[:-1]).model_fields)
+        # In TOML a key below [[stays.horizon]] belongs to the horizon, which is easily overlooked.
+        hint = next((f"; it belongs to [{table}]." for table, key in _KEYS if key == name), nearest(name, allowed))
         return f"unknown key{hint or '.'} Allowed here: {', '.join(allowed)}."
     if kind == "missing":
         return f"is missing. {_table_at(place[:-1]).model_fields[str(place[-1])].description}"

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation, ProductType
@@ -91,7 +93,7 @@ def test_what_is_omitted_has_a_plain_default():
 MISTAKES = {
     "a mistyped key": ("markets =", "marketz =", 12, "ask.marketz: unknown key; did you mean `markets`?"),
     "a mistyped table": ("[ask]", "[asks]", 11, "asks: unknown key; did you mean `ask`?"),
-    "a key of another table": ("batch = 50", "nights = [1]", 18, "Allowed here: markets, parties,"),
+    "a key of another table": ("batch = 50", "nights = [1]", 18, "it belongs to [stays]. Allowed here: markets,"),
     "an unknown market": ('"NO"]', '"NOR"]', 12, "ask.markets[2]: 'NOR' is not a market."),
     "a country's other name": ('"NO"]', '"UK"]', 12, "did you mean `GB`?"),
     "a market in small letters": ('"NO"]', '"no"]', 12, "did you mean `NO`?"),
@@ -217,6 +219,22 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path):
 
 def test_the_sample_is_a_valid_spec():
     assert read_spec(SAMPLE_SPEC).properties.sandbox == 300
+
+
+@settings(max_examples=200)
+@given(st.sampled_from([GOOD, SAME_IN_YAML]), st.data())
+def test_no_slip_of_the_keyboard_ends_in_a_traceback(text, data):
+    start = data.draw(st.integers(0, len(text)))
+    stop = start + data.draw(st.integers(0, 12))
+    slipped = st.sampled_from(["", "[", "]", "{}", '"', "-", "&a", "*a", "? ", "1", "null", "= 1", ": []", "\n", "\t"])
+    damaged = text[:start] + data.draw(slipped | st.text(max_size=3)) + text[stop:]
+    path = Path("a.toml" if text is GOOD else "a.yaml")
+    told = str(path)
+    try:
+        parse_spec(damaged, path, TODAY)
+    except SpecError as refused:
+        told = refused.message
+    assert str(path) in told
 
 
 def test_our_yaml_loader_leaves_pyyaml_as_it_was():
