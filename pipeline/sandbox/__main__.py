@@ -1,0 +1,84 @@
+"""`python -m pipeline.sandbox`: the sandbox in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from pipeline.sandbox.faults import FaultError, Faults, read_faults
+from pipeline.sandbox.options import (
+    DEFAULT_CLIENT_ID,
+    DEFAULT_CLIENT_SECRET,
+    LOOPBACK,
+    Options,
+    utc_today,
+)
+from pipeline.sandbox.server import serve
+from pipeline.sandbox.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until interrupted. Returns 0 at the end, 1 where the address cannot be had, 2 on a wrong argument."""
+    given = _parser().parse_args(arguments)
+    try:
+        options = Options(
+            seed=given.seed,
+            night=given.night,
+            today=given.today or utc_today(),
+            properties=given.properties,
+            plant_share=given.plant_share,
+            missing_share=given.missing_share,
+            client_id=given.client_id,
+            client_secret=given.client_secret,
+            expires_in_s=given.expires_in,
+            rate_type_required=not given.rate_type_optional,
+            faults=_faults(given.faults),
+        )
+        options.world()
+    except (FaultError, OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    try:
+        serve(options, given.host, given.port, announce=lambda base_url: _announce(base_url, options))
+    except OSError as error:
+        sys.stderr.write(f"cannot listen on {given.host}:{given.port}: {error}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline.sandbox", description="A simulated supplier.")
+    parser.add_argument("--host", default=LOOPBACK, help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8787, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--night", type=int, default=0)
+    parser.add_argument("--today", type=date.fromisoformat, help="default: today in UTC")
+    parser.add_argument("--properties", type=int, default=DEFAULT_PROPERTIES)
+    parser.add_argument("--plant-share", type=float, default=DEFAULT_PLANT_SHARE)
+    parser.add_argument("--missing-share", type=float, default=DEFAULT_MISSING_SHARE)
+    parser.add_argument("--client-id", default=DEFAULT_CLIENT_ID)
+    parser.add_argument("--client-secret", default=DEFAULT_CLIENT_SECRET)
+    parser.add_argument("--expires-in", type=int, default=3600, help="lifetime of a token in seconds")
+    parser.add_argument("--rate-type-optional", action="store_true", help="do not refuse a missing rateType")
+    parser.add_argument("--faults", default="{}", help="JSON, or @ and the name of a file with it")
+    return parser
+
+
+def _faults(given: str) -> Faults:
+    text = Path(given[1:]).read_bytes() if given.startswith("@") else given.encode()
+    return read_faults(text)
+
+
+def _announce(base_url: str, options: Options) -> None:
+    sys.stdout.write(
+        f"Simulated supplier at {base_url} (client id {options.client_id}, night {options.night}, "
+        f"{options.properties} properties). Ctrl-C ends it.\n"
+    )
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

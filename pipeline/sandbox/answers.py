@@ -1,0 +1,220 @@
+"""Answers as the document shapes them, encoded. Pure: a world and a search in, bytes and their counts out."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from pipeline.sandbox import documented, planted
+from pipeline.sandbox.hashing import mix
+from pipeline.sandbox.money import as_number, minor_per_euro_cent, minor_units
+from pipeline.sandbox.omissions import chosen_paths, omit
+from pipeline.sandbox.penalties import detail_form, drifted
+from pipeline.sandbox.prices import Price
+from pipeline.sandbox.profiles import Profile
+from pipeline.sandbox.search import Guests, Search
+from pipeline.sandbox.world import PropertyOffers, RoomOffers, World
+
+_ENCODER: Final = msgspec.json.Encoder()
+_INT64: Final = (1 << 63) - 1
+
+
+class Answer(NamedTuple):
+    """One answer: the body, and what was served in it (nothing, for a refusal)."""
+
+    status: int
+    body: bytes
+    properties: int = 0
+    products: int = 0
+
+
+def answer(world: World, search: Search, reservation: int = 0) -> Answer:
+    """Return the answer to a valid search; `reservation` is the running number of a quote."""
+    if search.operation == "multi":
+        return _multi(world, search)
+    profile = world.find(search.property_ids[0])
+    if profile is None:
+        return unavailable(documented.NO_OFFER)
+    if search.operation == "single":
+        offers = world.offers(profile, search)
+        if isinstance(offers, int):
+            return unavailable(offers)
+        return _served({"property": _property(world, search, offers)}, 1, _count(offers))
+    quoted = world.quote(profile, search)
+    if isinstance(quoted, int):
+        return unavailable(quoted)
+    number = mix(world.seed, world.night, reservation, 71) & _INT64 | 1
+    return _served({"reservationId": number, "property": _property(world, search, quoted)}, 1, _count(quoted))
+
+
+def unavailable(code: int) -> Answer:
+    """Return the 200 that says why nothing is offered."""
+    return Answer(200, _ENCODER.encode({"errors": [{"code": code, "message": documented.UNAVAILABLE[code]}]}))
+
+
+def refused(codes: list[int]) -> Answer:
+    """Return the 400 with one item per code."""
+    items = [{"errorCode": code, "errorDescription": documented.REFUSALS[code]} for code in codes]
+    return Answer(400, _ENCODER.encode({"errors": items}))
+
+
+def server_error() -> Answer:
+    """Return the documented 500."""
+    item = {"errorCode": documented.SERVER_ERROR, "errorDescription": documented.SERVER_ERROR_TEXT}
+    return Answer(500, _ENCODER.encode({"errors": [item]}))
+
+
+def _served(form: dict[str, Any], properties: int, products: int) -> Answer:
+    return Answer(200, _ENCODER.encode(form), properties, products)
+
+
+def _count(offers: PropertyOffers) -> int:
+    return sum(len(room.prices) for room in offers.rooms)
+
+
+def _multi(world: World, search: Search) -> Answer:
+    """Answer for up to 100 properties, in the world's order, a repeated id once.
+
+    A property without offers is left out; a small share of them is listed with no room stays instead. With no
+    offers at all the answer is 1025, or the one reason that all the properties share (1024, 1026).
+    """
+    profiles = {profile.index: profile for profile in map(world.find, search.property_ids) if profile is not None}
+    unknown = len(profiles) < len(set(search.property_ids))
+    forms: list[dict[str, Any]] = []
+    products = served = 0
+    reasons = {documented.NO_OFFER} if unknown else set()
+    for _, profile in sorted(profiles.items()):
+        offers = world.offers(profile, search)
+        if isinstance(offers, int):
+            reasons.add(offers)
+            if profile.listed_empty:
+                forms.append(_empty(profile, search))
+            continue
+        forms.append(_property(world, search, offers))
+        products += _count(offers)
+        served += 1
+    if not served:
+        reason = reasons.pop() if len(reasons) == 1 else documented.NO_PROPERTY
+        return unavailable(documented.NO_PROPERTY if reason == documented.NO_OFFER else reason)
+    return _served({"properties": forms}, served, products)
+
+
+def _empty(profile: Profile, search: Search) -> dict[str, Any]:
+    return {
+        "propertyId": profile.property_id,
+        "currencyCode": search.currency or profile.home_currency,
+        "roomStays": None if profile.index % 4 == 0 else [],
+    }
+
+
+def _property(world: World, search: Search, offers: PropertyOffers) -> dict[str, Any]:
+    profile = offers.profile
+    prefix = world.passing_prefix(search)
+    form: dict[str, Any] = {"propertyId": profile.property_id}
+    if search.operation == "single":
+        form["propertyName"] = profile.name
+    form["currencyCode"] = offers.currency
+    form["roomStays"] = [_room(world, search, offers, room, prefix) for room in offers.rooms]
+    if search.operation == "quote":
+        form["propertyRemarks"] = profile.remarks
+    lacking = chosen_paths(world.seed, profile.index, world.missing_share, search.operation)
+    if lacking:
+        # Through JSON and back, because boards, promotions and penalties are kept ready written.
+        form = msgspec.json.decode(_ENCODER.encode(form))
+        for path, as_null in lacking:
+            omit(form, path, as_null)
+    return form
+
+
+def _room(world: World, search: Search, offers: PropertyOffers, room: RoomOffers, prefix: int) -> dict[str, Any]:
+    profile, units = offers.profile, minor_units(offers.currency)
+    guests = search.parties[room.stay_id]
+    products = []
+    for price in room.prices:
+        policy = price.slot.policy
+        is_drifted = drifted(policy, world.night, profile.salt)
+        charges = _charges(profile, price, units, search.product_type == "Hotel")
+        product: dict[str, Any] = {
+            "productId": world.product_id(price.slot, prefix),
+            "boardBasis": price.slot.board_written,
+            "charges": charges,
+        }
+        if price.promotions is not None:
+            product["promotions"] = price.promotions
+        elif profile.reference_style:
+            product["promotions"] = ()
+        product["cancelPenalties"] = policy.written[is_drifted]
+        if search.operation != "multi":
+            charges |= _detail_charges(profile, price, offers.currency, guests, search.nights)
+            product["cancelPenalties"] = _detail_penalties(
+                profile, price, search, 24 * is_drifted, as_number(price.total, units), units
+            )
+        products.append(product)
+    form: dict[str, Any] = {"id": room.stay_id, "roomId": room.room.room_id}
+    if search.operation == "quote":
+        form |= {"rateType": search.rate_type, "product": products[0]}
+        return form
+    form["roomName"] = room.room.words["roomName"]
+    if search.operation == "single":
+        form |= room.room.words
+    form |= {"rateType": search.rate_type, "products": products, "availableRooms": room.left}
+    return form
+
+
+def _charges(profile: Profile, price: Price, units: int, is_hotel: bool) -> dict[str, Any]:
+    point_zero = profile.point_zero
+    total = as_number(price.total, units, point_zero)
+    charges: dict[str, Any] = {"total": total}
+    if price.floor is not None:
+        charges["minSellablePrice"] = as_number(price.floor, units, point_zero)
+    elif is_hotel and profile.states_floor > 1:
+        charges["minSellablePrice"] = None if profile.states_floor == 2 else 0
+    if price.reference is not None:
+        charges["prePromoTotal"] = as_number(price.reference, units, point_zero)
+        charges["discountPercentage"] = price.stated_percent
+    elif profile.reference_style == 1:
+        charges["prePromoTotal"] = total
+        charges["discountPercentage"] = 0
+    elif profile.reference_style == 2:
+        charges["prePromoTotal"] = charges["discountPercentage"] = None
+    return charges
+
+
+def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guests, nights: int) -> dict[str, Any]:
+    """Return included and excluded charges; the four named fees are the excluded ones, or a part of them."""
+    factor, units = minor_per_euro_cent(currency, profile.home_currency), minor_units(currency)
+    fees = profile.fees
+    details = {
+        "resortFee": round(fees.resort_night * nights * factor),
+        "childResortFee": round(fees.child_resort_night * nights * len(guests.ages) * factor),
+        "cityTaxes": round(fees.city_adult_night * nights * guests.adults * factor),
+        "hotelServiceFee": round(fees.service_stay * factor),
+    }
+    excluded = sum(details.values()) + round(fees.optional_stay * factor)
+    included = round(price.total * profile.tax_percent / (100 + profile.tax_percent))
+    return {
+        "includedCharges": as_number(included, units),
+        "excludedCharges": as_number(excluded, units),
+        "excludedChargeDetails": {
+            name: as_number(minor, units) for name, minor in details.items() if minor or profile.reference_style
+        },
+    }
+
+
+def _detail_penalties(
+    profile: Profile, price: Price, search: Search, earlier_hours: int, total: float, units: int
+) -> list[dict[str, Any]]:
+    form = detail_form(
+        price.slot.policy.steps, earlier_hours, search.check_in, search.nights, profile.offset_minutes, total, units
+    )
+    anomaly = profile.anomaly
+    if (
+        anomaly
+        and anomaly.kind == planted.PENALTY_AMOUNT
+        and anomaly.covers(search.market, search.product_type, search.check_in.month)
+    ):
+        for item in form:
+            if item["penaltyInAmount"] is not None:
+                item["penaltyInAmount"] = round(item["penaltyInAmount"] * (1 + anomaly.size) * units) / units
+    return form

@@ -1,0 +1,225 @@
+"""Prices: what a product costs for a stay, this night.
+
+The path of a price is cut into epochs of 16, 20 or 24 nights with a phase of its own for each room and block of
+stay dates. Everything that may change with time (level, lead-time step, promotion) changes at the start of an
+epoch only, so about 5 percent of the prices move a night, and night 1000 costs no more than night 1. That holds
+where `today` moves on together with `night`.
+
+    total before promotion = (nightly rate x season and weekday of each night x level x lead step x guests x policy
+                              + board) x market x product type, then into the currency
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from pipeline.sandbox import planted, promotions
+from pipeline.sandbox.documented import MARKET_NUMBER
+from pipeline.sandbox.hashing import mix
+from pipeline.sandbox.money import minor_per_euro_cent, minor_units
+from pipeline.sandbox.profiles import Profile, Room, Slot
+from pipeline.sandbox.search import Guests, Search
+
+# total, reference, stated percent, promotions as written
+_Money = tuple[int, int | None, int | float | None, msgspec.Raw | None]
+
+# By kind of property (city, beach, snow, country) and month, in percent.
+_SEASON: Final = (
+    (82, 84, 95, 102, 110, 112, 100, 98, 115, 108, 92, 101),
+    (70, 70, 78, 90, 104, 122, 146, 150, 118, 94, 74, 80),
+    (140, 150, 128, 90, 76, 78, 92, 96, 78, 74, 84, 142),
+    (85, 86, 92, 100, 108, 110, 118, 120, 106, 100, 88, 96),
+)
+# By kind and weekday from Monday, in percent.
+_WEEKDAY: Final = (
+    (104, 108, 108, 104, 96, 98, 90),
+    (96, 94, 94, 98, 108, 112, 98),
+    (94, 94, 94, 98, 112, 118, 96),
+    (92, 90, 92, 98, 112, 116, 96),
+)
+# Steps of the price with lead days: (below so many days, percent). City houses dear late, beach houses cheap late.
+_LEAD: Final = (
+    ((4, 116), (12, 108), (35, 103), (80, 100), (160, 97), (10_000, 94)),
+    ((4, 86), (12, 92), (35, 98), (80, 100), (160, 101), (10_000, 96)),
+    ((4, 100), (12, 104), (35, 104), (80, 100), (160, 98), (10_000, 95)),
+)
+_CHILD: Final = (
+    # (age below, percent of an adult's extra bed)
+    ((2, 0), (12, 50), (18, 80)),
+    ((3, 0), (13, 40), (18, 100)),
+    ((6, 0), (16, 60), (18, 90)),
+)
+_EXTRA_ADULT: Final = 26
+_FLOOR_PERIOD: Final = 30
+
+
+class Price(NamedTuple):
+    """One product's money in minor units of the answer's currency. None = not stated."""
+
+    slot: Slot
+    total: int
+    reference: int | None
+    stated_percent: int | float | None
+    floor: int | None
+    promotions: msgspec.Raw | None
+
+
+class RoomLevel(NamedTuple):
+    """Where a room's price path stands: the level, and the promotion that runs."""
+
+    level: float
+    offer: promotions.Offer | None
+
+
+@lru_cache(maxsize=4096)
+def stay_units(kind: int, check_in: date, nights: int) -> float:
+    """Return the sum over the nights of season x weekday (1.0 = an average night)."""
+    season, weekday = _SEASON[kind], _WEEKDAY[kind]
+    days = (check_in + timedelta(days=step) for step in range(nights))
+    return sum(season[day.month - 1] * weekday[day.weekday()] for day in days) / 10_000
+
+
+def guests_factor(children: int, guests: Guests) -> float:
+    """Return the price of a room against two adults: one is cheaper, more are dearer, children by age."""
+    adults, extra = guests.adults, 0
+    for age in guests.ages:
+        share = next((percent for below, percent in _CHILD[children] if age < below), 100)
+        # A child in the place of the second adult pays like an extra bed, but the room keeps its price.
+        extra += share * _EXTRA_ADULT
+    beds = 100 if adults >= 2 else 91
+    return (beds + max(0, adults - 2) * _EXTRA_ADULT + extra / 100) / 100
+
+
+def long_stay_factor(profile: Profile, nights: int) -> float:
+    """Return the rebate for 3 and more, and for 7 and more nights."""
+    return 1.0 if nights < 3 else profile.long_stay[0] if nights < 7 else profile.long_stay[1]
+
+
+def market_factor(profile: Profile, market: str) -> float:
+    """Return the small difference between points of sale (at most 0.4 percent either way)."""
+    return 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000
+
+
+def room_level(profile: Profile, room: Room, block: int, night: int, lead_days: int, nights: int) -> RoomLevel:
+    """Return level x lead step and the running promotion of a room.
+
+    A promoted epoch takes the lower of the two levels before it as its reference: that price has been charged.
+    """
+    key = mix(room.salt, block, 42)
+    period = room.period
+    epoch, into = divmod(night + key % period, period)
+    lead_at_start = lead_days + into
+    if not promotions.is_running(key, epoch):
+        return RoomLevel(_level(key, epoch, profile.lead_shape, lead_at_start), None)
+    level = min(
+        _level(key, epoch - 1, profile.lead_shape, lead_at_start + period),
+        _level(key, epoch - 2, profile.lead_shape, lead_at_start + 2 * period),
+    )
+    spelling = profile.promotion_spelling
+    return RoomLevel(level, promotions.price_offer(key, epoch, nights, spelling, with_gift=key % 5 == 0))
+
+
+def _level(key: int, epoch: int, shape: int, lead_days: int) -> float:
+    step = next(percent for below, percent in _LEAD[shape] if lead_days < below)
+    return (930 + mix(key, epoch, 43) % 141) * step / 100_000
+
+
+def price_room(
+    profile: Profile, room: Room, search: Search, guests: Guests, at: RoomLevel, night: int, currency: str,
+    slots: tuple[Slot, ...], quote_factor: float = 1.0,
+) -> list[Price]:  # fmt: skip
+    """Return the prices of the given products of a room for one party.
+
+    `quote_factor` moves the price between search and quote; the floor is one of the search and stays.
+    """
+    nights = search.nights
+    anomaly = profile.anomaly
+    if anomaly and not anomaly.covers(search.market, search.product_type, search.check_in.month):
+        anomaly = None
+    abroad = market_factor(profile, search.market)
+    if anomaly and anomaly.kind == planted.MARKET_DISPARITY:
+        abroad *= 1 + anomaly.size
+    is_hotel = search.product_type == "Hotel"
+    if not is_hotel:
+        abroad *= profile.package_factor
+    to_minor = minor_per_euro_cent(currency, profile.home_currency) * abroad
+    room_price = (
+        profile.nightly * room.rate * at.level * guests_factor(profile.children, guests)
+        * stay_units(profile.kind, search.check_in, nights) * long_stay_factor(profile, nights)
+    )  # fmt: skip
+    board_nights = guests.people * nights
+    step = minor_units(currency) if profile.whole_prices else 1
+    gift = promotions.gift_of(room.salt, profile.promotion_spelling)
+    floor_share = _floor_share(room, night) if _states_floor(profile, is_hotel) else None
+    prices = []
+    for slot in slots:
+        policy_factor = slot.policy.factor * (1.06 if slot.dearer else 1.0)
+        before = (room_price * policy_factor + slot.board.price * board_nights) * to_minor
+        full = max(step, round(before / step) * step)
+        offer = at.offer if slot.takes_promotions else None
+        if anomaly and anomaly.kind in _RESHAPED:
+            money: _Money = _reshaped(full, anomaly, profile)
+        elif offer is None:
+            money = (full, None, None, gift)
+        else:
+            money = (round(full * (1 - offer.share)), full, offer.stated_percent, offer.written)
+        total, reference, percent, written = money
+        floor = None if floor_share is None else _floor(total, full, floor_share, anomaly)
+        if quote_factor != 1.0:
+            total = round(total * quote_factor)
+            reference = None if reference is None else round(reference * quote_factor)
+        prices.append(Price(slot, total, reference, percent, floor, written))
+    return prices
+
+
+def _states_floor(profile: Profile, is_hotel: bool) -> bool:
+    return profile.states_floor == 0 and (is_hotel or profile.floor_on_package)
+
+
+def _floor_share(room: Room, night: int) -> float:
+    """Return floor / total, 0.88 to 1.02; it moves about every 30 nights, on other nights than the total."""
+    drawn = mix(room.salt, 44)
+    return (88 + mix(room.salt, (night + drawn % _FLOOR_PERIOD) // _FLOOR_PERIOD, 45) % 15) / 100
+
+
+def _floor(total: int, full: int, share: float, anomaly: planted.Anomaly | None) -> int:
+    if anomaly and anomaly.kind == planted.FLOOR_BREACH:
+        return round(total * (1 + anomaly.size))
+    if anomaly and anomaly.kind == planted.FLOOR_EATS_PROMOTION:
+        return full
+    return round(total * share)
+
+
+_RESHAPED: Final = frozenset(
+    {
+        planted.PHANTOM_PROMOTION,
+        planted.UNNAMED_PROMOTION,
+        planted.INFLATED_REFERENCE,
+        planted.WRONG_DISCOUNT,
+        planted.TOTAL_ABOVE_REFERENCE,
+        planted.FLOOR_EATS_PROMOTION,
+    }
+)
+
+
+def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile) -> _Money:
+    """Return the money of a product whose promotion is a planted anomaly; `full` is the honest full price."""
+    percent = round(anomaly.size * 100)
+    named = promotions.discount(percent, profile.promotion_spelling, f"{percent}% off").written
+    reduced = round(full * (1 - anomaly.size))
+    if anomaly.kind == planted.PHANTOM_PROMOTION:
+        return full, full, 0, named
+    if anomaly.kind == planted.UNNAMED_PROMOTION:
+        return reduced, full, percent, None
+    if anomaly.kind == planted.INFLATED_REFERENCE:
+        return full, round(full / (1 - anomaly.size)), percent, named
+    if anomaly.kind == planted.WRONG_DISCOUNT:
+        given = promotions.discount(10, profile.promotion_spelling, "10% off")
+        return round(full * 0.9), full, 10 + percent, given.written
+    if anomaly.kind == planted.TOTAL_ABOVE_REFERENCE:
+        return round(full * (1 + anomaly.size)), full, 0, named
+    return reduced, full, percent, named
