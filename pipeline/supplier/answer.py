@@ -1,0 +1,46 @@
+"""`Answer`: what one search came to, untouched, and `Failure`: why it came to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Failure(StrEnum):
+    """Why a search has no answer that could be read."""
+
+    UNREACHABLE = "unreachable"  # no connection was made: name, refusal, TLS, proxy, time
+    CONNECTION = "connection"  # a connection was made and broke before the answer
+    TIMEOUT = "timeout"  # no answer, or not all of it, in time
+    TRUNCATED = "truncated"  # the answer began and broke off
+    BODY_TOO_LARGE = "body_too_large"  # more wire bytes than the limit
+    NOT_JSON = "not_json"  # 200 with something that is plainly not JSON
+    SERVER_ERROR = "server_error"  # 5xx
+    THROTTLED = "throttled"  # 429, or 503 with a Retry-After
+    REDIRECT = "redirect"  # 3xx, never followed
+    UNEXPECTED_STATUS = "unexpected_status"  # any other status that the document does not know
+    NO_TOKEN = "no_token"  # noqa: S105 - the token address failed for now
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The last attempt of one search.
+
+    `body` holds the wire bytes as they came, in `content_encoding`; it is empty where `failure` says that they
+    broke off or were too many. `started_at` and `ended_at` (UTC) span the last attempt alone: from just before
+    its request left, after all waiting for its turn, to its last byte. `attempts` counts the requests sent.
+    `failure_detail` is safe to show and to store.
+    """
+
+    http_status: int | None
+    content_type: str
+    content_encoding: str
+    body: bytes = field(repr=False)
+    started_at: datetime
+    ended_at: datetime
+    attempts: int
+    failure: Failure | None = None
+    failure_detail: str = ""
+    headers_of_interest: Mapping[str, str] = field(default_factory=dict)

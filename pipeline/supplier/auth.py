@@ -1,0 +1,208 @@
+"""OAuth 2.0 client credentials as an httpx authentication flow.
+
+The flow yields the requests to send and is handed their responses, so it is tested by hand without a network. The
+supplier's document names the flow, the address and the scopes; the rest follows RFC 6749 and RFC 6750.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote_plus, urlencode
+
+import httpx
+
+from pipeline.domain.errors import TokenRefused
+from pipeline.settings import Credentials
+
+TOKEN_PATH = "/auth/oauth/token"  # noqa: S105 - an address
+
+# Where the token answer does not say how long its token lives.
+UNSTATED_LIFETIME_SECONDS = 300.0
+
+# A token is replaced this long before it ends, so that none ends on its way; a short-lived one at four fifths.
+_MARGIN_SECONDS = 30.0
+_MARGIN_SHARE = 0.2
+
+# Statuses that say 'not now' rather than 'not you'.
+_NOT_NOW = frozenset({408, 425, 429})
+
+_HIDDEN = "(hidden)"
+_DETAIL_CHARACTERS = 300
+
+
+class TokenUnavailable(Exception):
+    """The token address failed for now: worth another attempt. Never reaches a user."""
+
+    def __init__(self, message: str, *, retry_after: str | None = None, is_unreachable: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.is_unreachable = is_unreachable
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    value: str = field(repr=False)
+    stale_at: float
+
+    @property
+    def header(self) -> str:
+        return f"Bearer {self.value}"
+
+
+class ClientCredentials(httpx.Auth):
+    """Gets a token, keeps it until shortly before its end, and replaces it once when it is refused.
+
+    However many requests wait, one of them asks for the token and the rest use it. `now` is a monotonic clock in
+    seconds.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        client_id: str,
+        client_secret: str,
+        *,
+        scopes: str = "read_rooms",
+        credentials: Credentials = Credentials.BASIC,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.address = address
+        self._scopes = " ".join(scopes.split())
+        self._now = now
+        self._token: _Token | None = None
+        self._refresh = asyncio.Lock()
+        self._headers, self._body = _token_request(client_id, client_secret, self._scopes, credentials)
+        basic = self._headers.get("Authorization", "").removeprefix("Basic ")
+        self._secrets = {client_secret, quote_plus(client_secret), basic} - {""}
+
+    def __repr__(self) -> str:
+        return f"ClientCredentials({self.address!r})"
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        """Yield `request` with a token, after a request for one where none is fresh, and again after a 401.
+
+        Raises TokenRefused, and TokenUnavailable where another attempt may help.
+        """
+        if not self._is_fresh():
+            async with self._refresh:
+                if not self._is_fresh():
+                    self._keep(await _read((yield self._request())))
+        used = self._token
+        response = yield _carrying(request, used)
+        if response.status_code != httpx.codes.UNAUTHORIZED:
+            return
+
+        async with self._refresh:
+            # Another request may have met the same 401 and replaced the token already.
+            if self._token is used:
+                self._keep(await _read((yield self._request())))
+        response = yield _carrying(request, self._token)
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            raise TokenRefused(
+                "The supplier answered 401 to a fresh token as well.",
+                hint="Check NIGHTAUDIT_SCOPES, and that NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
+            )
+
+    def redact(self, text: str) -> str:
+        """Return `text` without the secret and the tokens of this run, in whatever form they were sent."""
+        for secret in self._secrets:
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+    def _is_fresh(self) -> bool:
+        return self._token is not None and self._now() < self._token.stale_at
+
+    def _request(self) -> httpx.Request:
+        return httpx.Request("POST", self.address, headers=self._headers, content=self._body)
+
+    def _keep(self, response: httpx.Response) -> None:
+        """Keep the token of `response`, or raise what it says instead."""
+        status = response.status_code
+        if status in _NOT_NOW or status >= httpx.codes.INTERNAL_SERVER_ERROR:
+            raise TokenUnavailable(
+                f"the token address answered {status}", retry_after=response.headers.get("retry-after")
+            )
+        if status != httpx.codes.OK:
+            raise self._refused(status, _fields(response))
+        fields = _fields(response)
+        if fields is None:
+            raise TokenUnavailable("the token address answered 200 with something that is not a JSON object")
+        value, kind = fields.get("access_token"), fields.get("token_type", "Bearer")
+        if not isinstance(value, str) or not value or not all("!" <= letter <= "~" for letter in value):
+            raise TokenRefused("The token address answered 200 without an access_token that could be sent.")
+        if not isinstance(kind, str) or kind.lower() != "bearer":
+            raise TokenRefused(
+                f"The token address gave a token of the type {self._safe(kind)}; only Bearer tokens can be sent."
+            )
+        lifetime = _lifetime_seconds(fields.get("expires_in"))
+        margin = min(_MARGIN_SECONDS, lifetime * _MARGIN_SHARE)
+        self._secrets.add(value)
+        self._token = _Token(value, self._now() + lifetime - margin)
+
+    def _refused(self, status: int, fields: dict[str, Any] | None) -> TokenRefused:
+        said = [self._safe(fields[key]) for key in ("error", "error_description") if fields and fields.get(key)]
+        return TokenRefused(
+            f"The token address {self.address} answered {status}" + (f": {' - '.join(said)}" if said else ""),
+            hint="Check NIGHTAUDIT_CLIENT_ID, NIGHTAUDIT_CLIENT_SECRET, NIGHTAUDIT_SCOPES and NIGHTAUDIT_CREDENTIALS."
+            if status in {400, 401, 403}
+            else "Check NIGHTAUDIT_AUTH_URL.",
+        )
+
+    def _safe(self, said: object) -> str:
+        """Return words of the token address, on one line, short, and without what we told it."""
+        return self.redact(" ".join(str(said).split()))[:_DETAIL_CHARACTERS]
+
+
+def _token_request(
+    client_id: str, client_secret: str, scopes: str, credentials: Credentials
+) -> tuple[dict[str, str], bytes]:
+    headers = {
+        "Accept": "application/json",
+        # A token is small, and an answer that is not compressed cannot grow.
+        "Accept-Encoding": "identity",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    form = {"grant_type": "client_credentials"}
+    if scopes:
+        form["scope"] = scopes
+    if credentials is Credentials.BODY:
+        form |= {"client_id": client_id, "client_secret": client_secret}
+    else:
+        # Form-urlencoded first (RFC 6749, section 2.3.1), so that a colon in the id cannot end it.
+        pair = f"{quote_plus(client_id)}:{quote_plus(client_secret)}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return headers, urlencode(form).encode()
+
+
+def _carrying(request: httpx.Request, token: _Token | None) -> httpx.Request:
+    if token is not None:
+        request.headers["Authorization"] = token.header
+    return request
+
+
+async def _read(response: httpx.Response) -> httpx.Response:
+    await response.aread()
+    return response
+
+
+def _fields(response: httpx.Response) -> dict[str, Any] | None:
+    try:
+        document = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _lifetime_seconds(stated: object) -> float:
+    """Return `expires_in`, which some services send as text; what cannot be one counts as not stated."""
+    try:
+        seconds = float(stated) if isinstance(stated, (int, float, str)) and not isinstance(stated, bool) else 0.0
+    except (ValueError, OverflowError):
+        seconds = 0.0
+    return seconds if 0 < seconds < float("inf") else UNSTATED_LIFETIME_SECONDS

@@ -1,0 +1,75 @@
+"""Bodies as they came over the wire: inflating them under a limit, and telling JSON from what is not."""
+
+from __future__ import annotations
+
+import zlib
+
+_GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
+_BLANK = b" \t\r\n"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PLAIN = frozenset({"", "identity"})
+_DEFLATED = frozenset({"gzip", "x-gzip", "deflate"})
+
+
+class UnreadableBody(ValueError):
+    """A body cannot be inflated, or only to more than the limit."""
+
+
+def inflate(body: bytes, content_encoding: str, *, limit_bytes: int) -> bytes:
+    """Return the body without its content encoding.
+
+    Raises UnreadableBody: an encoding that was not asked for, damaged or cut bytes, more than `limit_bytes`.
+    """
+    encoding = content_encoding.strip().lower()
+    if encoding in _PLAIN:
+        plain, rest = body[: limit_bytes + 1], b""
+    elif encoding in _DEFLATED:
+        plain, rest = _inflated(body, limit_bytes)
+    else:
+        msg = f"content encoding {encoding[:40]!r} was not asked for"
+        raise UnreadableBody(msg)
+    if rest or len(plain) > limit_bytes:
+        msg = f"body of more than {limit_bytes} bytes"
+        raise UnreadableBody(msg)
+    return plain
+
+
+def is_plainly_not_json(content_type: str, content_encoding: str, body: bytes) -> bool:
+    """Return whether a look at the headers and the first byte says that this is no JSON object.
+
+    Cheap, and on the safe side: a compressed body that is called JSON is taken at its word.
+    """
+    encoding = content_encoding.strip().lower()
+    if encoding in _PLAIN:
+        start = body
+    elif "json" in content_type.lower():
+        return not body
+    else:
+        # Called something else, which servers do to JSON too: look at the first bytes.
+        try:
+            start = zlib.decompressobj(_GZIP_OR_ZLIB).decompress(body[:1024], 64)
+        except zlib.error:
+            return True
+    return not start.removeprefix(_BYTE_ORDER_MARK).lstrip(_BLANK).startswith(b"{")
+
+
+def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:
+    """Return at most a byte more than the limit, and what is left of the input after that."""
+    parts: list[bytes] = []
+    size = 0
+    # A gzip body may be several members, one after the other.
+    while body:
+        member = zlib.decompressobj(_GZIP_OR_ZLIB)
+        try:
+            parts.append(member.decompress(body, limit_bytes + 1 - size))
+        except zlib.error as error:
+            msg = f"damaged {error}"
+            raise UnreadableBody(msg) from None
+        size += len(parts[-1])
+        if size > limit_bytes:
+            return b"".join(parts), b""
+        if not member.eof:
+            msg = "compressed body breaks off"
+            raise UnreadableBody(msg)
+        body = member.unused_data
+    return b"".join(parts), b""

@@ -1,0 +1,100 @@
+"""Every error of the layers below as one of our failures.
+
+httpx-aiohttp raises httpx errors whose cause is aiohttp's, but calls nearly every broken connection a connect
+timeout, and lets some of aiohttp's own through. So the cause is asked first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx
+
+from pipeline.supplier.answer import Failure
+from pipeline.supplier.bodies import is_plainly_not_json
+
+# What a request can end with, other than an answer: everything else is a mistake of ours and is raised as it is.
+NETWORK_ERRORS = (
+    httpx.HTTPError,
+    httpx.StreamError,
+    aiohttp.ClientError,
+    OSError,  # TimeoutError, ConnectionError and ssl.SSLError with it
+    EOFError,  # asyncio.IncompleteReadError with it
+)
+
+_DETAIL_CHARACTERS = 200
+
+# In this order: the first class that fits decides.
+_FAILURES: tuple[tuple[tuple[type[BaseException], ...], Failure], ...] = (
+    (
+        (
+            aiohttp.ClientConnectorError,
+            aiohttp.ClientHttpProxyError,
+            aiohttp.ConnectionTimeoutError,
+            aiohttp.InvalidURL,
+            httpx.ConnectError,
+            httpx.ConnectTimeout,
+            httpx.PoolTimeout,
+            httpx.ProxyError,
+            httpx.UnsupportedProtocol,
+        ),
+        Failure.UNREACHABLE,
+    ),
+    ((TimeoutError, httpx.TimeoutException), Failure.TIMEOUT),
+    ((aiohttp.ClientPayloadError, asyncio.IncompleteReadError), Failure.TRUNCATED),
+)
+
+
+def failure_of(error: BaseException) -> tuple[Failure, str]:
+    """Return what `error` means for the search that met it, and a short text for people."""
+    origin = error.__cause__ if isinstance(error.__cause__, NETWORK_ERRORS) else error
+    for classes, failure in _FAILURES:
+        if isinstance(origin, classes):
+            return failure, describe(origin)
+    return Failure.CONNECTION, describe(origin)
+
+
+def failure_of_status(
+    status: int, headers: Mapping[str, str], body: bytes, *, location: str = ""
+) -> tuple[Failure | None, str]:
+    """Return why a whole answer of this status is no answer to a search, and a short text; None where it is one.
+
+    A 400 is an answer: it says what the supplier thinks of the request.
+    """
+    detail = f"HTTP {status}"
+    failure: Failure | None = Failure.UNEXPECTED_STATUS
+    if status == httpx.codes.OK:
+        content_type, encoding = headers.get("content-type", ""), headers.get("content-encoding", "")
+        failure = Failure.NOT_JSON if is_plainly_not_json(content_type, encoding, body) else None
+        detail = f"HTTP 200 with {len(body)} bytes of {content_type or 'no content type'}" if failure else ""
+    elif status == httpx.codes.BAD_REQUEST:
+        failure, detail = None, ""
+    elif 300 <= status < 400:
+        failure = Failure.REDIRECT
+        detail = f"HTTP {status} to {_host(location) or 'nowhere'}; redirects are not followed"
+    elif status == httpx.codes.TOO_MANY_REQUESTS or (
+        status == httpx.codes.SERVICE_UNAVAILABLE and "retry-after" in headers
+    ):
+        failure = Failure.THROTTLED
+    elif status == httpx.codes.REQUEST_TIMEOUT:
+        failure = Failure.TIMEOUT
+    elif status >= httpx.codes.INTERNAL_SERVER_ERROR:
+        failure = Failure.SERVER_ERROR
+    return failure, detail
+
+
+def describe(error: BaseException) -> str:
+    """Return the error's kind and message on one line, cut to what a report can hold."""
+    message = " ".join(str(error).split())
+    kind = type(error).__name__
+    return (f"{kind}: {message}" if message else kind)[:_DETAIL_CHARACTERS]
+
+
+def _host(location: str) -> str:
+    try:
+        return (urlsplit(location).hostname or "")[:_DETAIL_CHARACTERS]
+    except ValueError:
+        return ""

@@ -1,0 +1,93 @@
+"""What an `Answer` means for the cells that it was asked for, and whether asking for fewer of them may help."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
+from pipeline.supplier.answer import Answer, Failure
+from pipeline.supplier.bodies import UnreadableBody, inflate
+
+# An error answer is a few lines; what is larger is not one.
+_ERROR_BODY_BYTES = 64 * 1024
+
+# A batch that fails like this may hold one property that no answer can be made for. Not so where no connection was
+# made, no token was had, or the supplier asked for patience: fewer properties change nothing there.
+_POISONED = frozenset(
+    {
+        Failure.CONNECTION,
+        Failure.TIMEOUT,
+        Failure.TRUNCATED,
+        Failure.BODY_TOO_LARGE,
+        Failure.NOT_JSON,
+        Failure.SERVER_ERROR,
+    }
+)
+_POISONED_STATUSES = frozenset({413, 422})
+
+
+class Verdict(StrEnum):
+    """What the collector does with an answer."""
+
+    ANSWERED = "answered"  # 200: land it; its content decides about each cell
+    REJECTED = "rejected"  # 400: land it; every cell is rejected with the codes
+    FAILED = "failed"  # land it; every cell has failed
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict on an answer. `codes` are those of a 400, in the order of the answer, each once."""
+
+    verdict: Verdict
+    codes: tuple[int, ...] = ()
+
+    @property
+    def is_our_mistake(self) -> bool:
+        """Whether the supplier found the request of a wrong shape, which no request of ours should be."""
+        return not SHAPE_CODES.isdisjoint(self.codes)
+
+
+def outcome_of(answer: Answer) -> Outcome:
+    """Return what `answer` means for its cells."""
+    if answer.failure is not None:
+        return Outcome(Verdict.FAILED)
+    if answer.http_status == 400:
+        return Outcome(Verdict.REJECTED, error_codes(answer.body, answer.content_encoding))
+    return Outcome(Verdict.ANSWERED)
+
+
+def may_be_poisoned(answer: Answer) -> bool:
+    """Return whether one property may have spoilt the answer of its whole batch, so that halves may do better.
+
+    The document has no code for an unknown property, so a 400 without a documented code counts too.
+    """
+    if answer.failure is not None:
+        return answer.failure in _POISONED or answer.http_status in _POISONED_STATUSES
+    return answer.http_status == 400 and ERROR_CODES.keys().isdisjoint(
+        error_codes(answer.body, answer.content_encoding)
+    )
+
+
+def error_codes(body: bytes, content_encoding: str = "") -> tuple[int, ...]:
+    """Return the codes of an error answer, in either item shape; none where there are none to be read."""
+    try:
+        document = json.loads(inflate(body, content_encoding, limit_bytes=_ERROR_BODY_BYTES))
+    except (UnreadableBody, ValueError, RecursionError):
+        return ()
+    errors = document.get("errors") if isinstance(document, dict) else None
+    items = errors if isinstance(errors, list) else [errors]
+    codes = (_code(item) for item in items if isinstance(item, dict))
+    return tuple(dict.fromkeys(code for code in codes if code is not None))
+
+
+def _code(item: dict[str, object]) -> int | None:
+    """Return an item's code; some services write numbers as text."""
+    for name in ("errorCode", "code"):
+        value = item.get(name)
+        if isinstance(value, str) and value.strip().isdecimal() and len(value) < 12:
+            return int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
