@@ -9,12 +9,13 @@ import msgspec
 from pipeline.sandbox import documented, planted
 from pipeline.sandbox.hashing import mix
 from pipeline.sandbox.money import as_number, minor_per_euro_cent, minor_units
+from pipeline.sandbox.offering import Offering, PropertyOffers, RoomOffers
 from pipeline.sandbox.omissions import chosen_paths, omit
 from pipeline.sandbox.penalties import detail_form, drifted
 from pipeline.sandbox.prices import Price
 from pipeline.sandbox.profiles import Profile
 from pipeline.sandbox.search import Guests, Search
-from pipeline.sandbox.world import PropertyOffers, RoomOffers, World
+from pipeline.sandbox.world import World
 
 _ENCODER: Final = msgspec.json.Encoder()
 _INT64: Final = (1 << 63) - 1
@@ -27,25 +28,28 @@ class Answer(NamedTuple):
     body: bytes
     properties: int = 0
     products: int = 0
+    unattributed: int = 0
+    """Products among them that stand under no property id: nobody can tell whose they are."""
 
 
 def answer(world: World, search: Search, reservation: int = 0) -> Answer:
     """Return the answer to a valid search; `reservation` is the running number of a quote."""
+    offering = Offering(world, search)
     if search.operation == "multi":
-        return _multi(world, search)
+        return _multi(offering)
     profile = world.find(search.property_ids[0])
     if profile is None:
         return unavailable(documented.NO_OFFER)
-    if search.operation == "single":
-        offers = world.offers(profile, search)
-        if isinstance(offers, int):
-            return unavailable(offers)
-        return _served({"property": _property(world, search, offers)}, 1, _count(offers))
-    quoted = world.quote(profile, search)
-    if isinstance(quoted, int):
-        return unavailable(quoted)
-    number = mix(world.seed, world.night, reservation, 71) & _INT64 | 1
-    return _served({"reservationId": number, "property": _property(world, search, quoted)}, 1, _count(quoted))
+    offers = offering.offers(profile) if search.operation == "single" else offering.quote(profile)
+    if isinstance(offers, int):
+        return unavailable(offers)
+    written = _property(offering, offers)
+    form: dict[str, Any] = {"property": written}
+    if search.operation == "quote":
+        form = {"reservationId": mix(world.seed, world.night, reservation, 71) & _INT64 | 1} | form
+        for path, as_null in chosen_paths(world.seed, profile.index, world.missing_share, "quote"):
+            omit(form, path, as_null)
+    return _served(form, [written])
 
 
 def unavailable(code: int) -> Answer:
@@ -65,39 +69,48 @@ def server_error() -> Answer:
     return Answer(500, _ENCODER.encode({"errors": [item]}))
 
 
-def _served(form: dict[str, Any], properties: int, products: int) -> Answer:
-    return Answer(200, _ENCODER.encode(form), properties, products)
+def _served(form: dict[str, Any], properties: list[dict[str, Any]]) -> Answer:
+    counts = [(_count(written), written.get("propertyId") is None) for written in properties]
+    return Answer(
+        status=200,
+        body=_ENCODER.encode(form),
+        properties=sum(1 for count, _ in counts if count),
+        products=sum(count for count, _ in counts),
+        unattributed=sum(count for count, is_nameless in counts if is_nameless),
+    )
 
 
-def _count(offers: PropertyOffers) -> int:
-    return sum(len(room.prices) for room in offers.rooms)
+def _count(written: dict[str, Any]) -> int:
+    """Return the number of products in a property as it is written, omissions included."""
+    rooms = written.get("roomStays") or ()
+    return sum(len(room.get("products") or ()) + (room.get("product") is not None) for room in rooms)
 
 
-def _multi(world: World, search: Search) -> Answer:
+def _multi(offering: Offering) -> Answer:
     """Answer for up to 100 properties, in the world's order, a repeated id once.
 
     A property without offers is left out; a small share of them is listed with no room stays instead. With no
     offers at all the answer is 1025, or the one reason that all the properties share (1024, 1026).
     """
+    world, search = offering.world, offering.search
     profiles = {profile.index: profile for profile in map(world.find, search.property_ids) if profile is not None}
     unknown = len(profiles) < len(set(search.property_ids))
     forms: list[dict[str, Any]] = []
-    products = served = 0
+    has_offers = False
     reasons = {documented.NO_OFFER} if unknown else set()
     for _, profile in sorted(profiles.items()):
-        offers = world.offers(profile, search)
+        offers = offering.offers(profile)
         if isinstance(offers, int):
             reasons.add(offers)
             if profile.listed_empty:
                 forms.append(_empty(profile, search))
             continue
-        forms.append(_property(world, search, offers))
-        products += _count(offers)
-        served += 1
-    if not served:
+        forms.append(_property(offering, offers))
+        has_offers = True
+    if not has_offers:
         reason = reasons.pop() if len(reasons) == 1 else documented.NO_PROPERTY
         return unavailable(documented.NO_PROPERTY if reason == documented.NO_OFFER else reason)
-    return _served({"properties": forms}, served, products)
+    return _served({"properties": forms}, forms)
 
 
 def _empty(profile: Profile, search: Search) -> dict[str, Any]:
@@ -108,14 +121,13 @@ def _empty(profile: Profile, search: Search) -> dict[str, Any]:
     }
 
 
-def _property(world: World, search: Search, offers: PropertyOffers) -> dict[str, Any]:
-    profile = offers.profile
-    prefix = world.passing_prefix(search)
+def _property(offering: Offering, offers: PropertyOffers) -> dict[str, Any]:
+    world, search, profile = offering.world, offering.search, offers.profile
     form: dict[str, Any] = {"propertyId": profile.property_id}
     if search.operation == "single":
         form["propertyName"] = profile.name
     form["currencyCode"] = offers.currency
-    form["roomStays"] = [_room(world, search, offers, room, prefix) for room in offers.rooms]
+    form["roomStays"] = [_room(offering, offers, room) for room in offers.rooms]
     if search.operation == "quote":
         form["propertyRemarks"] = profile.remarks
     lacking = chosen_paths(world.seed, profile.index, world.missing_share, search.operation)
@@ -127,17 +139,18 @@ def _property(world: World, search: Search, offers: PropertyOffers) -> dict[str,
     return form
 
 
-def _room(world: World, search: Search, offers: PropertyOffers, room: RoomOffers, prefix: int) -> dict[str, Any]:
-    profile, units = offers.profile, minor_units(offers.currency)
-    guests = search.parties[room.stay_id]
+def _room(offering: Offering, offers: PropertyOffers, room: RoomOffers) -> dict[str, Any]:
+    search, profile, units = offering.search, offers.profile, minor_units(offers.currency)
+    is_hotel, is_detail = search.product_type == "Hotel", search.operation != "multi"
     products = []
     for price in room.prices:
-        policy = price.slot.policy
-        is_drifted = drifted(policy, world.night, profile.salt)
-        charges = _charges(profile, price, units, search.product_type == "Hotel")
+        slot = price.slot
+        policy = slot.policy
+        is_drifted = policy.drifts and drifted(offering.world.night, profile.salt)
+        charges = _charges(profile, price, units, is_hotel)
         product: dict[str, Any] = {
-            "productId": world.product_id(price.slot, prefix),
-            "boardBasis": price.slot.board_written,
+            "productId": offering.product_id(slot),
+            "boardBasis": slot.board_written,
             "charges": charges,
         }
         if price.promotions is not None:
@@ -145,7 +158,8 @@ def _room(world: World, search: Search, offers: PropertyOffers, room: RoomOffers
         elif profile.reference_style:
             product["promotions"] = ()
         product["cancelPenalties"] = policy.written[is_drifted]
-        if search.operation != "multi":
+        if is_detail:
+            guests = search.parties[room.stay_id]
             charges |= _detail_charges(profile, price, offers.currency, guests, search.nights)
             product["cancelPenalties"] = _detail_penalties(
                 profile, price, search, 24 * is_drifted, as_number(price.total, units), units
@@ -155,9 +169,7 @@ def _room(world: World, search: Search, offers: PropertyOffers, room: RoomOffers
     if search.operation == "quote":
         form |= {"rateType": search.rate_type, "product": products[0]}
         return form
-    form["roomName"] = room.room.words["roomName"]
-    if search.operation == "single":
-        form |= room.room.words
+    form |= room.room.words if is_detail else {"roomName": room.room.words["roomName"]}
     form |= {"rateType": search.rate_type, "products": products, "availableRooms": room.left}
     return form
 

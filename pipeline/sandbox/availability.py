@@ -33,18 +33,21 @@ def is_open(profile: Profile, night: int, market: str, block: int) -> bool:
     )
 
 
-def rooms_left(room: Room, night: int, block: int, lead_days: int) -> int:
-    """Return how many rooms of a type are open: fewer as check-in nears, now and then more by cancellations."""
+def rooms_left(room: Room, key: int, night: int, sold_per_mille: int) -> int:
+    """Return how many rooms of a type are open: fewer as check-in nears, now and then more by cancellations.
+
+    `key` stands for room and block of dates, `sold_per_mille` is that of the lead days.
+    """
     if room.absurd_stock:
         return INT32_MAX
-    drawn = mix(room.salt, block, 33)
-    demand = 350 + drawn % 800
-    release = mix(room.salt, block, (night + drawn % _RELEASE_NIGHTS) // _RELEASE_NIGHTS, 34) % 4
-    sold = room.stock * demand * _sold_per_mille(lead_days) // 1_000_000
+    demand = 350 + (key >> 20) % 800
+    release = mix(key, (night + (key >> 32) % _RELEASE_NIGHTS) // _RELEASE_NIGHTS, 34) % 4
+    sold = room.stock * demand * sold_per_mille // 1_000_000
     return max(0, min(room.stock, room.stock - sold + release - 1))
 
 
-def _sold_per_mille(lead_days: int) -> int:
+def sold_per_mille(lead_days: int) -> int:
+    """Return the share of the rooms sold so many days before check-in where demand is full."""
     for (near, at_near), (far, at_far) in pairwise(_SOLD):
         if lead_days < far:
             return at_near + (at_far - at_near) * (lead_days - near) // (far - near)

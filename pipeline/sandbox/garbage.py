@@ -133,5 +133,8 @@ _REWRITTEN: Final[dict[str, Callable[[bytes], bytes]]] = {
     "deep_nesting": lambda _body: b'{"properties":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "both_keys": _both_keys,
     "other_error_shape": lambda _body: b'{"errors":[{"errorCode":1025,"errorDescription":"Nothing available"}]}',
+    "bare_errors": lambda _body: b'{"errors":[{"code":1025},{"code":null,"message":null},null]}',
+    "null_envelope": lambda body: body[: body.index(b":")] + b":null}",
+    "empty_object": lambda _body: b"{}",
     "cut_json": lambda body: body[: len(body) // 2],
 }

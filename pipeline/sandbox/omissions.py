@@ -43,12 +43,12 @@ PATHS: Final[dict[Operation, tuple[str, ...]]] = {
         *_product_paths("roomStays.products", _DETAIL_PENALTY, detail=True),
     ),
     "quote": (
-        "propertyId", "currencyCode", "roomStays", "propertyRemarks",
+        "reservationId", "propertyId", "currencyCode", "roomStays", "propertyRemarks",
         *(f"roomStays.{name}" for name in ("id", "roomId", "rateType", "product")),
         *_product_paths("roomStays.product", _DETAIL_PENALTY, detail=True),
     ),
 }  # fmt: skip
-"""Every field under a property, by operation."""
+"""Every field under a property, by operation; and the reservation id, which stands beside the property."""
 
 
 def chosen_paths(seed: int, index: int, share: float, operation: Operation) -> list[tuple[str, bool]]:
@@ -71,10 +71,10 @@ def omit(form: dict[str, Any], path: str, as_null: bool) -> None:
     """Take the field away at the first place of the form that has it. Lists are walked through."""
     head, _, rest = path.partition(".")
     if not rest:
-        if as_null:
+        if head in form:
             form[head] = None
-        else:
-            form.pop(head, None)
+            if not as_null:
+                del form[head]
         return
     below = form.get(head)
     children = below if isinstance(below, list) else [below]

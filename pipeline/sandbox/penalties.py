@@ -74,9 +74,9 @@ def _encode(form: list[dict[str, Any]]) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(form))
 
 
-def drifted(policy: Policy, night: int, salt: int) -> bool:
-    """Tell whether the policy's deadlines lie a day earlier this night (they change about every 60 nights)."""
-    return policy.drifts and (night + salt % _DRIFT_PERIOD) // _DRIFT_PERIOD % 2 == 1
+def drifted(night: int, salt: int) -> bool:
+    """Tell whether drifting deadlines lie a day earlier this night (they change about every 60 nights)."""
+    return (night + salt % _DRIFT_PERIOD) // _DRIFT_PERIOD % 2 == 1
 
 
 def list_form(steps: tuple[Step, ...], earlier_hours: int) -> list[dict[str, Any]]:

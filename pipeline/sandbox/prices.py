@@ -83,6 +83,7 @@ def stay_units(kind: int, check_in: date, nights: int) -> float:
     return sum(season[day.month - 1] * weekday[day.weekday()] for day in days) / 10_000
 
 
+@lru_cache(maxsize=4096)
 def guests_factor(children: int, guests: Guests) -> float:
     """Return the price of a room against two adults: one is cheaper, more are dearer, children by age."""
     adults, extra = guests.adults, 0
@@ -104,38 +105,23 @@ def market_factor(profile: Profile, market: str) -> float:
     return 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000
 
 
-def room_level(profile: Profile, room: Room, block: int, night: int, lead_days: int, nights: int) -> RoomLevel:
-    """Return level x lead step and the running promotion of a room.
+class Terms(NamedTuple):
+    """What a search means for the prices of one property, in all of its rooms."""
 
-    A promoted epoch takes the lower of the two levels before it as its reference: that price has been charged.
-    """
-    key = mix(room.salt, block, 42)
-    period = room.period
-    epoch, into = divmod(night + key % period, period)
-    lead_at_start = lead_days + into
-    if not promotions.is_running(key, epoch):
-        return RoomLevel(_level(key, epoch, profile.lead_shape, lead_at_start), None)
-    level = min(
-        _level(key, epoch - 1, profile.lead_shape, lead_at_start + period),
-        _level(key, epoch - 2, profile.lead_shape, lead_at_start + 2 * period),
-    )
-    spelling = profile.promotion_spelling
-    return RoomLevel(level, promotions.price_offer(key, epoch, nights, spelling, with_gift=key % 5 == 0))
+    profile: Profile
+    night: int
+    nights: int
+    stay_price: float
+    """EUR cents of the plainest room for the stay, two adults, at level 1."""
+    to_minor: float
+    """From EUR cents to the minor units of the answer, market and product type included."""
+    step: int
+    states_floor: bool
+    anomaly: planted.Anomaly | None
 
 
-def _level(key: int, epoch: int, shape: int, lead_days: int) -> float:
-    step = next(percent for below, percent in _LEAD[shape] if lead_days < below)
-    return (930 + mix(key, epoch, 43) % 141) * step / 100_000
-
-
-def price_room(
-    profile: Profile, room: Room, search: Search, guests: Guests, at: RoomLevel, night: int, currency: str,
-    slots: tuple[Slot, ...], quote_factor: float = 1.0,
-) -> list[Price]:  # fmt: skip
-    """Return the prices of the given products of a room for one party.
-
-    `quote_factor` moves the price between search and quote; the floor is one of the search and stays.
-    """
+def terms_of(profile: Profile, search: Search, currency: str, night: int) -> Terms:
+    """Return the terms of a search at a property."""
     nights = search.nights
     anomaly = profile.anomaly
     if anomaly and not anomaly.covers(search.market, search.product_type, search.check_in.month):
@@ -146,25 +132,64 @@ def price_room(
     is_hotel = search.product_type == "Hotel"
     if not is_hotel:
         abroad *= profile.package_factor
-    to_minor = minor_per_euro_cent(currency, profile.home_currency) * abroad
-    room_price = (
-        profile.nightly * room.rate * at.level * guests_factor(profile.children, guests)
-        * stay_units(profile.kind, search.check_in, nights) * long_stay_factor(profile, nights)
-    )  # fmt: skip
-    board_nights = guests.people * nights
-    step = minor_units(currency) if profile.whole_prices else 1
-    gift = promotions.gift_of(room.salt, profile.promotion_spelling)
-    floor_share = _floor_share(room, night) if _states_floor(profile, is_hotel) else None
+    stay_price = profile.nightly * stay_units(profile.kind, search.check_in, nights)
+    return Terms(
+        profile=profile,
+        night=night,
+        nights=nights,
+        stay_price=stay_price * long_stay_factor(profile, nights),
+        to_minor=minor_per_euro_cent(currency, profile.home_currency) * abroad,
+        step=minor_units(currency) if profile.whole_prices else 1,
+        states_floor=profile.states_floor == 0 and (is_hotel or profile.floor_on_package),
+        anomaly=anomaly,
+    )
+
+
+def room_level(terms: Terms, room: Room, key: int, lead_days: int) -> RoomLevel:
+    """Return level x lead step and the running promotion of a room; `key` stands for room and block of dates.
+
+    A promoted epoch takes the lower of the two levels before it as its reference: that price has been charged.
+    """
+    period, shape = room.period, terms.profile.lead_shape
+    epoch, into = divmod(terms.night + key % period, period)
+    lead_at_start = lead_days + into
+    if not promotions.is_running(key, epoch):
+        return RoomLevel(_level(key, epoch, shape, lead_at_start), None)
+    level = min(
+        _level(key, epoch - 1, shape, lead_at_start + period),
+        _level(key, epoch - 2, shape, lead_at_start + 2 * period),
+    )
+    spelling = terms.profile.promotion_spelling
+    return RoomLevel(level, promotions.price_offer(key, epoch, terms.nights, spelling, with_gift=key % 5 == 0))
+
+
+def _level(key: int, epoch: int, shape: int, lead_days: int) -> float:
+    for below, percent in _LEAD[shape]:
+        if lead_days < below:
+            return (930 + mix(key, epoch, 43) % 141) * percent / 100_000
+    raise AssertionError("the last step of a lead table has no end")
+
+
+def price_room(
+    terms: Terms, room: Room, guests: Guests, at: RoomLevel, slots: tuple[Slot, ...], quote_factor: float = 1.0
+) -> list[Price]:
+    """Return the prices of the given products of a room for one party.
+
+    `quote_factor` moves the price between search and quote; the floor is that of the search.
+    """
+    profile, anomaly, step, to_minor = terms.profile, terms.anomaly, terms.step, terms.to_minor
+    room_price = terms.stay_price * room.rate * at.level * guests_factor(profile.children, guests)
+    board_nights = guests.people * terms.nights
+    floor_share = _floor_share(room, terms.night) if terms.states_floor else None
     prices = []
     for slot in slots:
-        policy_factor = slot.policy.factor * (1.06 if slot.dearer else 1.0)
-        before = (room_price * policy_factor + slot.board.price * board_nights) * to_minor
+        before = (room_price * slot.factor + slot.board.price * board_nights) * to_minor
         full = max(step, round(before / step) * step)
         offer = at.offer if slot.takes_promotions else None
         if anomaly and anomaly.kind in _RESHAPED:
             money: _Money = _reshaped(full, anomaly, profile)
         elif offer is None:
-            money = (full, None, None, gift)
+            money = (full, None, None, room.gift)
         else:
             money = (round(full * (1 - offer.share)), full, offer.stated_percent, offer.written)
         total, reference, percent, written = money
@@ -176,14 +201,10 @@ def price_room(
     return prices
 
 
-def _states_floor(profile: Profile, is_hotel: bool) -> bool:
-    return profile.states_floor == 0 and (is_hotel or profile.floor_on_package)
-
-
 def _floor_share(room: Room, night: int) -> float:
-    """Return floor / total, 0.88 to 1.02; it moves about every 30 nights, on other nights than the total."""
-    drawn = mix(room.salt, 44)
-    return (88 + mix(room.salt, (night + drawn % _FLOOR_PERIOD) // _FLOOR_PERIOD, 45) % 15) / 100
+    """Return floor / total, 0.85 to 0.99; it moves about every 30 nights, on other nights than the total."""
+    epoch = (night + room.salt % _FLOOR_PERIOD) // _FLOOR_PERIOD
+    return (85 + mix(room.salt, epoch, 45) % 15) / 100
 
 
 def _floor(total: int, full: int, share: float, anomaly: planted.Anomaly | None) -> int:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import IO, Any, Final
 
 import pipeline
+from pipeline.sandbox.faults import read_faults
 from pipeline.sandbox.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET, utc_today
 from pipeline.sandbox.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
 
@@ -33,7 +35,8 @@ class SandboxProcess:
             ... sandbox.base_url, sandbox.client_id, sandbox.client_secret, sandbox.pid
 
     It is stopped on exit. It also ends by itself when this process is gone, however that happened (kill -9
-    included). `faults` are the keys of `faults.Faults`. Raises SandboxStartError within `ready_s` seconds.
+    included). `faults` are the keys of `faults.Faults`. Raises FaultError on a wrong one, and SandboxStartError
+    where the process does not answer within `ready_s` seconds.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class SandboxProcess:
         cache_mb: int = 64,
         ready_s: float = 30.0,
     ) -> None:
+        read_faults(dict(faults or {}))  # a wrong key is the caller's mistake, and told at once
         self.client_id = client_id
         self.client_secret = client_secret
         self.base_url = ""
@@ -117,6 +121,19 @@ class SandboxProcess:
         if self._log is not None:
             self._log.close()
             self._log = None
+
+    def control(self, name: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the answer of `/sandbox/<name>`; with a body it is posted. Raises urllib's HTTPError on a refusal.
+
+        Names: health, served, planted, properties, rates, faults (get and post), night (post).
+        """
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.base_url}/sandbox/{name}", data)  # noqa: S310 - our own address
+        # Proxies of the environment are for the outside world.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=30) as response:
+            answer: dict[str, Any] = json.load(response)
+        return answer
 
     def __enter__(self) -> SandboxProcess:
         return self.start()

@@ -14,8 +14,10 @@ from pipeline.sandbox.identifiers import branded_index, lasting_product_id, prop
 from pipeline.sandbox.money import HOME_CURRENCIES
 from pipeline.sandbox.penalties import Policy, policies
 from pipeline.sandbox.planted import Anomaly, anomaly_of
+from pipeline.sandbox.promotions import gift_of
 
-ROOM_BITS, BOARD_BITS, POLICY_BITS = 3, 2, 2
+# A slot's number is made of room, board, policy and whether it is the dearer one.
+BOARD_BITS, POLICY_BITS = 2, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Slot:
     board: Board
     board_written: msgspec.Raw
     policy: Policy
+    factor: float
+    """Of the room's price: the policy's, and more for a dearer product."""
     lasting_id: int
     passing: bool
     dearer: bool
@@ -48,6 +52,8 @@ class Room:
     """Nights between two moves of its price."""
     words: dict[str, Any]
     slots: tuple[Slot, ...]
+    gift: msgspec.Raw | None
+    """A value add that is always there."""
     cheapest: tuple[Slot, ...]
     """One slot per board and policy: what a multi-property answer shows."""
 
@@ -106,6 +112,14 @@ _BOARD_SETS: Final[tuple[tuple[int, ...], ...]] = (
 _BOARD_WEIGHTS: Final = (30, 16, 8, 6, 8, 5, 10, 8, 3, 4, 2)
 _OFFSETS: Final = (0, 60, 120, 120, 180, -300, -360, 330)
 _PERIODS: Final = (16, 20, 24)
+_DEARER: Final = 1.06
+# Guests a room takes at most: mostly 2 to 4, a few suites up to 8.
+_CAPACITY_WEIGHTS: Final = (0, 0, 46, 25, 22, 3, 3, 0, 1)
+
+
+def room_number(slot_number: int) -> int:
+    """Return the number of the room that a slot's number belongs to."""
+    return slot_number >> (BOARD_BITS + POLICY_BITS + 1)
 
 
 def build(seed: int, index: int, plant_share: float) -> Profile:
@@ -121,11 +135,11 @@ def build(seed: int, index: int, plant_share: float) -> Profile:
     nightly = dice.between(45, 220) * 100 + dice.between(0, 99)
     # An opaque offer gives up its name for a price 15 to 30 percent lower.
     nightly = nightly if twin_of is None else nightly * own.between(70, 85) // 100
-    salt = mix(seed, index, 3)
+    spelling = own.weighted((85, 8, 7))
     return Profile(
         index=index,
         property_id=property_id(seed, index),
-        salt=salt,
+        salt=mix(seed, index, 3),
         name=branded_name if twin_of is None else content.unbranded_name(own),
         remarks=content.remarks(dice),
         home_currency=dice.pick(HOME_CURRENCIES),
@@ -148,8 +162,8 @@ def build(seed: int, index: int, plant_share: float) -> Profile:
         never_open=own.chance(15),
         restricted=own.chance(10),
         listed_empty=own.chance(60),
-        promotion_spelling=own.weighted((85, 8, 7)),
-        rooms=tuple(_rooms(seed, index, house, dice, own, boards, steps)),
+        promotion_spelling=spelling,
+        rooms=tuple(_rooms(seed, index, house, dice, own, boards, steps, spelling)),
         anomaly=anomaly_of(seed, index, plant_share),
     )
 
@@ -173,18 +187,26 @@ def _fees(dice: Dice) -> Fees:
 
 
 def _rooms(
-    seed: int, index: int, house: int, dice: Dice, own: Dice, boards: tuple[Board, ...], steps: tuple[Policy, ...]
+    seed: int,
+    index: int,
+    house: int,
+    dice: Dice,
+    own: Dice,
+    boards: tuple[Board, ...],
+    steps: tuple[Policy, ...],
+    spelling: int,
 ) -> list[Room]:
     count = 1 + dice.weighted((5, 15, 40, 30, 8, 2))
     rooms = []
     for number in range(count):
-        capacity = dice.weighted((2, 0, 45, 25, 28)) or 2
+        capacity = dice.weighted(_CAPACITY_WEIGHTS)
+        salt = mix(seed, house, number, 5)
         slots = tuple(_slots(seed, index, number, dice, own, boards, steps))
         rooms.append(
             Room(
                 room_id=(100_000 + index) * 100 + number + 1,
                 number=number,
-                salt=mix(seed, house, number, 5),
+                salt=salt,
                 capacity=capacity,
                 stock=own.between(2, 24),
                 absurd_stock=own.chance(4),
@@ -192,6 +214,7 @@ def _rooms(
                 period=dice.pick(_PERIODS),
                 words=content.room_words(dice, number, capacity),
                 slots=slots,
+                gift=gift_of(salt, spelling),
                 cheapest=tuple(slot for slot in slots if not slot.dearer),
             )
         )
@@ -214,6 +237,7 @@ def _slots(
                         board=board,
                         board_written=written,
                         policy=policy,
+                        factor=policy.factor * (_DEARER if dearer else 1.0),
                         lasting_id=lasting_product_id(seed, index, number),
                         passing=own.chance(250),
                         dearer=dearer,

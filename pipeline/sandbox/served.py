@@ -14,6 +14,7 @@ class Served:
         self._requests: dict[str, dict[str, int]] = {}
         self._properties: dict[str, int] = {}
         self._products: dict[str, int] = {}
+        self._unattributed: dict[str, int] = {}
 
     def count(self, operation: str, outcome: int | str, answer: Answer | None = None) -> None:
         """Count one request: its status, or the way in which its answer was broken.
@@ -25,6 +26,7 @@ class Served:
         if answer is not None and answer.status == 200:
             self._properties[operation] = self._properties.get(operation, 0) + answer.properties
             self._products[operation] = self._products.get(operation, 0) + answer.products
+            self._unattributed[operation] = self._unattributed.get(operation, 0) + answer.unattributed
 
     def as_form(self) -> dict[str, Any]:
         """Return the counters for `GET /sandbox/served`."""
@@ -32,4 +34,5 @@ class Served:
             "requests": self._requests,
             "properties_served": self._properties,
             "products_served": self._products,
+            "products_without_property_id": self._unattributed,
         }
