@@ -111,7 +111,8 @@ class ClientCredentials(httpx.Auth):
 
     def redact(self, text: str) -> str:
         """Return `text` without the secret and the tokens of this run, in whatever form they were sent."""
-        for secret in self._secrets:
+        # The longest first: one may be a part of another.
+        for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return text
 

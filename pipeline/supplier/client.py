@@ -253,6 +253,8 @@ class SupplierClient:
             failure, detail = Failure.BODY_TOO_LARGE, f"more than {self._limits.body_bytes} bytes"
         except NETWORK_ERRORS as error:
             failure, detail = failure_of(error)
+            if failure is Failure.CONNECTION and status is not None:
+                failure = Failure.TRUNCATED
             detail = self._auth.redact(detail)
         else:
             location = response.headers.get("location", "") if 300 <= status < 400 else ""

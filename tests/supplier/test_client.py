@@ -1,0 +1,434 @@
+"""The client against a real server that is told what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipeline.domain.errors import SupplierUnreachable, SweepStopped, TokenRefused
+from pipeline.domain.search import Operation
+from pipeline.settings import Settings
+from pipeline.supplier.answer import Failure
+from pipeline.supplier.client import Limits, SupplierClient
+from pipeline.supplier.failures import NETWORK_ERRORS
+
+MULTI, SINGLE, QUOTE = Operation.MULTI, Operation.SINGLE, Operation.QUOTE
+GOOD = b'{"properties": [ ]}'
+
+
+def ask(wire, supplier, *, times=1, operation=MULTI, attempts=None, **given):
+    """Ask a running supplier `times` times at once and return the answers."""
+
+    async def all_of_it():
+        async with wire.running(supplier), wire.client(supplier.url, **given) as client:
+            return await asyncio.gather(*(client.ask(operation, b"{}", attempts=attempts) for _ in range(times)))
+
+    return asyncio.run(all_of_it())
+
+
+def test_a_body_is_kept_byte_for_byte_as_it_came(wire):
+    body = gzip.compress(GOOD * 3000, mtime=0)
+    supplier = wire.Supplier([wire.reply(200, body, headers=("Content-Encoding: gzip", "X-Request-Id: abc", "A: b"))])
+    (answer,) = ask(wire, supplier)
+    assert answer.body == body
+    assert (answer.http_status, answer.content_type, answer.content_encoding) == (200, "application/json", "gzip")
+    assert (answer.failure, answer.attempts) == (None, 1)
+    assert answer.headers_of_interest == {
+        "content-encoding": "gzip",
+        "x-request-id": "abc",
+        "content-type": "application/json",
+    }
+
+
+def test_a_search_goes_out_as_compact_json_with_a_bearer_token_and_asks_for_gzip(wire):
+    supplier = wire.Supplier()
+    ask(wire, supplier, operation=SINGLE)
+    (request,) = supplier.asked
+    assert request.path == "/v1/property/single"
+    assert request.body == b"{}"
+    assert request.headers["authorization"] == "Bearer token-1"
+    assert request.headers["accept-encoding"] == "gzip"
+    assert request.headers["content-type"] == "application/json"
+
+
+def test_searches_share_one_token_and_kept_connections(wire):
+    supplier = wire.Supplier()
+
+    async def one_after_the_other():
+        async with wire.running(supplier), wire.client(supplier.url) as client:
+            for _ in range(5):
+                await client.ask(MULTI, b"{}")
+
+    asyncio.run(one_after_the_other())
+    assert (len(supplier.asked), len(supplier.token_requests), supplier.connections) == (5, 1, 1)
+
+
+def test_one_token_request_serves_all_waiting_searches(wire):
+    supplier = wire.Supplier(delay_seconds=0.02)
+    ask(wire, supplier, times=8)
+    assert (len(supplier.asked), len(supplier.token_requests)) == (8, 1)
+
+
+def test_a_refused_token_is_replaced_once_for_all_waiting_searches(wire):
+    def only_the_second_token(request):
+        is_good = request.headers["authorization"] == "Bearer token-2"
+        return wire.reply(200, GOOD) if is_good else wire.reply(401, b"{}")
+
+    supplier = wire.Supplier(
+        tokens=[wire.token_reply("token-1"), wire.token_reply("token-2")],
+        decide=only_the_second_token,
+        delay_seconds=0.02,
+    )
+    answers = ask(wire, supplier, times=8)
+    assert {answer.http_status for answer in answers} == {200}
+    assert {answer.attempts for answer in answers} == {2}
+    assert len(supplier.token_requests) == 2
+
+
+def test_a_fresh_token_that_is_refused_too_ends_the_sweep(wire):
+    supplier = wire.Supplier([wire.reply(401, b"{}")])
+    with pytest.raises(TokenRefused, match="401 to a fresh token"):
+        ask(wire, supplier)
+    assert len(supplier.asked) == 2
+
+
+def test_a_forbidden_search_ends_the_sweep_with_a_hint_on_scopes(wire):
+    with pytest.raises(TokenRefused, match="NIGHTAUDIT_SCOPES"):
+        ask(wire, wire.Supplier([wire.reply(403, b"{}")]))
+
+
+def test_refused_credentials_end_the_sweep_with_the_words_of_the_token_address(wire):
+    said = f'{{"error": "invalid_client", "error_description": "who is {wire.secret}?"}}'.encode()
+    with pytest.raises(TokenRefused, match=r"invalid_client - who is \(hidden\)\?"):
+        ask(wire, wire.Supplier(tokens=[wire.reply(401, said)]))
+
+
+@pytest.mark.parametrize("trouble", ["500", "reset", "huge", "html"])
+def test_a_token_address_that_fails_for_now_is_tried_again(wire, trouble):
+    bad = {
+        "500": wire.reply(500, b"{}"),
+        "reset": wire.Reply(b"", "reset"),
+        "huge": wire.reply(200, b"x" * 100_000),
+        "html": wire.reply(200, b"<html>"),
+    }[trouble]
+    supplier = wire.Supplier([wire.reply(200, GOOD)], tokens=[bad, wire.token_reply("token-1")])
+    (answer,) = ask(wire, supplier)
+    assert (answer.failure, answer.attempts) == (None, 1)
+
+
+def test_a_token_address_that_keeps_failing_fails_the_search_and_not_the_sweep(wire):
+    supplier = wire.Supplier(tokens=[wire.reply(503, b"{}", headers=("Retry-After: 7",))])
+    pacer = wire.Pacer()
+    (answer,) = ask(wire, supplier, pacer=pacer)
+    assert (answer.failure, answer.http_status, answer.attempts) == (Failure.NO_TOKEN, None, 0)
+    assert answer.failure_detail == "token address: the token address answered 503"
+    assert pacer.pauses == [7.0, 7.0, 7.0]
+
+
+def test_the_secret_goes_to_the_token_address_alone_and_the_token_to_the_searches_alone(wire):
+    async def two_hosts():
+        base, auth = wire.Supplier(), wire.Supplier()
+        async with wire.running(base), wire.running(auth), wire.client(base.url, auth_url=auth.url) as client:
+            await client.ask(MULTI, b"{}")
+        return base, auth
+
+    base, auth = asyncio.run(two_hosts())
+    assert [request.headers["authorization"][:6] for request in auth.received] == ["Basic "]
+    assert [request.headers["authorization"][:7] for request in base.received] == ["Bearer "]
+
+
+def test_a_server_error_is_tried_again_until_it_is_answered(wire):
+    waits = wire.Waits()
+    supplier = wire.Supplier([wire.reply(500, b"{}"), wire.reply(502, b""), wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, sleep=waits)
+    assert (answer.http_status, answer.failure, answer.attempts) == (200, None, 3)
+    assert len(waits.seconds) == 2
+
+
+def test_a_server_error_that_stays_is_a_failure_with_its_body_kept(wire):
+    body = b'{"errors": [{"errorCode": 500}]}'
+    (answer,) = ask(wire, wire.Supplier([wire.reply(500, body)]))
+    assert (answer.failure, answer.http_status, answer.attempts) == (Failure.SERVER_ERROR, 500, 4)
+    assert answer.body == body
+
+
+@pytest.mark.parametrize(
+    ("status", "failure"),
+    [(400, None), (404, Failure.UNEXPECTED_STATUS), (413, Failure.UNEXPECTED_STATUS), (204, Failure.UNEXPECTED_STATUS)],
+)
+def test_what_would_only_be_refused_again_is_sent_once(wire, status, failure):
+    supplier = wire.Supplier([wire.reply(status, b"" if status == 204 else b"{}")])
+    (answer,) = ask(wire, supplier)
+    assert (answer.failure, answer.http_status, answer.attempts, len(supplier.asked)) == (failure, status, 1, 1)
+
+
+def test_a_redirect_is_never_followed(wire):
+    async def with_a_trap():
+        trap = wire.Supplier()
+        async with wire.running(trap):
+            supplier = wire.Supplier([wire.reply(307, headers=(f"Location: {trap.url}/steal?x=1",))])
+            async with wire.running(supplier), wire.client(supplier.url) as client:
+                return trap, await client.ask(MULTI, b"{}")
+
+    trap, answer = asyncio.run(with_a_trap())
+    assert (answer.failure, answer.attempts, trap.received) == (Failure.REDIRECT, 1, [])
+    assert answer.failure_detail == "HTTP 307 to 127.0.0.1; redirects are not followed"
+
+
+def test_a_redirect_of_the_token_address_is_never_followed(wire):
+    async def with_a_trap():
+        trap = wire.Supplier()
+        async with wire.running(trap):
+            supplier = wire.Supplier(tokens=[wire.reply(302, headers=(f"Location: {trap.url}",))])
+            async with wire.running(supplier), wire.client(supplier.url) as client:
+                with pytest.raises(TokenRefused, match="NIGHTAUDIT_AUTH_URL"):
+                    await client.ask(MULTI, b"{}")
+        return trap
+
+    assert asyncio.run(with_a_trap()).received == []
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_retry_after_holds_up_the_whole_sweep_and_not_one_search(wire, status):
+    pacer, waits = wire.Pacer(), wire.Waits()
+    supplier = wire.Supplier([wire.reply(status, headers=("Retry-After: 12",)), wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, pacer=pacer, sleep=waits)
+    assert (answer.http_status, answer.attempts) == (200, 2)
+    assert (pacer.pauses, waits.seconds) == ([12.0], [])
+
+
+def test_a_429_without_a_retry_after_holds_up_the_sweep_as_well(wire):
+    pacer = wire.Pacer()
+    (answer,) = ask(wire, wire.Supplier([wire.reply(429)]), pacer=pacer)
+    assert (answer.failure, answer.attempts, len(pacer.pauses)) == (Failure.THROTTLED, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("bad", "failure", "status"),
+    [
+        ("reset before the answer", Failure.CONNECTION, None),
+        ("close before the answer", Failure.CONNECTION, None),
+        ("not http", Failure.CONNECTION, None),
+        ("reset while reading", Failure.TRUNCATED, 200),
+        ("shorter than stated", Failure.TRUNCATED, 200),
+        ("chunks break off", Failure.TRUNCATED, 200),
+        ("hang before the answer", Failure.TIMEOUT, None),
+        ("hang while reading", Failure.TIMEOUT, 200),
+        ("html", Failure.NOT_JSON, 200),
+        ("empty", Failure.NOT_JSON, 200),
+        ("408", Failure.TIMEOUT, 408),
+    ],
+)
+def test_a_broken_answer_is_tried_again_and_then_a_failure_of_its_own_name(wire, bad, failure, status):
+    chunked = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{    \r\n"
+    replies = {
+        "reset before the answer": wire.Reply(b"", "reset"),
+        "close before the answer": wire.Reply(b"", "close"),
+        "not http": wire.Reply(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "close"),
+        "reset while reading": wire.reply(200, GOOD, length=99, then="reset"),
+        "shorter than stated": wire.reply(200, GOOD, length=99, then="close"),
+        "chunks break off": wire.Reply(chunked, "close"),
+        "hang before the answer": wire.Reply(b"", "hang"),
+        "hang while reading": wire.reply(200, GOOD, length=99, then="hang"),
+        "html": wire.reply(200, b"<html>", headers=("Content-Type: text/html",)),
+        "empty": wire.reply(200, b""),
+        "408": wire.reply(408, b""),
+    }
+    supplier = wire.Supplier([replies[bad]])
+    limits = Limits(connect_seconds=2, read_seconds=0.1, body_bytes=1000)
+    (answer,) = ask(wire, supplier, limits=limits, attempts=2)
+    assert (answer.failure, answer.http_status, answer.attempts) == (failure, status, 2)
+    assert answer.failure_detail
+    assert not answer.body or status == 408 or failure is Failure.NOT_JSON
+
+    once = wire.Supplier([replies[bad], wire.reply(200, GOOD)])
+    (answer,) = ask(wire, once, limits=limits)
+    assert (answer.failure, answer.http_status, answer.attempts) == (None, 200, 2)
+
+
+def test_an_answer_that_drips_in_for_ever_is_given_up(wire):
+    supplier = wire.Supplier([wire.reply(200, GOOD * 100, then="drip")])
+    (answer,) = ask(wire, supplier, attempts=1, limits=Limits(connect_seconds=0.1, read_seconds=0.1, body_bytes=10_000))
+    assert (answer.failure, answer.attempts) == (Failure.TIMEOUT, 1)
+
+
+@pytest.mark.parametrize("is_stated", [True, False])
+def test_a_body_above_the_limit_is_refused_while_it_comes_in_and_not_asked_for_again(wire, is_stated):
+    part = b"10000\r\n" + b"{" * 0x10000 + b"\r\n"
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + part * 40 + b"0\r\n\r\n"
+    supplier = wire.Supplier([wire.reply(200, b"{" * 2_000_000) if is_stated else wire.Reply(chunked)])
+    (answer,) = ask(wire, supplier, limits=Limits(2, 2, 1_000_000))
+    assert (answer.failure, answer.http_status, answer.attempts) == (Failure.BODY_TOO_LARGE, 200, 1)
+    assert answer.body == b""
+
+
+def test_a_body_of_exactly_the_limit_is_taken(wire):
+    (answer,) = ask(wire, wire.Supplier([wire.reply(200, b"{" * 1000)]), limits=Limits(2, 2, 1000))
+    assert (answer.failure, len(answer.body)) == (None, 1000)
+
+
+@pytest.mark.parametrize("trouble", ["500", "429", "reset", "hang", "cut", "html"])
+def test_a_quote_is_never_sent_twice(wire, trouble):
+    bad = {
+        "500": wire.reply(500, b"{}"),
+        "429": wire.reply(429, headers=("Retry-After: 1",)),
+        "reset": wire.Reply(b"", "reset"),
+        "hang": wire.Reply(b"", "hang"),
+        "cut": wire.reply(200, GOOD, length=99, then="close"),
+        "html": wire.reply(200, b"<html>"),
+    }[trouble]
+    supplier = wire.Supplier([bad, wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, operation=QUOTE, attempts=9, limits=Limits(2, 0.1, 1000))
+    assert answer.failure is not None
+    assert (answer.attempts, len(supplier.asked)) == (1, 1)
+
+
+def test_a_quote_that_was_refused_for_its_token_made_no_reservation_and_is_repeated_once(wire):
+    supplier = wire.Supplier([wire.reply(401, b"{}"), wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, operation=QUOTE)
+    assert (answer.http_status, answer.attempts, len(supplier.asked)) == (200, 2, 2)
+
+
+def test_a_supplier_that_was_never_reached_ends_the_sweep(wire):
+    async def nobody_listens():
+        async with wire.running(wire.Supplier()) as gone:
+            url = gone.url
+        async with wire.client(url, attempts=2) as client:
+            await client.ask(MULTI, b"{}")
+
+    with pytest.raises(SupplierUnreachable, match="NIGHTAUDIT_BASE_URL"):
+        asyncio.run(nobody_listens())
+
+
+def test_a_name_that_does_not_exist_ends_the_sweep(wire):
+    async def nowhere():
+        async with wire.client("http://nobody.invalid", attempts=2) as client:
+            await client.ask(MULTI, b"{}")
+
+    with pytest.raises(SupplierUnreachable, match=r"nobody\.invalid"):
+        asyncio.run(nowhere())
+
+
+def test_a_supplier_that_goes_away_later_fails_its_searches_and_not_the_sweep(wire):
+    async def goes_away():
+        supplier = wire.Supplier([wire.reply(200, GOOD, headers=("Connection: close",), then="close")])
+        async with AsyncExitStack() as stack:
+            async with wire.running(supplier):
+                client = await stack.enter_async_context(wire.client(supplier.url))
+                first = await client.ask(MULTI, b"{}")
+            return first, await client.ask(MULTI, b"{}", attempts=2)
+
+    first, second = asyncio.run(goes_away())
+    assert first.failure is None
+    assert (second.failure, second.attempts, second.http_status) == (Failure.UNREACHABLE, 2, None)
+
+
+def test_every_search_that_leaves_takes_a_slot_and_a_call_of_the_day_and_a_token_only_a_slot(wire):
+    class Counted:
+        taken = 0
+
+        def take(self):
+            self.taken += 1
+
+    pacer, allowance = wire.Pacer(), Counted()
+    supplier = wire.Supplier([wire.reply(500), wire.reply(401), wire.reply(500), wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, pacer=pacer, allowance=allowance)
+    assert (answer.attempts, allowance.taken, len(supplier.asked)) == (4, 4, 4)
+    assert pacer.slots == 4 + len(supplier.token_requests) == 6
+
+
+def test_the_end_of_the_days_calls_stops_the_sweep_before_a_request_leaves(wire):
+    class UsedUp:
+        def take(self):
+            raise SweepStopped("The day's 100 calls are used up.")
+
+    supplier = wire.Supplier()
+    with pytest.raises(SweepStopped):
+        ask(wire, supplier, allowance=UsedUp())
+    assert supplier.asked == []
+
+
+def test_never_more_than_the_allowed_number_is_in_flight(wire):
+    supplier = wire.Supplier(delay_seconds=0.005)
+    ask(wire, supplier, times=40, concurrency=3)
+    assert (supplier.most_in_flight, len(supplier.asked)) == (3, 40)
+    assert supplier.connections <= 3
+
+
+def test_a_search_that_waits_to_be_repeated_leaves_its_place_to_others(wire):
+    async def one_place():
+        calm = asyncio.Event()
+
+        async def until_calm(_):
+            await calm.wait()
+
+        supplier = wire.Supplier([wire.reply(500), wire.reply(200, GOOD)])
+        async with (
+            wire.running(supplier),
+            wire.client(supplier.url, sleep=until_calm, concurrency=1) as client,
+            asyncio.timeout(10),
+        ):
+            first = asyncio.ensure_future(client.ask(MULTI, b"{}"))
+            while not supplier.asked:
+                await asyncio.sleep(0.001)
+            second = await client.ask(MULTI, b"{}")
+            calm.set()
+            return await first, second
+
+    first, second = asyncio.run(one_place())
+    assert (first.attempts, second.attempts) == (2, 1)
+
+
+def test_the_times_of_an_answer_are_those_of_its_last_attempt(wire):
+    ticks = iter(datetime(2031, 5, 10, tzinfo=UTC) + timedelta(seconds=n) for n in range(100))
+    supplier = wire.Supplier([wire.reply(500), wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, wall_clock=lambda: next(ticks))
+    assert answer.ended_at - answer.started_at == timedelta(seconds=1)
+    assert answer.started_at > datetime(2031, 5, 10, 0, 0, 2, tzinfo=UTC)
+    assert answer.started_at.tzinfo is UTC
+
+
+def test_a_cancelled_search_leaves_a_client_that_still_works(wire):
+    async def cancel_one():
+        supplier = wire.Supplier([wire.reply(200, GOOD, length=99, then="hang"), wire.reply(200, GOOD)])
+        async with wire.running(supplier), wire.client(supplier.url, concurrency=1) as client:
+            task = asyncio.ensure_future(client.ask(MULTI, b"{}"))
+            while not supplier.asked:
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return await client.ask(MULTI, b"{}")
+
+    assert asyncio.run(cancel_one()).http_status == 200
+
+
+def test_a_mistake_of_ours_is_not_taken_for_trouble_of_the_network(wire):
+    class Broken:
+        def take(self):
+            raise ZeroDivisionError
+
+    assert not issubclass(ZeroDivisionError, NETWORK_ERRORS)
+    with pytest.raises(ZeroDivisionError):
+        ask(wire, wire.Supplier(), allowance=Broken())
+
+
+def test_settings_describe_a_client_and_the_sandbox_stands_above_them(wire):
+    async def both():
+        supplier = wire.Supplier()
+        async with wire.running(supplier):
+            settings = Settings(
+                base_url=supplier.url, client_id="a", client_secret="b", attempts=2, max_body_mb=1, _env_file=None
+            )
+            async with SupplierClient.of(settings) as client:
+                first = await client.ask(MULTI, b"{}")
+            bundled = Settings(_env_file=None)
+            async with SupplierClient.of(bundled, base_url=supplier.url, client_id="a", client_secret="b") as client:
+                second = await client.ask(MULTI, b"{}")
+        return first, second
+
+    assert {answer.http_status for answer in asyncio.run(both())} == {200}
