@@ -174,9 +174,6 @@ OFFER = Table(
         Column("board_detail", TEXT, "Board basis text as sent."),
         _required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
         _required("promotion_key", LONG, "Stable hash of the promotions in order; 0: none."),
-        _required(
-            "offer_key", LONG, "Stable hash of property, room, board, policy and all that was asked, with currency."
-        ),
         Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
         Column("total", MONEY, "Room cost for the whole stay after promotions."),
         Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions."),
@@ -302,4 +299,99 @@ OFFER_CHANGE = Table(
     ),
 )
 
+
 TABLES = {table.name: table for table in (SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE)}
+
+# What the published file carries from night to night. Analysts read these through the views of `mart`.
+
+_CELL_KEY = _required("cell_key", LONG, "Stable hash of all that was asked: mart.cell_key.")
+_OPEN_COLUMNS = (
+    _required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
+    _required("offer_key", LONG, "Stable hash of what a price series runs along: mart.offer_key."),
+    _CELL_KEY,
+    PROPERTY_ID,
+    *ASKED,
+    Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
+    Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+    Column("room_id", LONG, "The supplier's room id."),
+    Column("room_name", TEXT, "Room name as last sent."),
+    Column("board_id", INT, "Board basis id."),
+    Column("board_name", TEXT, "Board basis name as last sent."),
+    _required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
+    _required("refundability", TEXT, "`refundable`, `non_refundable`, `mixed` or `unknown`."),
+    Column("free_cancel_hours", INT, "Hours before check-in at which the earliest penalty starts; NULL: none stated."),
+    Column("product_id", LONG, "The supplier's product id as last sent; it may change from search to search."),
+    _required("is_offered", FLAG, "False: the cell was answered without this offer."),
+    Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),
+    Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions; NULL: gone or not stated."),
+    Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total."),
+    Column("floor", MONEY, "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated."),
+    Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay."),
+    Column("promotion_key", LONG, "Stable hash of the promotions in order; 0: none; NULL: gone."),
+    _required("change", TEXT, "What began this state: `first` seen, `value` changed, `gone`, or `back`."),
+    _required("valid_from", INSTANT, "Start of the sweep that saw this state first."),
+    _required("first_seen_at", INSTANT, "Start of the sweep that saw the offer key first."),
+    _required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
+    Column("unobserved_since", INSTANT, "First sweep since last_seen_at that asked and got no answer; NULL: none."),
+    _required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
+    _required("began_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
+    Column("began_offer_no", INT, "Offer of that observation; NULL: gone."),
+    _required("seen_sweep_id", TEXT, "Sweep of the last observation of this state."),
+    _required("seen_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
+    Column("seen_offer_no", INT, "Offer of that observation; NULL: gone."),
+)
+
+OFFER_OPEN = Table(
+    "offer_open",
+    "One row per source and offer key in its last known state, while its stay lies ahead.",
+    ("source", "property_id", "offer_key"),
+    _OPEN_COLUMNS,
+)
+
+OFFER_CLOSED = Table(
+    "offer_closed",
+    "One row per ended interval of a source and offer key. Append-only.",
+    ("source", "property_id", "offer_key", "valid_from"),
+    (
+        *_OPEN_COLUMNS,
+        _required("valid_to", INSTANT, "Start of the sweep that saw the next state, or the day of check-in."),
+        _required("ended_by", TEXT, "What ended it: `value`, `gone`, `back`, or `stay_began`."),
+    ),
+)
+
+CELL_STATE = Table(
+    "cell",
+    "One row per cell as it was asked about last, while its stay lies ahead.",
+    ("operation", "property_id", "cell_key"),
+    (
+        _CELL_KEY,
+        _required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        *ASKED,
+        _required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`."),
+        Column("code", INT, "Error code behind the status, where the supplier gave one."),
+        Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
+        _required("offers", INT, "Offers stored for this cell."),
+        SWEEP_ID,
+        SEARCH_ID,
+        _required("asked_at", INSTANT, "Start of the sweep that asked last."),
+        Column("answered_at", INSTANT, "When the last search was sent that was answered; NULL: never."),
+        Column("answered_status", TEXT, "Status of that answer; NULL: never answered."),
+    ),
+)
+
+SWEEP_PUBLISHED = Table(
+    "sweep",
+    "One row per published sweep.",
+    ("sweep_id",),
+    (
+        *SWEEP.columns,
+        _required("offers_first", LONG, "Offer keys seen for the first time."),
+        _required("offers_changed", LONG, "Offer keys of which a value changed since they were last seen."),
+        _required("offers_gone", LONG, "Offer keys that were on sale and are not any more."),
+        _required("offers_back", LONG, "Offer keys that were gone and are on sale again."),
+        _required("price_changes", LONG, "Offer keys of which the total changed since they were last seen."),
+    ),
+)
+
+STATE_TABLES = (OFFER_OPEN, OFFER_CLOSED, CELL_STATE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -22,44 +21,6 @@ _EMPTY_LIST_CHARGES, _EMPTY_CHARGES, _EMPTY_EXCLUDED = wire.ChargeTotal(), wire.
 
 _MULTI = msgspec.json.Decoder(wire.MultiAnswer)
 _SINGLE = msgspec.json.Decoder(wire.SingleAnswer)
-
-
-class Unreadable(ValueError):
-    """A body that cannot be inflated, or not within its limit."""
-
-
-def inflate(body: bytes, encoding: str, limit: int) -> bytes:
-    """Return the body without its content encoding. Raises Unreadable, also where it grows beyond `limit` bytes."""
-    match encoding.strip().lower():
-        case "" | "identity":
-            plain = body
-        case "gzip" | "x-gzip" | "deflate":
-            plain = _inflate_zlib(body, limit)
-        case other:
-            raise Unreadable(f"content encoding {other[:40]!r} was not asked for and is not known")
-    if len(plain) > limit:
-        raise Unreadable(f"more than {limit} bytes")
-    return plain
-
-
-def _inflate_zlib(body: bytes, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size, rest = 0, body
-    while rest:
-        # 47: zlib and gzip headers are told apart by themselves.
-        stream = zlib.decompressobj(47)
-        try:
-            part = stream.decompress(rest, limit + 1 - size)
-        except zlib.error as error:
-            raise Unreadable(f"cannot be inflated: {error}") from None
-        parts.append(part)
-        size += len(part)
-        if size > limit:
-            raise Unreadable(f"more than {limit} bytes once inflated")
-        if not stream.eof:
-            raise Unreadable("ends in the middle of its compressed stream")
-        rest = stream.unused_data
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @dataclass(slots=True)
@@ -209,12 +170,3 @@ def collect_offers(
         money=money,
         discount_pct=pa.array([charge.discount_pct for charge in charges], pa.float64()),
     )
-
-
-def error_codes(body: bytes) -> tuple[int, ...]:
-    """Return the codes of an error body of either shape; none where it has no such shape."""
-    try:
-        answer = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return ()
-    return tolerant.codes_of(answer)

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
-from pipeline.normalise.answer import Reading, Unreadable, error_codes, inflate, read_answer
+from pipeline.normalise.answer import Reading, read_answer
 from pipeline.normalise.request import Asked, asked_of_request
 from pipeline.normalise.rows import SegmentRows
 from pipeline.normalise.tolerant import Refusal
 from pipeline.raw import RawRecord, raw_address, read_shard
+from pipeline.supplier.bodies import UnreadableBody, inflate
+from pipeline.supplier.outcomes import error_codes
 
 # Raised whenever the same raw answers would give other rows.
 RULES_VERSION = 1
@@ -42,7 +45,7 @@ class SegmentResult:
 
     offers: int
     rejects: int
-    cells: int
+    cells_by_status: dict[str, int]
 
 
 def is_done(lake: Lake, sweep_id: str, segment: Segment) -> bool:
@@ -62,7 +65,7 @@ def normalise_segment(
     with _without_collector():
         for shard in segment.shards:
             first, stop = shard.start, shard.stop
-            missing = {key: asked for key, asked in unasked.items() if first <= key >> 8 < stop}
+            missing = {key: asked for key, asked in unasked.items() if first <= key // NODES_PER_SEARCH < stop}
             if missing:
                 for search_id, asked in missing.items():
                     rows.add_unasked(search_id, asked)
@@ -72,8 +75,10 @@ def normalise_segment(
         built = rows.arrow_tables()
     for name, table in built.items():
         lake.put(lake.table_file(name, sweep_id, segment.name), encode_table(table))
-    counts = {name: table.num_rows for name, table in built.items()}
-    return SegmentResult(counts.get("offer", 0), counts.get("reject", 0), counts.get("cell", 0))
+    rows_of = {name: table.num_rows for name, table in built.items()}
+    statuses = built["cell"]["status"].value_counts().to_pylist()
+    cells_by_status = {count["values"]: count["counts"] for count in statuses}
+    return SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status)
 
 
 def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, max_body_bytes: int) -> None:
@@ -82,21 +87,24 @@ def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, m
     if record.is_split:
         rows.add_split(record, asked, address)
         return
-    try:
-        body = inflate(record.body, record.content_encoding, max_body_bytes)
-    except Unreadable as error:
-        body = b""
-        if record.http_status == 200 and not record.failure:
-            refusal = Refusal("answer", None, "$", str(error), "")
-            rows.add_answered(record, asked, address, Reading(is_unreadable=True, refusals=[refusal]), None)
-            return
-    if record.http_status == 400 and not record.failure:
-        rows.add_rejected(record, asked, address, error_codes(body))
-    elif record.http_status != 200 or record.failure:
-        rows.add_failed(record, asked, address, error_codes(body))
+    if record.failure or record.http_status not in {200, 400}:
+        rows.add_failed(record, asked, address, error_codes(record.body, record.content_encoding))
+    elif record.http_status == 400:
+        rows.add_rejected(record, asked, address, error_codes(record.body, record.content_encoding))
     else:
-        reading = read_answer(body, operation, frozenset(asked.property_ids), rows.interned)
-        rows.add_answered(record, asked, address, reading, len(body))
+        reading, size = _read(rows, record, asked, operation, max_body_bytes)
+        rows.add_answered(record, asked, address, reading, size)
+
+
+def _read(
+    rows: SegmentRows, record: RawRecord, asked: Asked, operation: Operation, max_body_bytes: int
+) -> tuple[Reading, int | None]:
+    """Return what the body says and its size once inflated; a body that cannot be inflated is a refusal."""
+    try:
+        body = inflate(record.body, record.content_encoding, limit_bytes=max_body_bytes)
+    except UnreadableBody as error:
+        return Reading(is_unreadable=True, refusals=[Refusal("answer", None, "$", str(error), "")]), None
+    return read_answer(body, operation, frozenset(asked.property_ids), rows.interned), len(body)
 
 
 @contextmanager

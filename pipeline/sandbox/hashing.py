@@ -27,7 +27,11 @@ def mix(a: int, b: int = 0, c: int = 0, d: int = 0) -> int:
 
 def mix_text(text: str, salt: int = 0) -> int:
     """Return 64 well-mixed bits of a text."""
-    return mix(int.from_bytes(text.encode(), "big") % ((1 << 127) - 1), len(text), salt)
+    content = text.encode()
+    mixed = mix(len(content), salt)
+    for start in range(0, len(content), 8):
+        mixed = mix(mixed, int.from_bytes(content[start : start + 8], "big"))
+    return mixed
 
 
 class Dice:

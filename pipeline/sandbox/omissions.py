@@ -1,6 +1,6 @@
 """Missing and null: every response field is optional, so for some properties each one really is absent.
 
-A property chosen for it loses one to three fields, each either left out or null. The chosen ones go through all
+A property chosen for it lacks two fields, each either left out or null. The chosen ones go through all
 fields in turn, so that a world of some thousand properties shows every field of every answer in both ways.
 """
 
@@ -60,11 +60,10 @@ def chosen_paths(seed: int, index: int, share: float, operation: Operation) -> l
     if position != mix(seed, 61) % every:
         return []
     paths = PATHS[operation]
-    # Three steps a turn through twice the fields: (left out, null) of each.
-    return [
-        (paths[place // 2], bool(place % 2))
-        for place in ((3 * turn + step) % (2 * len(paths)) for step in range(1 + turn % 3))
-    ]
+    ways = 2 * len(paths)
+    # Each turn takes the next of all (field, way) pairs, and one far from it.
+    places = (turn % ways, (turn + len(paths) + 7) % ways)
+    return [(paths[place % len(paths)], place >= len(paths)) for place in places]
 
 
 def omit(form: dict[str, Any], path: str, as_null: bool) -> None:

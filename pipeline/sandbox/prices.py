@@ -101,8 +101,11 @@ def long_stay_factor(profile: Profile, nights: int) -> float:
 
 
 def market_factor(profile: Profile, market: str) -> float:
-    """Return the small difference between points of sale (at most 0.4 percent either way)."""
-    return 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000
+    """Return the small difference between points of sale: at most 0.4 percent either way.
+
+    Houses with whole prices make none, as rounding would turn it into one of several percent.
+    """
+    return 1.0 if profile.whole_prices else 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000
 
 
 class Terms(NamedTuple):

@@ -228,6 +228,8 @@ def _slots(
     for board_number, board in enumerate(boards):
         written = _board_written(board, own)
         for policy_number, policy in enumerate(steps):
+            # One answer for both, or a promotion could make the dearer product the cheaper one.
+            takes_promotions = dice.chance(800)
             for dearer in (False, True) if dice.chance(250) else (False,):
                 number = (room << BOARD_BITS | board_number) << POLICY_BITS | policy_number
                 number = number << 1 | dearer
@@ -241,7 +243,7 @@ def _slots(
                         lasting_id=lasting_product_id(seed, index, number),
                         passing=own.chance(250),
                         dearer=dearer,
-                        takes_promotions=dice.chance(800),
+                        takes_promotions=takes_promotions,
                     )
                 )
     return slots

@@ -1,0 +1,54 @@
+"""The daily cap on calls, kept in the lake so that it holds over sweeps, processes and crashes.
+
+Calls are taken by lease: an object `calls/<day>/<number>` stands for some calls, and creating it takes them.
+Two processes cannot create the same one. What a killed process had not used of its last lease is lost for the day,
+which errs on the polite side.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+
+from pipeline.domain.errors import SweepStopped
+from pipeline.lake import Lake
+
+# A lease is at most this share of the cap, so that little is lost with it.
+_LEASES_PER_DAY = 100
+
+
+class DailyCalls:
+    """Hands out the calls of the current UTC day, up to `cap`."""
+
+    def __init__(self, lake: Lake, cap: int, now: Callable[[], datetime]) -> None:
+        self._lake = lake
+        self._cap = cap
+        self._now = now
+        self._lease_size = max(1, cap // _LEASES_PER_DAY)
+        self._day = ""
+        self._left = 0
+        self._next_lease = 0
+
+    def take(self) -> None:
+        """Count one call. Raises SweepStopped when the day's calls are used up."""
+        day = f"{self._now():%Y-%m-%d}"
+        if day != self._day:
+            self._day, self._left, self._next_lease = day, 0, 0
+        while self._left == 0:
+            self._left = self._lease()
+        self._left -= 1
+
+    def _lease(self) -> int:
+        first = self._next_lease * self._lease_size
+        size = min(self._lease_size, self._cap - first)
+        if size <= 0:
+            raise SweepStopped(
+                f"The daily cap of {self._cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {self._day} UTC.",
+                kept="What has landed stays.",
+                hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "
+                "nightaudit resume --close",
+            )
+        path = f"calls/{self._day}/{self._next_lease:06d}.json"
+        self._next_lease += 1
+        return size if self._lake.put_new(path, json.dumps({"calls": size}).encode()) else 0

@@ -1,0 +1,206 @@
+"""Collecting: ask the plan's searches and land every answer, shard by shard.
+
+This process only fetches and lands. It never inflates or decodes an answer of a search that succeeded; what
+follows is told of each shard that has landed, and may hold the collection back by taking its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
+from pipeline.domain.errors import NightauditError, SupplierDown
+from pipeline.domain.search import Operation, Search
+from pipeline.domain.shards import Shard
+from pipeline.lake import Lake
+from pipeline.raw import RawRecord, encode_shard
+from pipeline.supplier.answer import Answer
+from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
+
+logger = logging.getLogger(__name__)
+
+# Halves of a batch that has used up all its attempts are not given as many again.
+ATTEMPTS_OF_A_HALF = 2
+# So many searches in a row without one success, each with its retries: the supplier is down, not a batch poisoned.
+# A batch with several poisoned properties fails at most seven times on the way to the first that stands alone.
+GIVE_UP_AFTER = 20
+# Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
+EXTRA_OPEN_SHARDS = 2
+
+
+class Ask(Protocol):
+    """Sends one search and returns its answer, as `SupplierClient.ask` does."""
+
+    def __call__(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Awaitable[Answer]:
+        """Send `body` and return what it came to."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far a collection has come. Counted as it goes; read by progress displays."""
+
+    searches: int = 0
+    requests: int = 0
+    cells: int = 0
+    failed_cells: int = 0
+    rejected_cells: int = 0
+    wire_bytes: int = 0
+    shards: int = 0
+
+
+@dataclass(slots=True)
+class _OpenShard:
+    shard: Shard
+    left: int
+    records: list[RawRecord] = field(default_factory=list)
+
+
+class Collector:
+    """Asks searches with a fixed number in flight and lands their answers by shard."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        sweep_id: str,
+        ask: Ask,
+        request_of: Callable[[Search], bytes],
+        *,
+        in_flight: int,
+        on_landed: Callable[[Shard], Awaitable[None]],
+        tally: Tally | None = None,
+    ) -> None:
+        self.tally = tally or Tally()
+        self._lake = lake
+        self._sweep_id = sweep_id
+        self._ask = ask
+        self._request_of = request_of
+        self._in_flight = in_flight
+        self._on_landed = on_landed
+        self._stopping = False
+        self._failures_in_a_row = 0
+        self._reported: set[int] = set()
+        self._open_shards = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
+        self._next = asyncio.Lock()
+
+    def stop(self) -> None:
+        """Open no further shard. `collect` returns once the open ones have landed."""
+        self._stopping = True
+
+    async def collect(self, shards: Iterable[tuple[Shard, Iterable[Search]]]) -> None:
+        """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
+
+        Raises SupplierDown, TokenRefused, SupplierUnreachable, SweepStopped (daily cap) or LakeError; the shards
+        that had landed by then stay, the open ones are given up and will be asked again.
+        """
+        searches = self._searches(iter(shards))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._in_flight):
+                    group.create_task(self._work(searches))
+        except BaseExceptionGroup as failures:
+            # One cause often fails several workers at once; it is told once.
+            own, others = failures.split(NightauditError)
+            raise (own if others is None and own is not None else failures).exceptions[0] from None
+
+    async def _searches(
+        self, shards: Iterator[tuple[Shard, Iterable[Search]]]
+    ) -> AsyncIterator[tuple[_OpenShard, Search]]:
+        for shard, searches in shards:
+            await self._open_shards.acquire()
+            if self._stopping:
+                return
+            opened = _OpenShard(shard, shard.stop - shard.start)
+            for search in searches:
+                yield opened, search
+
+    async def _work(self, searches: AsyncIterator[tuple[_OpenShard, Search]]) -> None:
+        while True:
+            # An async generator serves one caller at a time.
+            async with self._next:
+                taken = await anext(searches, None)
+            if taken is None:
+                return
+            opened, search = taken
+            records = await self._ask_until_answered(search)
+            opened.records.extend(records)
+            opened.left -= 1
+            if opened.left == 0:
+                await self._land(opened)
+
+    async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
+        """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
+        request = self._request_of(search)
+        attempts = None if search.node == 1 else ATTEMPTS_OF_A_HALF
+        answer = await self._ask(search.operation, request, attempts=attempts)
+        is_split = len(search.property_ids) > 1 and may_be_poisoned(answer)
+        self._count(search, answer, is_split=is_split)
+        records = [_record(search, request, answer, is_split=is_split)]
+        if is_split:
+            for half in search.halves():
+                records += await self._ask_until_answered(half)
+        return records
+
+    def _count(self, search: Search, answer: Answer, *, is_split: bool) -> None:
+        tally, cells = self.tally, len(search.property_ids)
+        tally.searches += 1
+        tally.requests += answer.attempts
+        tally.wire_bytes += len(answer.body)
+        if not is_split:
+            tally.cells += cells
+        outcome = outcome_of(answer)
+        if outcome.verdict is not Verdict.FAILED:
+            self._failures_in_a_row = 0
+            if outcome.verdict is Verdict.REJECTED and not is_split:
+                tally.rejected_cells += cells
+                self._report_own_mistakes(outcome)
+            return
+        tally.failed_cells += 0 if is_split else cells
+        self._failures_in_a_row += 1
+        if self._failures_in_a_row >= GIVE_UP_AFTER:
+            raise SupplierDown(
+                f"The supplier failed {GIVE_UP_AFTER} searches in a row and answered none in between; the last one: "
+                f"{answer.failure}{f' ({answer.failure_detail})' if answer.failure_detail else ''}.",
+            )
+
+    def _report_own_mistakes(self, outcome: Outcome) -> None:
+        for code in SHAPE_CODES.intersection(outcome.codes) - self._reported:
+            self._reported.add(code)
+            logger.error(
+                "the supplier refused a request of ours with code %d (%s): this is a mistake in nightaudit or in its "
+                "settings, please report it; the request is kept in the raw zone of sweep %s",
+                code,
+                ERROR_CODES[code].meaning,
+                self._sweep_id,
+            )
+
+    async def _land(self, opened: _OpenShard) -> None:
+        await asyncio.to_thread(self._put, opened)
+        self.tally.shards += 1
+        self._open_shards.release()
+        await self._on_landed(opened.shard)
+
+    def _put(self, opened: _OpenShard) -> None:
+        self._lake.put_new(self._lake.shard_path(self._sweep_id, opened.shard.name), encode_shard(opened.records))
+
+
+def _record(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:
+    return RawRecord(
+        search_id=search.id,
+        request=request,
+        http_status=answer.http_status,
+        content_type=answer.content_type,
+        content_encoding=answer.content_encoding,
+        headers=json.dumps(dict(answer.headers_of_interest), sort_keys=True),
+        body=answer.body,
+        started_at=answer.started_at,
+        ended_at=answer.ended_at,
+        attempts=answer.attempts,
+        failure=answer.failure or "",
+        failure_detail=answer.failure_detail,
+        is_split=is_split,
+    )

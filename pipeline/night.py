@@ -1,0 +1,185 @@
+"""A night from settings to published file: what the commands and the Prefect flow both do, step by step.
+
+The steps hand on a sweep's manifest and nothing else; each can be run again, in another process, on another day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pipeline.allowance import DailyCalls
+from pipeline.domain.errors import InputError, SettingsError, UnknownSweep
+from pipeline.domain.search import Search
+from pipeline.lake import Lake
+from pipeline.load import is_sweep_loaded
+from pipeline.raw import Manifest, read_ending, read_manifest
+from pipeline.settings import Settings
+from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.pacing import Unlimited
+from pipeline.supplier.requests import request_for
+from pipeline.sweep import SweepOptions, SweepProgress, begin, close, run
+from pipeline.warehouse import query_published
+
+SANDBOX_NAME = "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Supplier:
+    """Where searches go. The secret is never shown."""
+
+    base_url: str
+    client_id: str
+    client_secret: str
+
+    def __repr__(self) -> str:
+        return f"Supplier({self.base_url})"
+
+
+def utc_now() -> datetime:
+    """Return the current instant in UTC."""
+    return datetime.now(UTC)
+
+
+def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tuple[int, ...]]:
+    """Read the spec that the settings name, and resolve its properties.
+
+    Raises SettingsError where no spec is named although the supplier is real, and SpecError for a spec or a property
+    source that cannot be used.
+    """
+    path = settings.spec
+    if path is None:
+        if not settings.is_simulated:
+            raise SettingsError(
+                "No sweep spec is set (NIGHTAUDIT_SPEC), and the sample spec asks about properties of the sandbox.",
+                kept="Nothing was started.",
+                hint=f"Write a spec for your properties; {SAMPLE_SPEC} shows every key.",
+            )
+        path = SAMPLE_SPEC
+    spec = read_spec(path, snapshot_date)
+    ids = resolve_properties(
+        spec.properties,
+        Path(path).parent,
+        resolve_query=_query_resolver(settings),
+        resolve_sandbox=_sandbox_resolver(settings) if settings.is_simulated else None,
+    )
+    return spec, ids
+
+
+def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
+    """Begin a new sweep: read the spec, and write down what will be asked."""
+    spec, ids = read_spec_of(settings, now.date())
+    supplier = SANDBOX_NAME if settings.is_simulated else urlsplit(settings.base_url or "").netloc
+    return begin(
+        lake,
+        spec,
+        ids,
+        now=now,
+        supplier=supplier,
+        is_simulated=settings.is_simulated,
+        send_rate_type=settings.send_rate_type,
+    )
+
+
+async def collect(
+    settings: Settings,
+    lake: Lake,
+    manifest: Manifest,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    watch: Callable[[SweepProgress], None] = lambda _: None,
+) -> SweepProgress:
+    """Ask what has not landed of a sweep, normalise it and load it. See `pipeline.sweep.run`."""
+    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
+
+    def request_of(search: Search) -> bytes:
+        # Judged by the day of the plan: a stay that has begun since is asked for, and its refusal is its outcome.
+        request = request_for(search, today=manifest.snapshot_date, send_rate_type=manifest.send_rate_type)
+        return request.to_wire()
+
+    has_ended = read_ending(lake, manifest.sweep_id) is not None
+    allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
+    with supplier_of(settings, lake, manifest, is_needed=not has_ended) as supplier:
+        client = SupplierClient.of(
+            settings,
+            base_url=supplier.base_url if manifest.is_simulated else None,
+            client_id=supplier.client_id,
+            client_secret=supplier.client_secret,
+            allowance=allowance,
+        )
+        async with client:
+            return await run(lake, manifest, client.ask, request_of, options, now=now, watch=watch)
+
+
+def give_up_rest(lake: Lake, manifest: Manifest, now: datetime) -> None:
+    """End a sweep early: cells that have not landed become `not_swept`."""
+    close(lake, manifest, now)
+
+
+def latest_unfinished(lake: Lake) -> Manifest:
+    """Return the latest sweep that has not been loaded whole. Raises UnknownSweep where there is none."""
+    for sweep_id in reversed(lake.sweep_ids()):
+        if not is_sweep_loaded(lake, sweep_id):
+            return read_manifest(lake, sweep_id)
+    raise UnknownSweep(f"The lake {lake.root} holds no unfinished sweep.", hint="See what it holds: nightaudit status")
+
+
+def latest_loaded(lake: Lake) -> str:
+    """Return the id of the latest loaded sweep. Raises UnknownSweep where there is none."""
+    for sweep_id in reversed(lake.sweep_ids()):
+        if is_sweep_loaded(lake, sweep_id):
+            return sweep_id
+    raise UnknownSweep(f"The lake {lake.root} holds no loaded sweep.", hint="Make one: nightaudit sweep")
+
+
+@contextmanager
+def supplier_of(settings: Settings, lake: Lake, manifest: Manifest, *, is_needed: bool = True) -> Iterator[Supplier]:
+    """Give the supplier that a sweep asks: the one of the settings, or a sandbox that lives as long as this.
+
+    A sandbox answers as it did when the sweep began, so that a resumed sweep is the sweep that it would have been.
+    """
+    if manifest.is_simulated != settings.is_simulated:
+        asked, now_set = ("the sandbox", "a supplier") if manifest.is_simulated else ("a supplier", "no supplier")
+        raise InputError(
+            f"The sweep {manifest.sweep_id} was begun with {asked}, but now {now_set} is set.",
+            kept="It is as it was.",
+            hint="Use the settings that it was begun with (NIGHTAUDIT_BASE_URL), or another lake.",
+        )
+    if not manifest.is_simulated or not is_needed:
+        secret = settings.client_secret.get_secret_value() if settings.client_secret else ""
+        yield Supplier(settings.base_url or "http://127.0.0.1", settings.client_id or "-", secret or "-")
+        return
+    from pipeline.sandbox.process import SandboxProcess
+
+    with SandboxProcess(
+        seed=settings.sandbox_seed,
+        night=lake.sweep_ids().index(manifest.sweep_id),
+        today=manifest.snapshot_date,
+        properties=settings.sandbox_properties,
+    ) as sandbox:
+        yield Supplier(sandbox.base_url, sandbox.client_id, sandbox.client_secret)
+
+
+def _sandbox_resolver(settings: Settings) -> Callable[[int], Iterable[int]]:
+    from pipeline.sandbox.identifiers import property_ids
+
+    def resolve(wanted: int) -> Iterable[int]:
+        return property_ids(settings.sandbox_seed, settings.sandbox_properties)[:wanted]
+
+    return resolve
+
+
+def _query_resolver(settings: Settings) -> Callable[[str], Iterable[int]] | None:
+    file = Lake(settings.lake).published_file
+    if not file.exists():
+        return None
+
+    def resolve(query: str) -> Iterable[int]:
+        return (row[0] for row in query_published(file, query).fetchall())
+
+    return resolve

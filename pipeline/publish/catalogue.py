@@ -1,0 +1,93 @@
+"""What makes the published file explain itself: reference tables, views, and a comment on everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import duckdb
+
+from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
+from pipeline.domain.search import Operation
+from pipeline.domain.tables import STATE_TABLES, SWEEP_PUBLISHED, TABLES
+from pipeline.lake import Lake
+from pipeline.relations import declared_meanings, relation
+from pipeline.warehouse import quoted, select_files
+
+# In the order in which they build on each other.
+MART_VIEWS = ("offer_latest", "offer_history", "cell_latest")
+
+_REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
+    "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
+    "board_basis": (
+        "One row per board basis of the supplier's document.",
+        {
+            "board_id": ("INTEGER", "Board basis id."),
+            "name": ("VARCHAR", "Name in the document."),
+            "qualifier": ("VARCHAR", "Qualifier in the document; NULL: none."),
+            "family": ("VARCHAR", "Boards that are alike enough to be compared where the exact one is missing."),
+            "family_version": ("INTEGER", "Version of the grouping into families."),
+        },
+    ),
+    "error_code": (
+        "One row per error code of the supplier's document.",
+        {
+            "code": ("INTEGER", "Error code."),
+            "kind": ("VARCHAR", "`no_availability`, `validation` or `server`."),
+            "http_status": ("INTEGER", "HTTP status that it comes with."),
+            "operations": ("VARCHAR", "Operations that it occurs in."),
+            "meaning": ("VARCHAR", "What it means."),
+        },
+    ),
+}
+
+
+def write_reference(session: duckdb.DuckDBPyConnection) -> None:
+    """Write the tables of schema `ref`."""
+    rows: dict[str, Iterable[Sequence[object]]] = {
+        "market": [(market,) for market in MARKETS],
+        "board_basis": [(b.id, b.name, b.qualifier, b.family.value, BOARD_FAMILY_VERSION) for b in BOARDS.values()],
+        "error_code": [
+            (c.code, c.kind.value, c.http_status, " ".join(o for o in Operation if o in c.operations), c.meaning)
+            for c in ERROR_CODES.values()
+        ],
+    }
+    for name, (_, columns) in _REFERENCE.items():
+        declared = ", ".join(f"{column} {kind}" for column, (kind, _) in columns.items())
+        session.execute(f"CREATE OR REPLACE TABLE ref.{name} ({declared})")
+        places = ", ".join("?" for _ in columns)
+        session.executemany(f"INSERT INTO ref.{name} VALUES ({places})", rows[name])  # noqa: S608 - our own names
+
+
+def write_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str]) -> None:
+    """Write the views: marts over the file's own state, schema `lake` over the files of the published sweeps."""
+    sweeps = list(published)
+    for name in TABLES:
+        root = lake.table_root(name)
+        patterns = [root / sweep_id / "*.parquet" for sweep_id in sweeps if any((root / sweep_id).glob("*.parquet"))]
+        session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_files(name, patterns)}")
+    for name in MART_VIEWS:
+        session.execute(f"CREATE OR REPLACE VIEW mart.{name} AS {relation('mart', name).sql}")
+
+
+def describe(session: duckdb.DuckDBPyConnection) -> None:
+    """Comment every table, view and column that analysts see."""
+    for name, (grain, columns) in _REFERENCE.items():
+        _comment(session, "TABLE", f"ref.{name}", grain, {column: text for column, (_, text) in columns.items()})
+    for table in STATE_TABLES:
+        meanings = {column.name: column.meaning for column in table.columns}
+        _comment(session, "TABLE", f"state.{table.name}", table.grain, meanings)
+    meanings = {column.name: column.meaning for column in SWEEP_PUBLISHED.columns}
+    _comment(session, "TABLE", "mart.sweep", SWEEP_PUBLISHED.grain, meanings)
+    for table in TABLES.values():
+        meanings = {column.name: column.meaning for column in table.columns}
+        _comment(session, "VIEW", f"lake.{table.name}", table.grain, meanings)
+    for name in MART_VIEWS:
+        view = relation("mart", name)
+        _comment(session, "VIEW", view.full_name, view.grain, declared_meanings() | view.meanings)
+
+
+def _comment(session: duckdb.DuckDBPyConnection, kind: str, name: str, grain: str, meanings: Mapping[str, str]) -> None:
+    session.execute(f"COMMENT ON {kind} {name} IS {quoted(grain)}")
+    for row in session.execute(f"DESCRIBE {name}").fetchall():
+        # A column without a meaning is a mistake of ours, and a loud one.
+        session.execute(f"COMMENT ON COLUMN {name}.{row[0]} IS {quoted(meanings[row[0]])}")

@@ -1,0 +1,44 @@
+"""The ledger of published sweeps: what the published file holds, or will hold once it is built again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake import Lake
+
+_FOLDER = "published/ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One published sweep. The order of `started_at` is the order in which states follow each other."""
+
+    sweep_id: str
+    started_at: datetime
+    published_at: datetime
+
+
+def published_sweeps(lake: Lake) -> list[LedgerEntry]:
+    """Return all published sweeps, oldest first."""
+    return sorted((_read(lake, name) for name in lake.names(_FOLDER, ".json")), key=lambda entry: entry.started_at)
+
+
+def enter(lake: Lake, entry: LedgerEntry) -> None:
+    """Enter a sweep. Entering it again changes nothing."""
+    lake.put_new(f"{_FOLDER}/{entry.sweep_id}.json", msgspec.json.encode(entry))
+
+
+def _read(lake: Lake, name: str) -> LedgerEntry:
+    path = f"{_FOLDER}/{name}.json"
+    try:
+        return msgspec.json.decode(lake.get(path), type=LedgerEntry)
+    except msgspec.MsgspecError as error:
+        raise CorruptObject(
+            f"{lake.local(path)} cannot be read: {error}",
+            kept="The published file is as it was.",
+            hint=f"If sweep {name} was published, restore this file; if not, remove it.",
+        ) from None

@@ -1,0 +1,209 @@
+"""Building the next published file beside the last one, and putting it in its place in one step.
+
+The file carries the state of every offer key, so that a night costs a night: the sweep is compared with the state, its
+changes are appended, and nothing older is touched. Where the last file is missing or cannot be opened, the same steps
+run for every sweep of the ledger, from the first.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pipeline.domain.errors import InputError, LakeError, LakeFull
+from pipeline.domain.tables import OFFER_CHANGE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, Table
+from pipeline.lake import Lake
+from pipeline.load import commit_files, is_committed
+from pipeline.publish.catalogue import describe, write_reference, write_views
+from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
+from pipeline.raw import read_manifest
+from pipeline.relations import relation, sql_folder
+from pipeline.warehouse import connect, quoted, select_files, sql_type, view_sweep_files
+
+logger = logging.getLogger(__name__)
+
+# The oldest storage format that has all we use: the previous generation of DuckDB opens it too.
+_STORAGE_VERSION = "v1.2.0"
+
+# The order in which a night is worked out; each is a table of schema `night` while it lasts.
+_NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was published: the file, and the sweep's row of `mart.sweep`."""
+
+    file: Path
+    sweep: dict[str, Any]
+    is_new: bool
+
+
+def publish(lake: Lake, sweep_id: str, now: datetime) -> Published:
+    """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
+
+    Readers see the last file until the next one is whole. Raises LakeError where the sweep is not loaded, or is older
+    than what is published already; then the published file stays as it was.
+    """
+    manifest = read_manifest(lake, sweep_id)
+    if not is_committed(lake, SWEEP, sweep_id):
+        raise LakeError(
+            f"The sweep {sweep_id} is not loaded yet, so it cannot be published.",
+            kept="The published file is as it was.",
+            hint=f"Finish it first: nightaudit resume {sweep_id}",
+        )
+    file = lake.published_file
+    held = _sweeps_of(file)
+    wanted = LedgerEntry(sweep_id, manifest.started_at, now)
+    entries = {entry.sweep_id: entry for entry in published_sweeps(lake)}
+    if sweep_id in held and not entries.keys() - set(held):
+        return Published(file, _sweep_row(file, sweep_id), is_new=False)
+    is_new = sweep_id not in entries
+    if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
+        raise InputError(
+            f"The sweep {sweep_id} is older than the last published one, and history is published in order.",
+            kept="The published file is as it was.",
+        )
+    entries.setdefault(sweep_id, wanted)
+    in_order = sorted(entries.values(), key=lambda entry: entry.started_at)
+    todo = [entry.sweep_id for entry in in_order if entry.sweep_id not in held]
+    if in_order[: len(held)] != [entry for entry in in_order if entry.sweep_id in held]:
+        held, todo = [], [entry.sweep_id for entry in in_order]
+    beside = file.with_name(f".{file.stem}.{sweep_id}.duckdb")
+    try:
+        _build(lake, beside, file if held else None, todo, [entry.sweep_id for entry in in_order])
+        with beside.open("rb") as built:
+            os.fsync(built.fileno())
+        enter(lake, wanted)
+        beside.replace(file)
+    except (OSError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        raise LakeFull(
+            f"The published file could not be built: {str(error).splitlines()[0]}",
+            kept="The last published file is as it was, and the sweep stays loaded.",
+            hint=f"Mend the cause (space, memory), then: nightaudit publish {sweep_id}",
+        ) from None
+    finally:
+        beside.unlink(missing_ok=True)
+        beside.with_name(beside.name + ".wal").unlink(missing_ok=True)
+    return Published(file, _sweep_row(file, sweep_id), is_new=is_new)
+
+
+def _sweeps_of(file: Path) -> list[str]:
+    """Return the sweeps that the published file holds; none where there is no file, or it cannot be opened."""
+    if not file.exists():
+        return []
+    try:
+        with _reading(file) as session:
+            rows = session.execute("SELECT sweep_id FROM published.mart.sweep ORDER BY started_at").fetchall()
+    except duckdb.Error as error:
+        logger.warning("%s cannot be read (%s) and is built anew", file, str(error).splitlines()[0])
+        return []
+    return [row[0] for row in rows]
+
+
+def _sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
+    with _reading(file) as session:
+        found = session.execute("SELECT * FROM published.mart.sweep WHERE sweep_id = ?", [sweep_id])
+        names = [column[0] for column in found.description]
+        return dict(zip(names, found.fetchone() or (), strict=True))
+
+
+def _reading(file: Path) -> duckdb.DuckDBPyConnection:
+    # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    return session
+
+
+def _build(lake: Lake, beside: Path, before: Path | None, todo: Sequence[str], published: Sequence[str]) -> None:
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    beside.unlink(missing_ok=True)
+    if before is not None:
+        shutil.copyfile(before, beside)
+    with connect(lake) as session:
+        session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit (STORAGE_VERSION '{_STORAGE_VERSION}')")
+        for schema in ("night", "sweep_files"):
+            session.execute(f"CREATE SCHEMA memory.{schema}")
+        # A name like night.sweep is found in another database only if its schema is on the path.
+        session.execute("SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'")
+        for schema in ("mart", "ref", "state", "lake"):
+            session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
+        for name in ("cell_key", "offer_key"):
+            session.execute(_macro(name))
+        for table in STATE_TABLES:
+            session.execute(_create(f"state.{table.name}", table))
+        session.execute(_create("mart.sweep", SWEEP_PUBLISHED))
+        for sweep_id in todo:
+            _add_night(session, lake, sweep_id)
+        write_reference(session)
+        write_views(session, lake, published)
+        session.execute(_macro("offer_as_of"))
+        describe(session)
+        session.execute("CHECKPOINT nightaudit")
+        session.execute("USE memory")
+        session.execute("DETACH nightaudit")
+
+
+def _add_night(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+    """Work out what a sweep changes, and move the state on to after it."""
+    view_sweep_files(session, lake, sweep_id, "memory.sweep_files")
+    sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
+    session.execute(f"CREATE OR REPLACE VIEW memory.night.sweep AS {select_files('sweep', [sweep_file])}")
+    for name in _NIGHT:
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+    _load_changes(session, lake, sweep_id)
+    for name in ("offer_open_next", "offer_closed_next", "cell_next", "sweep_published"):
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+    # Sorted by property, so that the trend of one property is found without reading the others.
+    session.execute("TRUNCATE state.offer_open")
+    for target, source, order in (
+        ("state.offer_closed", "offer_closed_next", "property_id, check_in, offer_key"),
+        ("state.offer_open", "offer_open_next", "property_id, check_in, offer_key"),
+    ):
+        select = f"SELECT * FROM memory.night.{source} ORDER BY {order}"  # noqa: S608 - our own names
+        session.execute(f"INSERT INTO {target} BY NAME {select}")
+    session.execute("TRUNCATE state.cell")
+    session.execute(
+        "INSERT INTO state.cell BY NAME SELECT * FROM memory.night.cell_next ORDER BY property_id, check_in"
+    )
+    session.execute("INSERT INTO mart.sweep BY NAME SELECT * FROM memory.night.sweep_published")
+    for name in (*_NIGHT, "offer_open_next", "offer_closed_next", "cell_next", "sweep_published"):
+        session.execute(f"DROP TABLE memory.night.{name}")
+
+
+def _load_changes(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+    """Append the night's changes to the lake, once."""
+    if is_committed(lake, OFFER_CHANGE, sweep_id):
+        return
+    if session.execute("SELECT count(*) FROM memory.night.offer_change").fetchall() == [(0,)]:
+        return
+    path = lake.table_file(OFFER_CHANGE.name, sweep_id, "changes")
+    place = lake.local(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in OFFER_CHANGE.columns)
+    beside = place.with_name(f".{place.name}")
+    session.execute(
+        f"COPY (SELECT {names} FROM memory.night.offer_change ORDER BY property_id, check_in, offer_key) "  # noqa: S608
+        f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+    )
+    beside.replace(place)
+    commit_files(lake, OFFER_CHANGE, [path], sweep_id)
+
+
+def _create(name: str, table: Table) -> str:
+    columns = ", ".join(
+        f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in table.columns
+    )
+    return f"CREATE TABLE IF NOT EXISTS {name} ({columns})"
+
+
+def _macro(name: str) -> str:
+    return (sql_folder() / "macro" / f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,10 @@
+"""One sweep from its first search to its last row in the lake: the stages, joined.
+
+`begin` writes down what will be asked; `run` asks, lands, normalises and loads; `close` gives up what was not asked.
+Everything can be repeated: what has landed is not asked again, what is loaded is not loaded again.
+"""
+
+from pipeline.sweep.begin import begin, plan_of
+from pipeline.sweep.run import SweepOptions, SweepProgress, close, run
+
+__all__ = ["SweepOptions", "SweepProgress", "begin", "close", "plan_of", "run"]

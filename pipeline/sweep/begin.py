@@ -1,0 +1,80 @@
+"""The start of a sweep: what it asks is written down before the first search is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import xxhash
+
+from pipeline import __version__
+from pipeline.domain.codes import CONTRACT_VERSION
+from pipeline.domain.errors import InputError, LakeError
+from pipeline.domain.shards import Partition
+from pipeline.lake import Lake
+from pipeline.plan import PLAN_VERSION, SweepPlan
+from pipeline.raw import Manifest, write_manifest
+from pipeline.spec import SweepSpec
+
+
+def begin(
+    lake: Lake,
+    spec: SweepSpec,
+    property_ids: Sequence[int],
+    *,
+    now: datetime,
+    supplier: str,
+    is_simulated: bool,
+    send_rate_type: bool = True,
+) -> Manifest:
+    """Write the manifest of a new sweep and return it.
+
+    `now` (UTC) gives the sweep its id and the day that its lead days are counted from. Raises SpecError for check-ins
+    that cannot be asked for on that day, and InputError where nothing is asked at all.
+    """
+    plan = SweepPlan.of(spec, property_ids, now.date())
+    cells = plan.counts().cells
+    if not cells:
+        raise InputError(
+            "The spec asks for no cell at all.",
+            kept="Nothing was started.",
+            hint="Look at its properties and horizons: nightaudit plan",
+        )
+    canonical = spec.canonical_json()
+    text = canonical if isinstance(canonical, str) else canonical.decode()
+    asked = f"{now.isoformat()} {text} {sorted(property_ids)}"
+    manifest = Manifest(
+        sweep_id=f"{now:%Y%m%dT%H%M%SZ}-{xxhash.xxh3_64_hexdigest(asked.encode())[:6]}",
+        started_at=now,
+        snapshot_date=now.date(),
+        is_simulated=is_simulated,
+        supplier=supplier,
+        spec=text,
+        property_ids=tuple(sorted(set(property_ids))),
+        partitions=tuple(Partition(p.operation, p.market, p.first, p.stop) for p in plan.partitions if p.count),
+        cells=cells,
+        send_rate_type=send_rate_type,
+        plan_version=PLAN_VERSION,
+        nightaudit_version=__version__,
+        contract_version=CONTRACT_VERSION,
+    )
+    if not write_manifest(lake, manifest):
+        raise LakeError(
+            f"The sweep {manifest.sweep_id} was started before.",
+            kept="It is as it was.",
+            hint="Go on with it: nightaudit resume",
+        )
+    return manifest
+
+
+def plan_of(manifest: Manifest) -> SweepPlan:
+    """Return the plan that a manifest was made from. Raises LakeError where this version plans differently."""
+    if manifest.plan_version != PLAN_VERSION:
+        raise LakeError(
+            f"The sweep {manifest.sweep_id} was planned by version {manifest.plan_version} of the planner; this is "
+            f"version {PLAN_VERSION}, which numbers searches differently.",
+            kept="What has landed stays.",
+            hint=f"Finish it with nightaudit {manifest.nightaudit_version}, or give up its rest with that version: "
+            "nightaudit resume --close",
+        )
+    return SweepPlan.of(SweepSpec.from_canonical(manifest.spec), manifest.property_ids, manifest.snapshot_date)

@@ -1,0 +1,70 @@
+"""The processes that normalise, behind a bounded queue of segments."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from types import TracebackType
+from typing import Self
+
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.shards import Segment
+from pipeline.lake import Lake
+from pipeline.normalise.request import Asked
+from pipeline.normalise.segment import SegmentResult, normalise_segment
+
+# Segments that wait or are worked on, for each process: beyond them the collection is held back.
+SEGMENTS_PER_WORKER = 2
+
+
+class Normalisers:
+    """A pool of processes for the segments of one sweep."""
+
+    def __init__(self, lake: Lake, sweep_id: str, workers: int, max_body_bytes: int) -> None:
+        self._lake = lake
+        self._sweep_id = sweep_id
+        self._max_body_bytes = max_body_bytes
+        # Not fork: the object store's threads do not survive it.
+        self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_prepare_worker)
+        self.places = asyncio.Semaphore(workers * SEGMENTS_PER_WORKER)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+
+    async def normalise(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
+        """Normalise one segment in a process of the pool."""
+        loop = asyncio.get_running_loop()
+        arguments = (self._lake, self._sweep_id, segment, self._max_body_bytes, unasked)
+        try:
+            return await loop.run_in_executor(self._pool, normalise_segment, *arguments)
+        except BrokenProcessPool:
+            raise NightauditError(
+                "A process that normalises answers was ended from outside, perhaps for want of memory.",
+                kept="All raw answers that had landed are kept.",
+                hint="Set NIGHTAUDIT_WORKERS lower if memory is short, then go on with: nightaudit resume",
+            ) from None
+
+
+def _prepare_worker() -> None:
+    # Ctrl-C goes to the whole group of processes; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

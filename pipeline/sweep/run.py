@@ -1,0 +1,281 @@
+"""Running a sweep: collect, land, normalise and load, each as soon as it can."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pipeline.collect import Ask, Collector, Tally
+from pipeline.domain.errors import NightauditError, SweepStopped
+from pipeline.domain.search import Search
+from pipeline.domain.shards import Partition, Segment, Shard, segments
+from pipeline.lake import Lake
+from pipeline.load import is_loaded, load_partition
+from pipeline.normalise.request import Asked, asked_of_search
+from pipeline.normalise.segment import SegmentResult, is_done
+from pipeline.plan import SweepPlan
+from pipeline.raw import Ending, Manifest, landed, read_ending, write_ending
+from pipeline.sweep.begin import plan_of
+from pipeline.sweep.normalisers import Normalisers
+from pipeline.sweep.summary import load_sweep
+
+_WATCH_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """How a sweep is run; nothing of it changes what is stored."""
+
+    in_flight: int
+    workers: int
+    max_body_bytes: int
+
+
+@dataclass(slots=True)
+class SweepProgress:
+    """How far a sweep has come. `tally` counts this run alone; cells and shards count what earlier runs landed too."""
+
+    sweep_id: str
+    planned_cells: int
+    planned_searches: int
+    landed_searches: int = 0
+    tally: Tally = field(default_factory=Tally)
+    normalised: Counter[str] = field(default_factory=Counter)
+    offers: int = 0
+    rejects: int = 0
+    step: str = "collecting"
+
+
+Watch = Callable[[SweepProgress], None]
+
+
+async def run(
+    lake: Lake,
+    manifest: Manifest,
+    ask: Ask,
+    request_of: Callable[[Search], bytes],
+    options: SweepOptions,
+    *,
+    now: Callable[[], datetime],
+    watch: Watch = lambda _: None,
+) -> SweepProgress:
+    """Ask what has not landed, then normalise and load the whole sweep.
+
+    A first SIGINT or SIGTERM lets the shards in hand land and then raises SweepStopped; a second one gives them up.
+    Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
+    """
+    progress = _progress(lake, manifest)
+    async with _watched(progress, watch):
+        async with Normalisers(lake, manifest.sweep_id, options.workers, options.max_body_bytes) as normalisers:
+            run = _Run(lake, manifest, normalisers, progress)
+            if read_ending(lake, manifest.sweep_id) is None:
+                await run.collect(ask, request_of, options.in_flight)
+                write_ending(lake, manifest.sweep_id, Ending(now(), is_complete=True))
+            progress.step = "normalising"
+            await run.normalise_rest()
+        progress.step = "loading"
+        await asyncio.to_thread(load_sweep, lake, manifest)
+    return progress
+
+
+def close(lake: Lake, manifest: Manifest, now: datetime) -> None:
+    """End a sweep early: what has not landed is not swept, for good. `run` then normalises and loads the rest."""
+    write_ending(lake, manifest.sweep_id, Ending(now, is_complete=False))
+
+
+def _progress(lake: Lake, manifest: Manifest) -> SweepProgress:
+    there = landed(lake, manifest.sweep_id)
+    searches = 0
+    for partition in manifest.partitions:
+        searches += sum(shard.stop - shard.start for shard in _shards(partition) if shard.name in there)
+    planned = sum(partition.stop - partition.start for partition in manifest.partitions)
+    return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches)
+
+
+def _shards(partition: Partition) -> Iterator[Shard]:
+    for segment in segments(partition):
+        yield from segment.shards
+
+
+class _Run:
+    """The state of one call of `run`."""
+
+    def __init__(self, lake: Lake, manifest: Manifest, normalisers: Normalisers, progress: SweepProgress) -> None:
+        self._lake = lake
+        self._manifest = manifest
+        self._sweep_id = manifest.sweep_id
+        self._normalisers = normalisers
+        self._progress = progress
+        self._landed = landed(lake, manifest.sweep_id)
+        self._segment_of = {
+            shard.name: segment
+            for partition in manifest.partitions
+            for segment in segments(partition)
+            for shard in segment.shards
+        }
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._begun: set[str] = set()
+        self._left_to_load: defaultdict[str, set[str]] = defaultdict(set)
+        for segment in self._segment_of.values():
+            self._left_to_load[segment.partition.name].add(segment.name)
+        self._loading = asyncio.Lock()
+
+    async def collect(self, ask: Ask, request_of: Callable[[Search], bytes], in_flight: int) -> None:
+        """Ask all searches whose shard has not landed."""
+        plan = plan_of(self._manifest)
+        collector = Collector(
+            self._lake,
+            self._sweep_id,
+            ask,
+            request_of,
+            in_flight=in_flight,
+            on_landed=self._on_landed,
+            tally=self._progress.tally,
+        )
+        with _stopping_on_signals(collector):
+            await self._begin_complete(self._segments())
+            try:
+                await collector.collect(self._missing(plan))
+            except NightauditError as error:
+                await self._settle()
+                raise _resumable(error, self._sweep_id, self._progress) from None
+        await self._raise_failures()
+        if len(self._landed) < len(self._segment_of):
+            await self._settle()
+            raise _resumable(SweepStopped("Stopped as asked."), self._sweep_id, self._progress)
+
+    async def normalise_rest(self) -> None:
+        """Normalise and load what is left, now that no further shard will land."""
+        plan = plan_of(self._manifest) if len(self._landed) < len(self._segment_of) else None
+        for segment in self._segments():
+            missing = [shard for shard in segment.shards if shard.name not in self._landed]
+            await self._begin(segment, _unasked(plan, missing) if plan else {})
+            await self._raise_failures()
+        if self._under_way:
+            await asyncio.gather(*self._under_way)
+
+    def _segments(self) -> Iterable[Segment]:
+        return dict.fromkeys(self._segment_of.values())
+
+    def _missing(self, plan: SweepPlan) -> Iterator[tuple[Shard, Iterable[Search]]]:
+        for partition in self._manifest.partitions:
+            for shard in _shards(partition):
+                if shard.name not in self._landed:
+                    yield shard, plan.searches(shard.start, shard.stop)
+
+    async def _on_landed(self, shard: Shard) -> None:
+        self._landed.add(shard.name)
+        self._progress.landed_searches += shard.stop - shard.start
+        await self._begin_complete([self._segment_of[shard.name]])
+        await self._raise_failures()
+
+    async def _begin_complete(self, candidates: Iterable[Segment]) -> None:
+        for segment in candidates:
+            if all(shard.name in self._landed for shard in segment.shards):
+                await self._begin(segment, {})
+
+    async def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> None:
+        """Hand a segment to the pool; waits while its queue is full."""
+        if segment.name in self._begun:
+            return
+        self._begun.add(segment.name)
+        await self._normalisers.places.acquire()
+        task = asyncio.create_task(self._normalise(segment, unasked))
+        self._under_way.add(task)
+
+    async def _normalise(self, segment: Segment, unasked: dict[int, Asked]) -> None:
+        try:
+            if not is_done(self._lake, self._sweep_id, segment):
+                self._count(await self._normalisers.normalise(segment, unasked))
+        finally:
+            self._normalisers.places.release()
+        left = self._left_to_load[segment.partition.name]
+        left.discard(segment.name)
+        if not left:
+            # One commit at a time: the tables' logs are shared.
+            async with self._loading:
+                await asyncio.to_thread(self._load, segment.partition)
+
+    def _load(self, partition: Partition) -> None:
+        if not is_loaded(self._lake, self._sweep_id, partition):
+            load_partition(self._lake, self._sweep_id, partition)
+
+    def _count(self, result: SegmentResult) -> None:
+        self._progress.offers += result.offers
+        self._progress.rejects += result.rejects
+        self._progress.normalised.update(result.cells_by_status)
+
+    async def _raise_failures(self) -> None:
+        finished = {task for task in self._under_way if task.done()}
+        self._under_way -= finished
+        for task in finished:
+            await task
+
+    async def _settle(self) -> None:
+        """Let what is being normalised end, whatever comes of it: it will be looked at again by the next run."""
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+
+def _unasked(plan: SweepPlan, shards: Iterable[Shard]) -> dict[int, Asked]:
+    return {search.id: asked_of_search(search) for shard in shards for search in plan.searches(shard.start, shard.stop)}
+
+
+def _resumable(error: NightauditError, sweep_id: str, progress: SweepProgress) -> NightauditError:
+    landed_of = f"{progress.landed_searches} of {progress.planned_searches}"
+    kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
+    told = type(error)(error.message)
+    told.kept = kept
+    told.hint = error.hint or f"Ask for the rest with: nightaudit resume {sweep_id}"
+    return told
+
+
+@contextmanager
+def _stopping_on_signals(collector: Collector) -> Iterator[None]:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    asked_before = False
+
+    def on_signal() -> None:
+        nonlocal asked_before
+        if asked_before and task is not None:
+            task.cancel()
+        asked_before = True
+        collector.stop()
+
+    watched = (signal.SIGINT, signal.SIGTERM)
+    # Outside the main thread, and where the system knows no such handlers, the signals keep their usual meaning.
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        for number in watched:
+            loop.add_signal_handler(number, on_signal)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            for number in watched:
+                loop.remove_signal_handler(number)
+
+
+class _watched:  # noqa: N801 - used like a function
+    """Call `watch` a few times a second, and once at the end."""
+
+    def __init__(self, progress: SweepProgress, watch: Watch) -> None:
+        self._progress = progress
+        self._watch = watch
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._repeat())
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None  # noqa: S101 - entered before
+        self._task.cancel()
+        self._watch(self._progress)
+
+    async def _repeat(self) -> None:
+        while True:
+            self._watch(self._progress)
+            await asyncio.sleep(_WATCH_SECONDS)

@@ -1,0 +1,89 @@
+"""The one module that opens DuckDB: over a sweep's files, over the lake's tables, and over the published file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from pipeline.domain.errors import InputError
+from pipeline.domain.tables import TABLES, Column
+from pipeline.lake import Lake
+
+# A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
+_MEMORY_LIMIT = "1500MB"
+
+_SQL_TYPES = {
+    "string": "VARCHAR",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+    "date32[day]": "DATE",
+    "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
+    "decimal128(18, 4)": "DECIMAL(18,4)",
+}
+
+
+def sql_type(column: Column) -> str:
+    """Return the DuckDB type of a declared column."""
+    return _SQL_TYPES[str(column.type)]
+
+
+@contextmanager
+def connect(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a session in memory, in UTC, that spills into the lake's folder if it must."""
+    spill = lake.root / ".spill"
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
+        session.execute(f"SET temp_directory = {quoted(str(spill))}")
+        session.execute("SET TimeZone = 'UTC'")
+        session.execute("SET preserve_insertion_order = false")
+        session.execute("SET autoinstall_known_extensions = false")
+        yield session
+
+
+def view_sweep_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, schema: str) -> None:
+    """Create one view per table over the files of one sweep; a table without files is an empty view."""
+    session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    for name in ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"):
+        files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
+        session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select_files(name, files)}")
+
+
+def select_files(table: str, files: Iterable[Path | str]) -> str:
+    """Return a SELECT of a table's declared columns over Parquet files or patterns."""
+    columns = TABLES[table].columns
+    paths = [quoted(str(file)) for file in files]
+    if not paths:
+        empty = ", ".join(f"NULL::{sql_type(column)} AS {column.name}" for column in columns)
+        return f"SELECT {empty} WHERE false"
+    names = ", ".join(column.name for column in columns)
+    return f"SELECT {names} FROM read_parquet([{', '.join(paths)}])"  # noqa: S608 - our own names; paths are quoted
+
+
+def quoted(text: str) -> str:
+    """Return text as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def query_published(file: Path, query: str) -> duckdb.DuckDBPyConnection:
+    """Run a query over the published file, read-only, and return the session with its result.
+
+    Raises InputError where the file is missing or the query cannot be run.
+    """
+    if not file.exists():
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
+    # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    try:
+        session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
+        session.execute("USE nightaudit")
+        return session.execute(query)
+    except duckdb.Error as error:
+        session.close()
+        raise InputError(f"The query cannot be run: {error}", hint='nightaudit query "SHOW ALL TABLES"') from None

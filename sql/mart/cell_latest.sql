@@ -1,0 +1,16 @@
+-- One row per cell as it was asked about last, while its stay lies ahead.
+-- is_fresh: Whether the latest published sweep answered it.
+-- age_hours: Hours from its last answer to the start of the latest published sweep; NULL: never answered.
+SELECT
+    cell.*,
+    cell.sweep_id = latest.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent') AS is_fresh,
+    greatest(date_diff('second', cell.answered_at, latest.started_at), 0) / 3600.0 AS age_hours
+FROM state.cell AS cell
+CROSS JOIN (
+    SELECT
+        sweep_id,
+        started_at
+    FROM mart.sweep
+    ORDER BY started_at DESC
+    LIMIT 1
+) AS latest

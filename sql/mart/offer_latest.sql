@@ -1,0 +1,12 @@
+-- One row per source and offer key that was on sale when its cell was last answered.
+-- lead_days: Days from the last sweep that saw the offer to check-in.
+-- total_per_night: total / nights, in currency.
+-- board_family: Family of the board basis; unknown ids are `other`.
+SELECT
+    offer.* EXCLUDE (is_offered),
+    date_diff('day', (offer.last_seen_at AT TIME ZONE 'UTC')::DATE, offer.check_in) AS lead_days,
+    (offer.total / offer.nights)::DECIMAL(18, 4) AS total_per_night,
+    coalesce(board.family, 'other') AS board_family
+FROM state.offer_open AS offer
+LEFT JOIN ref.board_basis AS board ON board.board_id = offer.board_id
+WHERE offer.is_offered

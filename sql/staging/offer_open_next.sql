@@ -1,0 +1,118 @@
+-- One row per source and offer key as it stands after this sweep, gone ones included while their stay lies ahead.
+WITH observed AS (
+    SELECT
+        observed.source,
+        observed.offer_key,
+        observed.cell_key,
+        observed.property_id,
+        observed.market,
+        observed.product_type,
+        observed.check_in,
+        observed.nights,
+        observed.party,
+        observed.currency_asked,
+        observed.currency,
+        observed.room_stay_id,
+        observed.room_id,
+        observed.room_name,
+        observed.board_id,
+        observed.board_name,
+        observed.policy_key,
+        observed.refundability,
+        observed.free_cancel_hours,
+        observed.product_id,
+        TRUE AS is_offered,
+        observed.total,
+        observed.pre_promo_total,
+        observed.discount_pct,
+        observed.floor,
+        observed.available_rooms,
+        observed.promotion_key,
+        coalesce(change.change, before.change) AS change,
+        CASE WHEN change.change IS NULL THEN before.valid_from ELSE sweep.started_at END AS valid_from,
+        coalesce(before.first_seen_at, sweep.started_at) AS first_seen_at,
+        sweep.started_at AS last_seen_at,
+        NULL::TIMESTAMPTZ AS unobserved_since,
+        CASE WHEN change.change IS NULL THEN before.began_sweep_id ELSE sweep.sweep_id END AS began_sweep_id,
+        CASE WHEN change.change IS NULL THEN before.began_search_id ELSE observed.search_id END AS began_search_id,
+        CASE WHEN change.change IS NULL THEN before.began_offer_no ELSE observed.offer_no END AS began_offer_no,
+        sweep.sweep_id AS seen_sweep_id,
+        observed.search_id AS seen_search_id,
+        observed.offer_no AS seen_offer_no
+    FROM night.offer_observed AS observed
+    CROSS JOIN night.sweep AS sweep
+    LEFT JOIN state.offer_open AS before
+        ON
+            before.source = observed.source
+            AND before.property_id = observed.property_id
+            AND before.offer_key = observed.offer_key
+    LEFT JOIN night.offer_change AS change
+        ON
+            change.source = observed.source
+            AND change.property_id = observed.property_id
+            AND change.offer_key = observed.offer_key
+),
+
+unseen AS (
+    SELECT
+        before.*,
+        cell.is_answered_whole,
+        cell.search_id AS cell_search_id,
+        sweep.sweep_id,
+        sweep.started_at,
+        cell.cell_key IS NOT NULL AS is_asked
+    FROM state.offer_open AS before
+    CROSS JOIN night.sweep AS sweep
+    ANTI JOIN observed
+        ON
+            observed.source = before.source
+            AND observed.property_id = before.property_id
+            AND observed.offer_key = before.offer_key
+    LEFT JOIN night.cell_observed AS cell
+        ON
+            cell.source = before.source
+            AND cell.property_id = before.property_id
+            AND cell.cell_key = before.cell_key
+    WHERE before.check_in > sweep.snapshot_date
+)
+
+SELECT * FROM observed
+
+UNION ALL BY NAME
+
+-- Answered without the offer: it is gone, now or since an earlier sweep.
+SELECT
+    unseen.* EXCLUDE (is_answered_whole, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
+        FALSE AS is_offered,
+        NULL AS total,
+        NULL AS pre_promo_total,
+        NULL AS discount_pct,
+        NULL AS floor,
+        NULL AS available_rooms,
+        NULL AS promotion_key,
+        'gone' AS change,
+        CASE WHEN unseen.is_offered THEN unseen.started_at ELSE unseen.valid_from END AS valid_from,
+        unseen.started_at AS last_seen_at,
+        NULL::TIMESTAMPTZ AS unobserved_since,
+        CASE WHEN unseen.is_offered THEN unseen.sweep_id ELSE unseen.began_sweep_id END AS began_sweep_id,
+        CASE WHEN unseen.is_offered THEN unseen.cell_search_id ELSE unseen.began_search_id END AS began_search_id,
+        NULL AS began_offer_no,
+        unseen.sweep_id AS seen_sweep_id,
+        unseen.cell_search_id AS seen_search_id,
+        NULL AS seen_offer_no
+    )
+FROM unseen
+WHERE unseen.is_answered_whole
+
+UNION ALL BY NAME
+
+-- Not answered, or not asked: nothing is known, so nothing changes but the mark.
+SELECT
+    unseen.* EXCLUDE (is_answered_whole, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
+        CASE
+            WHEN unseen.is_asked THEN coalesce(unseen.unobserved_since, unseen.started_at)
+            ELSE unseen.unobserved_since
+        END AS unobserved_since
+    )
+FROM unseen
+WHERE unseen.is_answered_whole IS NOT TRUE
