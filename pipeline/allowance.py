@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from datetime import datetime
 
-from pipeline.domain.errors import SweepStopped
+from pipeline.domain.errors import CallsUsedUp
 from pipeline.lake import Lake
 
 # A lease is at most this share of the cap, so that little is lost with it.
@@ -31,7 +31,7 @@ class DailyCalls:
         self._next_lease = 0
 
     def take(self) -> None:
-        """Count one call. Raises SweepStopped when the day's calls are used up."""
+        """Count one call. Raises CallsUsedUp when the day's calls are used up."""
         day = f"{self._now():%Y-%m-%d}"
         if day != self._day:
             self._day, self._left, self._next_lease = day, 0, 0
@@ -43,7 +43,7 @@ class DailyCalls:
         first = self._next_lease * self._lease_size
         size = min(self._lease_size, self._cap - first)
         if size <= 0:
-            raise SweepStopped(
+            raise CallsUsedUp(
                 f"The daily cap of {self._cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {self._day} UTC.",
                 kept="What has landed stays.",
                 hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "

@@ -16,6 +16,7 @@
     │   ├── CorruptObject           an object of the lake cannot be read back
     │   └── UnknownSweep            no such sweep in this lake
     ├── SweepStopped                a sweep ended early and can be resumed
+    │   └── CallsUsedUp             the daily cap on calls is reached
     ├── GateBlocked                 exit code 3: the quality gate refused to publish
     └── TooManyFailures             exit code 4: published, but too many cells failed
 
@@ -109,6 +110,10 @@ class UnknownSweep(LakeError):
 
 class SweepStopped(NightauditError):
     """A sweep ended before its last search. What has landed stays, and the rest can be resumed."""
+
+
+class CallsUsedUp(SweepStopped):
+    """The daily cap on calls is reached. A nightly run publishes what there is."""
 
 
 class GateBlocked(NightauditError):

@@ -126,6 +126,10 @@ class _Reader:
         try:
             fields = self._object(value, kind, path, children=("roomStays",))
             property_id = fields.get("property_id")
+            if property_id is None and not self._is_multi:
+                # One property was asked for, and every field is optional: it can only be that one.
+                (property_id,) = self._asked
+                fields["property_id"] = property_id
             if property_id is None:
                 raise _Unfit("has no propertyId")
             if property_id not in self._asked:
