@@ -1,0 +1,146 @@
+"""What is planted is listed, and what is listed can be found; nothing else looks like it."""
+
+from datetime import date
+
+import pytest
+from sandbox_searches import ask, multi, products, world
+
+from pipeline.sandbox import planted
+
+CHECK_IN = date(2030, 6, 10)
+
+
+@pytest.fixture(scope="module")
+def a_world():
+    return world(properties=500, plant_share=0.3)
+
+
+@pytest.fixture(scope="module")
+def hotel(a_world):
+    return multi(a_world, currency="EUR", market="SE", check_in=CHECK_IN, nights=3)
+
+
+def listed(a_world, *kinds, market="SE", product_type="Hotel", month=CHECK_IN.month):
+    """Return size by property of the cells that the list says carry one of the kinds."""
+    return {
+        entry["property_id"]: entry["size"]
+        for entry in a_world.planted()
+        if entry["kind"] in kinds
+        and entry["market"] in {None, market}
+        and entry["product_type"] in {None, product_type}
+        and month in entry["check_in_months"]
+    }
+
+
+def found(houses, shows):
+    """Return the properties with at least one product that shows the sign."""
+    return {key[0] for key, product in products(houses) if shows(product, product["charges"])}
+
+
+def offered(houses, properties):
+    return {identifier for identifier in properties if identifier in houses and houses[identifier]["roomStays"]}
+
+
+def names_a_discount(product):
+    kinds = [promotion["promoType"].lower() for promotion in product.get("promotions") or ()]
+    return any("value" not in kind for kind in kinds)
+
+
+SIGNS = {
+    planted.PHANTOM_PROMOTION: lambda product, money: (
+        names_a_discount(product) and money["total"] == money.get("prePromoTotal")
+    ),
+    planted.UNNAMED_PROMOTION: lambda product, money: (
+        not names_a_discount(product) and money["total"] < (money.get("prePromoTotal") or 0)
+    ),
+    planted.TOTAL_ABOVE_REFERENCE: lambda _product, money: money["total"] > (money.get("prePromoTotal") or 1e9),
+    planted.WRONG_DISCOUNT: lambda _product, money: (
+        0 < (money.get("prePromoTotal") or 0) > money["total"]
+        and money["discountPercentage"] - 100 * (1 - money["total"] / money["prePromoTotal"]) > 2
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SIGNS)
+def test_a_planted_promotion_is_seen_where_it_is_listed_and_nowhere_else(a_world, hotel, kind):
+    expected = offered(hotel, listed(a_world, kind))
+    assert expected
+    assert found(hotel, SIGNS[kind]) == expected
+
+
+def test_floors_above_the_total_are_the_planted_ones_in_hotel_products(a_world, hotel):
+    sizes = listed(a_world, planted.FLOOR_BREACH)
+    eaten = listed(a_world, planted.FLOOR_EATS_PROMOTION)
+    above = found(hotel, lambda _product, money: (money.get("minSellablePrice") or 0) > money["total"])
+    states_floor = found(hotel, lambda _product, money: bool(money.get("minSellablePrice")))
+    assert above == offered(hotel, sizes.keys() | eaten.keys()) & states_floor
+    assert len(above) > 10
+    for key, product in products(hotel):
+        if key[0] in sizes and key[0] in states_floor:
+            money = product["charges"]
+            assert money["minSellablePrice"] / money["total"] - 1 == pytest.approx(sizes[key[0]], abs=0.001)
+    package = multi(a_world, currency="EUR", check_in=CHECK_IN, nights=3, product_type="Package")
+    assert not found(package, lambda _product, money: (money.get("minSellablePrice") or 0) > money["total"])
+
+
+def test_an_inflated_reference_is_never_charged_and_never_ends(a_world):
+    sizes = listed(a_world, planted.INFLATED_REFERENCE)
+    charged, references, nights_seen = {}, {}, {}
+    for night in range(0, 60, 6):
+        for key, product in products(multi(a_world.at(night, a_world.today), check_in=CHECK_IN)):
+            if key[0] in sizes:
+                money = product["charges"]
+                assert 1 - money["total"] / money["prePromoTotal"] == pytest.approx(sizes[key[0]], abs=0.01)
+                charged[key] = max(charged.get(key, 0), money["total"])
+                references.setdefault(key, money["prePromoTotal"])
+                nights_seen[key] = nights_seen.get(key, 0) + 1
+    assert len(charged) > 50
+    assert all(references[key] > charged[key] for key in charged)
+    assert max(nights_seen.values()) == 10
+
+
+def test_a_market_disparity_has_its_listed_size_in_its_market_only(a_world):
+    entries = [entry for entry in a_world.planted() if entry["kind"] == planted.MARKET_DISPARITY]
+    checked = 0
+    for entry in entries:
+        month = entry["check_in_months"][0]
+        check_in = date(2030, month, 10) if month > 1 else date(2031, 1, 10)
+        other = "DE" if entry["market"] != "DE" else "AT"
+        third = "FR" if entry["market"] != "FR" else "IT"
+        prices = [
+            {
+                key: product["charges"]["total"]
+                for key, product in products(
+                    {
+                        0: house
+                        for house in ask(
+                            a_world, "multi", [entry["property_id"]], market=market, check_in=check_in
+                        ).get("properties", ())
+                    }
+                )
+            }
+            for market in (entry["market"], other, third)
+        ]
+        for key in prices[0].keys() & prices[1].keys() & prices[2].keys():
+            assert prices[0][key] / prices[1][key] - 1 == pytest.approx(entry["size"], abs=0.02)
+            assert prices[2][key] / prices[1][key] - 1 == pytest.approx(0, abs=0.01)
+            checked += 1
+    assert checked > 50
+
+
+def test_planted_penalty_amounts_exceed_the_rule_by_their_listed_size(a_world):
+    checked = 0
+    for identifier, size in listed(a_world, planted.PENALTY_AMOUNT).items():
+        for room in ask(a_world, "single", [identifier]).get("property", {}).get("roomStays", ()):
+            for product in room["products"]:
+                for penalty in product["cancelPenalties"]:
+                    if penalty["penaltyPercentage"] is not None and not penalty["penaltyNights"]:
+                        rule = product["charges"]["total"] * penalty["penaltyPercentage"] / 100
+                        assert penalty["penaltyInAmount"] / rule - 1 == pytest.approx(size, abs=0.001)
+                        checked += 1
+    assert checked > 20
+
+
+def test_nothing_is_planted_when_it_is_switched_off():
+    assert world(plant_share=0.0).planted() == []
+    assert len(world(plant_share=1.0).planted()) == 300
