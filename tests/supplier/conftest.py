@@ -67,6 +67,7 @@ class ScriptedSupplier:
     most_in_flight: int = 0
     delay_seconds: float = 0.0
     port: int = 0
+    was_asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def url(self) -> str:
@@ -89,6 +90,8 @@ class ScriptedSupplier:
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 request = Received(first.split()[1], headers, body)
                 self.received.append(request)
+                if request.path != TOKEN_PATH:
+                    self.was_asked.set()
                 if not await self._send(self._next(request), writer):
                     return
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -20,10 +21,8 @@ def test_inflating_gives_back_what_was_sent(body, encoding):
 
 @given(st.binary(max_size=300), st.sampled_from(["gzip", "deflate", "identity"]))
 def test_no_bytes_make_it_fail_in_another_way_or_go_beyond_the_limit(body, encoding):
-    try:
+    with suppress(UnreadableBody):
         assert len(inflate(body, encoding, limit_bytes=100)) <= 100
-    except UnreadableBody:
-        pass
 
 
 def test_several_gzip_members_are_one_body():

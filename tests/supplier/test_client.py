@@ -373,8 +373,7 @@ def test_a_search_that_waits_to_be_repeated_leaves_its_place_to_others(wire):
             asyncio.timeout(10),
         ):
             first = asyncio.ensure_future(client.ask(MULTI, b"{}"))
-            while not supplier.asked:
-                await asyncio.sleep(0.001)
+            await supplier.was_asked.wait()
             second = await client.ask(MULTI, b"{}")
             calm.set()
             return await first, second
@@ -397,8 +396,7 @@ def test_a_cancelled_search_leaves_a_client_that_still_works(wire):
         supplier = wire.Supplier([wire.reply(200, GOOD, length=99, then="hang"), wire.reply(200, GOOD)])
         async with wire.running(supplier), wire.client(supplier.url, concurrency=1) as client:
             task = asyncio.ensure_future(client.ask(MULTI, b"{}"))
-            while not supplier.asked:
-                await asyncio.sleep(0.001)
+            await supplier.was_asked.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
