@@ -1,0 +1,63 @@
+"""Errors that users meet."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from pipeline.domain import errors
+from pipeline.domain.errors import NightauditError, RequestRefused
+
+TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, NightauditError)]
+
+
+def drawn():
+    """Parent of every error as the module's docstring draws it, by indentation."""
+    parents, above = {}, {}
+    for line in errors.__doc__.splitlines():
+        if found := re.match(r"(?P<lead>[ │├└─]*)(?P<name>[A-Z]\w+)( {2,}|$)", line):
+            depth = len(found["lead"])
+            nearest = max((level for level in above if level < depth), default=None)
+            parents[found["name"]] = above.get(nearest)
+            above = {level: name for level, name in above.items() if level < depth} | {depth: found["name"]}
+    return parents
+
+
+def test_the_drawing_of_the_tree_is_the_tree():
+    real = {kind.__name__: kind.__base__.__name__ for kind in TREE}
+    assert drawn() == real | {"NightauditError": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "exit_code"),
+    [
+        ("NightauditError", 1),
+        ("InputError", 2),
+        ("SettingsError", 2),
+        ("SpecError", 2),
+        ("RequestRefused", 2),
+        ("SupplierUnreachable", 1),
+        ("TokenRefused", 1),
+        ("LakeBusy", 1),
+        ("UnknownSweep", 2),
+        ("SweepStopped", 1),
+        ("GateBlocked", 3),
+        ("TooManyFailures", 4),
+    ],
+)
+def test_an_error_has_the_exit_code_that_scripts_rely_on(name, exit_code):
+    assert getattr(errors, name).exit_code == exit_code
+
+
+def test_an_error_says_what_happened_what_was_kept_and_what_to_do():
+    error = NightauditError("It broke.", kept="Much was kept.", hint="Mend it.")
+    assert str(error) == "It broke.\nMuch was kept.\nMend it."
+    assert str(NightauditError("It broke.", hint="Mend it.")) == "It broke.\nMend it."
+    assert error.args == ("It broke.",)
+
+
+def test_a_refused_request_carries_its_codes():
+    assert RequestRefused("No.", codes=(1014, 1027)).codes == (1014, 1027)
+    assert RequestRefused("No.").codes == ()

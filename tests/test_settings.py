@@ -1,0 +1,113 @@
+"""Settings are read once, checked, and named where they cannot be used."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pipeline.domain.errors import SettingsError
+from pipeline.settings import PREFIX, Credentials, Settings, read_settings
+
+OUTSIDE = {"base_url": "https://supplier.example", "client_id": "a", "client_secret": "b"}
+
+
+@pytest.fixture(autouse=True)
+def no_settings_around(monkeypatch, tmp_path):
+    """Away from any .env, and without settings of the machine that runs the tests."""
+    monkeypatch.chdir(tmp_path)
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
+    return monkeypatch
+
+
+def test_without_any_setting_the_sandbox_stands_in():
+    settings = read_settings()
+    assert settings.is_simulated
+    assert (settings.rate, settings.in_flight, settings.lake) == (500, 8, "lake")
+
+
+def test_an_outside_supplier_is_asked_politely_unless_told_otherwise():
+    settings = read_settings(**OUTSIDE)
+    assert not settings.is_simulated
+    assert (settings.rate, settings.in_flight) == (5, 4)
+    asked = read_settings(**OUTSIDE, requests_per_second=20, concurrency=10)
+    assert (asked.rate, asked.in_flight) == (20, 10)
+
+
+def test_the_environment_is_read_and_empty_values_count_as_unset(no_settings_around):
+    no_settings_around.setenv("NIGHTAUDIT_LAKE", "/srv/lake")
+    no_settings_around.setenv("NIGHTAUDIT_CREDENTIALS", "body")
+    no_settings_around.setenv("NIGHTAUDIT_BASE_URL", "")
+    settings = read_settings()
+    assert (settings.lake, settings.credentials, settings.base_url) == ("/srv/lake", Credentials.BODY, None)
+
+
+def test_what_is_given_stands_above_the_environment_and_that_above_the_file(no_settings_around, tmp_path):
+    (tmp_path / ".env").write_text("NIGHTAUDIT_LAKE=file\nNIGHTAUDIT_WORKERS=3\nNIGHTAUDIT_ATTEMPTS=7\nOTHER=1\n")
+    no_settings_around.setenv("NIGHTAUDIT_LAKE", "environment")
+    no_settings_around.setenv("NIGHTAUDIT_WORKERS", "5")
+    settings = read_settings(lake="given")
+    assert (settings.lake, settings.workers, settings.attempts) == ("given", 5, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"base_url": "supplier.example"}, "NIGHTAUDIT_BASE_URL: 'supplier.example' is not an address"),
+        ({"base_url": "ftp://supplier.example"}, "NIGHTAUDIT_BASE_URL"),
+        ({"auth_url": "https://"}, "NIGHTAUDIT_AUTH_URL"),
+        ({"base_url": "https://supplier.example"}, "NIGHTAUDIT_CLIENT_SECRET"),
+        ({"requests_per_second": 0}, "NIGHTAUDIT_REQUESTS_PER_SECOND"),
+        ({"concurrency": 0}, "NIGHTAUDIT_CONCURRENCY"),
+        ({"daily_calls": 0}, "NIGHTAUDIT_DAILY_CALLS"),
+        ({"attempts": 0}, "NIGHTAUDIT_ATTEMPTS"),
+        ({"credentials": "cookie"}, "NIGHTAUDIT_CREDENTIALS"),
+        ({"tolerated_failed_share": 1.5}, "NIGHTAUDIT_TOLERATED_FAILED_SHARE"),
+        ({"total_role": "gross"}, "NIGHTAUDIT_TOTAL_ROLE"),
+        ({"schedule_timezone": "Europe/Atlantis"}, "NIGHTAUDIT_SCHEDULE_TIMEZONE: 'Europe/Atlantis'"),
+    ],
+    ids=str,
+)
+def test_a_setting_that_cannot_be_used_is_named_with_the_reason(given, named):
+    with pytest.raises(SettingsError, match="Nothing was started") as caught:
+        read_settings(**given)
+    assert named in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_all_settings_that_cannot_be_used_are_named_at_once():
+    with pytest.raises(SettingsError) as caught:
+        read_settings(concurrency=0, attempts=0)
+    assert "NIGHTAUDIT_CONCURRENCY" in str(caught.value)
+    assert "NIGHTAUDIT_ATTEMPTS" in str(caught.value)
+
+
+def test_an_address_with_a_password_is_refused_and_the_password_is_not_repeated():
+    with pytest.raises(SettingsError) as caught:
+        read_settings(**OUTSIDE | {"base_url": "https://me:hunter2@supplier.example"})
+    assert "must not carry a user or password" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=4))
+def test_a_secret_that_stands_in_the_wrong_place_is_not_repeated(secret):
+    with pytest.raises(SettingsError) as caught:
+        read_settings(client_secret=["x", secret])
+    assert repr(["x", secret]) not in str(caught.value)
+
+
+def test_addresses_lose_their_last_slash():
+    assert read_settings(**OUTSIDE | {"base_url": "https://supplier.example/api/"}).base_url == (
+        "https://supplier.example/api"
+    )
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(ValidationError):
+        read_settings().lake = "elsewhere"
+
+
+def test_every_setting_says_what_it_is_for():
+    assert all(field.description for field in Settings.model_fields.values())
