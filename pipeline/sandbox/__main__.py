@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             properties=given.properties,
             plant_share=given.plant_share,
             missing_share=given.missing_share,
+            nulls=not given.no_nulls,
             client_id=given.client_id,
             client_secret=given.client_secret,
             expires_in_s=given.expires_in,
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--properties", type=int, default=DEFAULT_PROPERTIES)
     parser.add_argument("--plant-share", type=float, default=DEFAULT_PLANT_SHARE)
     parser.add_argument("--missing-share", type=float, default=DEFAULT_MISSING_SHARE)
+    parser.add_argument("--no-nulls", action="store_true", help="leave out what would be null")
     parser.add_argument("--client-id", default=DEFAULT_CLIENT_ID)
     parser.add_argument("--client-secret", default=DEFAULT_CLIENT_SECRET)
     parser.add_argument("--expires-in", type=int, default=3600, help="lifetime of a token in seconds")

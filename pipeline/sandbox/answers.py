@@ -10,7 +10,7 @@ from pipeline.sandbox import documented, planted
 from pipeline.sandbox.hashing import mix
 from pipeline.sandbox.money import as_number, minor_per_euro_cent, minor_units
 from pipeline.sandbox.offering import Offering, PropertyOffers, RoomOffers
-from pipeline.sandbox.omissions import chosen_paths, omit
+from pipeline.sandbox.omissions import chosen_paths, omit, without_nulls
 from pipeline.sandbox.penalties import detail_form, drifted
 from pipeline.sandbox.prices import Price
 from pipeline.sandbox.profiles import Profile
@@ -49,7 +49,7 @@ def answer(world: World, search: Search, reservation: int = 0) -> Answer:
         form = {"reservationId": mix(world.seed, world.night, reservation, 71) & _INT64 | 1} | form
         for path, as_null in chosen_paths(world.seed, profile.index, world.missing_share, "quote"):
             omit(form, path, as_null)
-    return _served(form, [written])
+    return _served(form if world.nulls else without_nulls(form), [written])
 
 
 def unavailable(code: int) -> Answer:
@@ -103,7 +103,7 @@ def _multi(offering: Offering) -> Answer:
         if isinstance(offers, int):
             reasons.add(offers)
             if profile.listed_empty:
-                forms.append(_empty(profile, search))
+                forms.append(_empty(profile, search, world.nulls))
             continue
         forms.append(_property(offering, offers))
         has_offers = True
@@ -113,11 +113,11 @@ def _multi(offering: Offering) -> Answer:
     return _served({"properties": forms}, forms)
 
 
-def _empty(profile: Profile, search: Search) -> dict[str, Any]:
+def _empty(profile: Profile, search: Search, nulls: bool) -> dict[str, Any]:
     return {
         "propertyId": profile.property_id,
         "currencyCode": search.currency or profile.home_currency,
-        "roomStays": None if profile.index % 4 == 0 else [],
+        "roomStays": None if nulls and profile.index % 4 == 0 else [],
     }
 
 
@@ -131,12 +131,12 @@ def _property(offering: Offering, offers: PropertyOffers) -> dict[str, Any]:
     if search.operation == "quote":
         form["propertyRemarks"] = profile.remarks
     lacking = chosen_paths(world.seed, profile.index, world.missing_share, search.operation)
-    if lacking:
+    if lacking or not world.nulls:
         # Through JSON and back, because boards, promotions and penalties are kept ready written.
         form = msgspec.json.decode(_ENCODER.encode(form))
         for path, as_null in lacking:
             omit(form, path, as_null)
-    return form
+    return form if world.nulls else without_nulls(form)
 
 
 def _room(offering: Offering, offers: PropertyOffers, room: RoomOffers) -> dict[str, Any]:

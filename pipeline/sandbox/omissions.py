@@ -82,6 +82,13 @@ def omit(form: dict[str, Any], path: str, as_null: bool) -> None:
         omit(found, rest, as_null)
 
 
+def without_nulls(form: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a JSON value without the fields that are null, for readers that take the schema to the letter."""
+    if isinstance(form, dict):
+        return {name: without_nulls(value) for name, value in form.items() if value is not None}
+    return [without_nulls(item) for item in form] if isinstance(form, list) else form
+
+
 def _has(form: dict[str, Any], path: str) -> bool:
     head, _, rest = path.partition(".")
     if not rest:

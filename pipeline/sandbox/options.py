@@ -31,6 +31,8 @@ class Options:
     """Share of the properties with a planted anomaly."""
     missing_share: float = DEFAULT_MISSING_SHARE
     """Share of the properties whose answers lack fields or have nulls in their place."""
+    nulls: bool = True
+    """False leaves out every field that would be null."""
     client_id: str = DEFAULT_CLIENT_ID
     client_secret: str = DEFAULT_CLIENT_SECRET
     expires_in_s: int = 3600
@@ -40,4 +42,6 @@ class Options:
 
     def world(self) -> World:
         """Return the world of these options."""
-        return World(self.seed, self.night, self.today, self.properties, self.plant_share, self.missing_share)
+        return World(
+            self.seed, self.night, self.today, self.properties, self.plant_share, self.missing_share, self.nulls
+        )

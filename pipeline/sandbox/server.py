@@ -39,7 +39,7 @@ def serve(
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:
     try:
-        import uvloop  # noqa: PLC0415 - does not exist on Windows
+        import uvloop
     except ImportError:
         asyncio.run(serving)
     else:
@@ -48,8 +48,8 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(app: SandboxApp, host: str, port: int) -> None:
     # Granian is slow to import; whoever only wants the world or the ids does not pay for it.
-    from granian.constants import HTTPModes, Interfaces  # noqa: PLC0415
-    from granian.server.embed import Server  # noqa: PLC0415
+    from granian.constants import HTTPModes, Interfaces
+    from granian.server.embed import Server
 
     server = Server(
         app,

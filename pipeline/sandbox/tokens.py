@@ -51,8 +51,8 @@ class TokenDesk:
             return refusal
         if form["grant_type"] != "client_credentials":
             return _refusal(400, "unsupported_grant_type", "only client_credentials is supported")
-        scopes = form["scope"].split(" ") if form.get("scope") else list(_SCOPES)
-        if not set(scopes) <= set(_SCOPES):
+        scopes = form.get("scope", " ".join(_SCOPES)).split(" ")
+        if not set(scopes) <= set(_SCOPES) or len(scopes) > len(_SCOPES):
             return _refusal(400, "invalid_scope", f"the scopes are {READ_SCOPE} and {WRITE_SCOPE}")
         return self._issued(frozenset(scopes), now)
 

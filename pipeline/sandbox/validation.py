@@ -4,7 +4,8 @@ Where the document is silent:
 
 - A body that is not JSON, or not an object, lacks every field, and is refused with the codes of all of them.
 - A value of the wrong JSON type is treated as missing (a market of 5 is 'not a listed market', a date of 5 is 'not
-  in the format'). `null` is missing. `2.0` is the integer 2.
+  in the format'). `null` is missing, and is no value for what may be left out (currencyCode, childAges). `2.0` is
+  the integer 2.
 - An adult count below 1 counts as missing (1008), room stay ids other than 0, 1, 2, ... too (1007), `childAges`
   that are no list of integers make the guest count unreadable (1009).
 - A rateType other than BAR, or a null one, is 1022. A rateType that is left out is 1022 as well, unless the
@@ -43,7 +44,7 @@ def understand(operation: Operation, body: bytes, today: date, rate_type_require
     if rate_type not in documented.RATE_TYPES and ("rateType" in request or rate_type_required):
         codes.add(1022)
     currency = request.get("currencyCode")
-    if currency is not None and (not isinstance(currency, str) or currency not in REFERENCE_RATES):
+    if "currencyCode" in request and (not isinstance(currency, str) or currency not in REFERENCE_RATES):
         codes.add(1027)
     parties, product_ids = _room_stays(operation, request, codes)
     if codes or check_in is None or check_out is None:
@@ -168,8 +169,7 @@ def _guests(given: object, codes: set[int]) -> Guests | None:
         codes.add(1008)
     elif adults > documented.MAX_ADULTS:
         codes.add(1011)
-    ages = given.get("childAges")
-    ages = [] if ages is None else ages
+    ages = given.get("childAges", [])
     if not isinstance(ages, list):
         codes.add(1009)
         return None

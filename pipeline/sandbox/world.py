@@ -19,6 +19,9 @@ class World:
     The same arguments give the same answers to the byte. `night` counts nights from an arbitrary 0 and moves
     prices and availability; `today` is the date that decides which check-ins lie in the future and how near they
     are. Let both advance together. Nothing is built before it is asked for.
+
+    `plant_share` is the share of the properties with a planted anomaly, `missing_share` that of the properties whose
+    answers lack documented fields; `nulls` False leaves out what would be null.
     """
 
     def __init__(
@@ -29,6 +32,7 @@ class World:
         properties: int = DEFAULT_PROPERTIES,
         plant_share: float = DEFAULT_PLANT_SHARE,
         missing_share: float = DEFAULT_MISSING_SHARE,
+        nulls: bool = True,
     ) -> None:
         if night < 0:
             raise ValueError(f"a night is 0 or later, not {night}")
@@ -40,11 +44,12 @@ class World:
         self.properties = properties
         self.plant_share = plant_share
         self.missing_share = missing_share
+        self.nulls = nulls
         self._profiles: dict[int, Profile] = {}
 
     def at(self, night: int, today: date) -> World:
         """Return the same properties on another night; what was built is kept."""
-        moved = World(self.seed, night, today, self.properties, self.plant_share, self.missing_share)
+        moved = World(self.seed, night, today, self.properties, self.plant_share, self.missing_share, self.nulls)
         moved._profiles = self._profiles
         return moved
 

@@ -173,3 +173,12 @@ def test_every_documented_field_occurs_and_every_one_is_null_somewhere():
         assert {path for path, _ in found} == set(PATHS[operation])
         lacking = set(PATHS[operation]) - {path for path, is_null in found if is_null}
         assert not lacking
+
+
+def test_nothing_is_null_where_nulls_are_switched_off():
+    a_world = world(missing_share=0.3, nulls=False)
+    party = (Guests(2, (4,)),)
+    assert not [path for house in multi(a_world, parties=party).values() for path, is_null in fields(house) if is_null]
+    for identifier in a_world.property_ids()[:100]:
+        form = ask(a_world, "single", [identifier], parties=party)
+        assert not [path for path, is_null in fields(form) if is_null]

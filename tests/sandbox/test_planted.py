@@ -99,6 +99,12 @@ def test_an_inflated_reference_is_never_charged_and_never_ends(a_world):
     assert max(nights_seen.values()) == 10
 
 
+def prices_of(a_world, identifier, market, check_in):
+    form = ask(a_world, "multi", [identifier], market=market, check_in=check_in)
+    houses = {house["propertyId"]: house for house in form.get("properties", ())}
+    return {key: product["charges"]["total"] for key, product in products(houses)}
+
+
 def test_a_market_disparity_has_its_listed_size_in_its_market_only(a_world):
     entries = [entry for entry in a_world.planted() if entry["kind"] == planted.MARKET_DISPARITY]
     checked = 0
@@ -108,18 +114,7 @@ def test_a_market_disparity_has_its_listed_size_in_its_market_only(a_world):
         other = "DE" if entry["market"] != "DE" else "AT"
         third = "FR" if entry["market"] != "FR" else "IT"
         prices = [
-            {
-                key: product["charges"]["total"]
-                for key, product in products(
-                    {
-                        0: house
-                        for house in ask(
-                            a_world, "multi", [entry["property_id"]], market=market, check_in=check_in
-                        ).get("properties", ())
-                    }
-                )
-            }
-            for market in (entry["market"], other, third)
+            prices_of(a_world, entry["property_id"], market, check_in) for market in (entry["market"], other, third)
         ]
         for key in prices[0].keys() & prices[1].keys() & prices[2].keys():
             assert prices[0][key] / prices[1][key] - 1 == pytest.approx(entry["size"], abs=0.02)

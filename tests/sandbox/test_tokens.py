@@ -50,6 +50,7 @@ def test_body_credentials_do_as_well_but_not_both(http, sandbox, body_credential
         ({}, 400, "invalid_request"),
         ({"grant_type": "password"}, 400, "unsupported_grant_type"),
         (GRANT | {"scope": "read_rooms all"}, 400, "invalid_scope"),
+        (GRANT | {"scope": ""}, 400, "invalid_scope"),
         (GRANT | {"client_secret": "wrong"}, 401, "invalid_client"),
         (GRANT | {"client_id": "stranger"}, 401, "invalid_client"),
     ],
