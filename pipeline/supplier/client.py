@@ -33,8 +33,8 @@ OPERATION_PATH = "/v1/property/"
 HEADERS_OF_INTEREST = {
     name.encode(): name
     for name in (
-        "date", "content-type", "content-encoding", "retry-after", "request-id", "x-request-id", "correlation-id",
-        "x-correlation-id", "x-trace-id", "x-amzn-requestid", "x-amzn-trace-id", "cf-ray", "traceparent",
+        "date", "content-type", "content-encoding", "content-length", "retry-after", "request-id", "x-request-id",
+        "correlation-id", "x-correlation-id", "x-trace-id", "x-amzn-requestid", "x-amzn-trace-id", "cf-ray", "traceparent",
     )
 }  # fmt: skip
 _HEADER_CHARACTERS = 200
@@ -101,6 +101,7 @@ class SupplierClient:
         self._transports: dict[bytes, httpx.AsyncBaseTransport] = {}
         self._wall_clock = wall_clock
         self._sleep = sleep
+        self._statuses: dict[int, httpx.Response] = {}
         self._was_ever_answered = False
         self._urls = {operation: httpx.URL(f"{self.base_url}{OPERATION_PATH}{operation}") for operation in Operation}
         self._headers = httpx.Headers(
@@ -213,7 +214,7 @@ class SupplierClient:
                         answer = await self._search(request, sent)
                         if answer.http_status is None:
                             return answer
-                        response = httpx.Response(answer.http_status)
+                        response = self._status(answer.http_status)
                     try:
                         outgoing = await flow.asend(response)
                     except StopAsyncIteration:
@@ -246,7 +247,7 @@ class SupplierClient:
                 response = await self._send(request)
                 try:
                     status, headers = response.status_code, _of_interest(response.headers)
-                    body = await _read(response, self._limits.body_bytes)
+                    body = await _read(response, headers.get("content-length", ""), self._limits.body_bytes)
                 finally:
                     await response.aclose()
         except _BodyTooLarge:
@@ -287,7 +288,7 @@ class SupplierClient:
             async with asyncio.timeout(self._limits.attempt_seconds):
                 response = await self._send(request)
                 try:
-                    body = await _read(response, _TOKEN_BYTES)
+                    body = await _read(response, response.headers.get("content-length", ""), _TOKEN_BYTES)
                 finally:
                     await response.aclose()
             return httpx.Response(response.status_code, headers=response.headers, content=body)
@@ -296,6 +297,12 @@ class SupplierClient:
         except NETWORK_ERRORS as error:
             failure, detail = failure_of(error)
             raise TokenUnavailable(detail, is_unreachable=failure is Failure.UNREACHABLE) from None
+
+    def _status(self, status: int) -> httpx.Response:
+        """Return a response for the authentication flow, which looks at its status alone. Kept, for there are few."""
+        if status not in self._statuses:
+            self._statuses[status] = httpx.Response(status)
+        return self._statuses[status]
 
     async def _send(self, request: httpx.Request) -> httpx.Response:
         return await self._transports[request.url.netloc].handle_async_request(request)
@@ -309,9 +316,8 @@ def _of_interest(headers: httpx.Headers) -> dict[str, str]:
     }
 
 
-async def _read(response: httpx.Response, limit_bytes: int) -> bytes:
+async def _read(response: httpx.Response, length: str, limit_bytes: int) -> bytes:
     """Return the wire bytes of a body. Raises _BodyTooLarge as soon as there are more than `limit_bytes`."""
-    length = response.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > limit_bytes:
         raise _BodyTooLarge
     parts: list[bytes] = []

@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pipeline.domain.errors import SupplierUnreachable, SweepStopped, TokenRefused
 from pipeline.domain.search import Operation
@@ -41,6 +43,7 @@ def test_a_body_is_kept_byte_for_byte_as_it_came(wire):
         "content-encoding": "gzip",
         "x-request-id": "abc",
         "content-type": "application/json",
+        "content-length": str(len(body)),
     }
 
 
@@ -415,14 +418,46 @@ def test_a_mistake_of_ours_is_not_taken_for_trouble_of_the_network(wire):
         ask(wire, wire.Supplier(), allowance=Broken())
 
 
+answers = st.builds(
+    bytes.__add__,
+    st.sampled_from(
+        [
+            b"",
+            b"HTTP/1.1 200 OK\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-",
+            b"HTTP/1.1 401 No\r\nRetry-After: ",
+            b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
+            b"HTTP/1.1 302 Found\r\nLocation: ",
+            b"HTTP/9.9 ",
+        ]
+    ),
+    st.binary(max_size=60),
+)
+
+
+@given(answers)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_bytes_that_a_supplier_sends_end_the_sweep(wire, data):
+    supplier = wire.Supplier([wire.Reply(data, "close")], tokens=[wire.token_reply("a"), wire.token_reply("b")])
+    limits = Limits(connect_seconds=2, read_seconds=2, body_bytes=1000)
+    try:
+        (answer,) = ask(wire, supplier, attempts=1, limits=limits)
+    except TokenRefused:
+        assert data.startswith(b"HTTP/1.1 401")
+        return
+    assert answer.failure is not None or answer.http_status in {200, 400}
+
+
 def test_settings_describe_a_client_and_the_sandbox_stands_above_them(wire):
     async def both():
         supplier = wire.Supplier()
         async with wire.running(supplier):
-            settings = Settings(
+            outside = Settings(
                 base_url=supplier.url, client_id="a", client_secret="b", attempts=2, max_body_mb=1, _env_file=None
             )
-            async with SupplierClient.of(settings) as client:
+            async with SupplierClient.of(outside) as client:
                 first = await client.ask(MULTI, b"{}")
             bundled = Settings(_env_file=None)
             async with SupplierClient.of(bundled, base_url=supplier.url, client_id="a", client_secret="b") as client:
