@@ -4,7 +4,7 @@ UV := uv==0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly schedule test check lint format types imports sql lock clean
+.PHONY: help setup nightly schedule test check format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +19,36 @@ setup: .venv/.ready  ## virtual environment with the locked dependencies
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+nightly: setup  ## run a night: sweep, load, publish, summary (the sandbox, unless a supplier is set)
+	@$(BIN)/nightaudit nightly
+
+schedule: setup  ## serve the nightly deployment on this machine, by NIGHTAUDIT_SCHEDULE_CRON
+	@$(BIN)/python -m flows.deploy
+
+test: setup  ## run the tests
+	$(BIN)/pytest -n 2 --dist loadfile
+
+check: setup format-check lint types imports sql  ## everything people run before a commit
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+format: setup  ## format the code
+	$(BIN)/ruff format
+
+format-check: setup
+	$(BIN)/ruff format --check
+
+lint: setup
+	$(BIN)/ruff check
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports
+
+sql: setup
+	$(BIN)/sqlfluff lint sql
 
 lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt

@@ -84,24 +84,36 @@ class _Unexpected(ValueError):
 
 def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
     answer: wire.MultiAnswer | wire.SingleAnswer
-    properties: Sequence[wire.Property]
+    properties: list[wire.Property]
     if operation is Operation.MULTI:
         answer = _MULTI.decode(body)
-        properties = answer.properties or ()
+        properties = list[wire.Property](answer.properties or ())
     else:
         answer = _SINGLE.decode(body)
-        properties = (answer.property,) if answer.property else ()
-    ids = [found.property_id for found in properties]
+        properties = [answer.property] if answer.property else []
+    codes = tuple(error.number for error in answer.errors or () if error.number is not None)
+    refusals: list[Refusal] = []
+    nameless = [found for found in properties if found.property_id is None]
+    if nameless and operation is Operation.SINGLE:
+        # One property was asked for, and every field is optional: it can only be that one.
+        (nameless[0].property_id,) = asked
+    elif nameless:
+        refusals = [_nameless(index, found) for index, found in enumerate(properties) if found.property_id is None]
+        properties = [found for found in properties if found.property_id is not None]
+    ids = [found.property_id for found in properties if found.property_id is not None]
     if len(asked.intersection(ids)) != len(ids):
         raise _Unexpected
-    codes = tuple(error.number for error in answer.errors or () if error.number is not None)
     offers = collect_offers(properties, interned)
     returned = dict(zip(ids, offers.products_of_property, strict=True))
-    return Reading(offers=offers, returned=returned, codes=codes)  # type: ignore[arg-type] # all ids were asked
+    return Reading(offers=offers, returned=returned, codes=codes, refusals=refusals)
+
+
+def _nameless(index: int, found: wire.Property) -> Refusal:
+    return tolerant.refusal("property", None, f"properties[{index}]", tolerant.NO_ID, msgspec.json.encode(found))
 
 
 def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
-    second = tolerant.read(body, operation, asked, fits=lambda product: _fits(product, interned))
+    second = tolerant.read(body, operation, asked, fits=lambda products: _fits(products, interned))
     offers = collect_offers(second.properties, interned, second.offer_nos)
     returned: dict[int, int] = {}
     for found, count in zip(second.properties, offers.products_of_property, strict=True):
@@ -118,10 +130,11 @@ def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], i
     )
 
 
-def _fits(product: wire.Product, interned: Interned) -> None:
-    room = wire.DetailRoomStay if isinstance(product, wire.DetailProduct) else wire.ListRoomStay
-    held = wire.DetailProperty if isinstance(product, wire.DetailProduct) else wire.ListProperty
-    collect_offers([held(property_id=0, room_stays=[room(products=[product])])], interned)  # type: ignore[list-item]
+def _fits(products: Sequence[wire.Product], interned: Interned) -> None:
+    """Raise what `collect_offers` raises where one of the products cannot be stored."""
+    is_detail = bool(products) and isinstance(products[0], wire.DetailProduct)
+    room, held = (wire.DetailRoomStay, wire.DetailProperty) if is_detail else (wire.ListRoomStay, wire.ListProperty)
+    collect_offers([held(property_id=0, room_stays=[room(products=list(products))])], interned)  # type: ignore[list-item, arg-type]
 
 
 def collect_offers(

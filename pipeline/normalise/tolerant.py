@@ -6,8 +6,9 @@ read is refused by itself, with its path and reason; its neighbours are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,6 +17,8 @@ from pipeline.domain.search import Operation
 from pipeline.normalise import wire
 
 S = TypeVar("S", bound=msgspec.Struct)
+
+NO_ID = "has no propertyId"
 
 _SAMPLE_CHARACTERS = 500
 _INT64 = range(-(2**63), 2**63)
@@ -54,22 +57,40 @@ class SecondReading:
     deviations: list[Deviation] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Candidate:
+    """A product that was read, and may still turn out not to fit into the tables."""
+
+    products: list[wire.Product]
+    product: wire.Product
+    offer_no: int
+    property_id: int
+    place: str
+    value: Any
+    deviations: list[Deviation]
+
+
 class _Unfit(ValueError):
     """A value that no lenient reading makes fit."""
 
 
 def read(
-    body: bytes, operation: Operation, asked: frozenset[int], fits: Callable[[wire.Product], None]
+    body: bytes, operation: Operation, asked: frozenset[int], fits: Callable[[Sequence[wire.Product]], None]
 ) -> SecondReading:
-    """Read a body part by part. `fits` raises where a product cannot be stored. Never raises itself."""
+    """Read a body part by part. `fits` raises where one of some products cannot be stored. Never raises itself."""
     reader = _Reader(operation, asked, fits)
     try:
         reader.answer(msgspec.json.decode(body))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        sample = body[:_SAMPLE_CHARACTERS].decode("utf-8", "replace")
-        reader.found.refusals.append(Refusal("answer", None, "$", _reason(error), sample))
+        reader.found.refusals.append(refusal("answer", None, "$", _reason(error), body))
         reader.found.is_unreadable = True
     return reader.found
+
+
+def refusal(part: str, property_id: int | None, place: str, reason: str, value: bytes) -> Refusal:
+    """Return a refusal with its reason and the value as sent cut to what a row holds."""
+    sample = value[: 4 * _SAMPLE_CHARACTERS].decode("utf-8", "replace")[:_SAMPLE_CHARACTERS]
+    return Refusal(part, property_id, place, reason[:300], sample)
 
 
 def codes_of(answer: Any) -> tuple[int, ...]:
@@ -91,13 +112,16 @@ def _whole_number(value: object) -> int | None:
 class _Reader:
     """Walks a decoded body and fills a SecondReading."""
 
-    def __init__(self, operation: Operation, asked: frozenset[int], fits: Callable[[wire.Product], None]) -> None:
+    def __init__(
+        self, operation: Operation, asked: frozenset[int], fits: Callable[[Sequence[wire.Product]], None]
+    ) -> None:
         self.found = SecondReading()
         self._is_multi = operation is Operation.MULTI
         self._asked = asked
         self._fits = fits
         self._seen: set[int] = set()
         self._next_offer_no = 0
+        self._candidates: list[_Candidate] = []
         # Deviations of a part count only if the part is kept.
         self._pending: list[Deviation] = []
 
@@ -118,6 +142,7 @@ class _Reader:
         for index, value in enumerate(held):
             place, path = (f"properties[{index}]", "properties[]") if self._is_multi else (name, name)
             self._property(value, place, path)
+        self._keep_fitting()
         self._flush()
 
     def _property(self, value: Any, place: str, path: str) -> None:
@@ -131,7 +156,7 @@ class _Reader:
                 (property_id,) = self._asked
                 fields["property_id"] = property_id
             if property_id is None:
-                raise _Unfit("has no propertyId")
+                raise _Unfit(NO_ID)
             if property_id not in self._asked:
                 self.found.deviations.append(Deviation(f"{path}.propertyId", "not_asked", "property"))
                 raise _Unfit("was not asked for")
@@ -167,24 +192,42 @@ class _Reader:
             return None
         kept: list[Any] = []
         for index, item in enumerate(products):
-            offer_no, self._next_offer_no = self._next_offer_no, self._next_offer_no + 1
-            product = self._product(item, property_id, f"{place}.products[{index}]", f"{path}.products[]")
-            if product is not None:
-                kept.append(product)
-                self.found.offer_nos.append(offer_no)
+            self._product(item, property_id, f"{place}.products[{index}]", f"{path}.products[]", kept)
         return kind(**fields, products=kept)
 
-    def _product(self, value: Any, property_id: int, place: str, path: str) -> wire.Product | None:
-        kept, self._pending = self._pending, []
+    def _product(self, value: Any, property_id: int, place: str, path: str, kept: list[wire.Product]) -> None:
+        offer_no, self._next_offer_no = self._next_offer_no, self._next_offer_no + 1
+        before, self._pending = self._pending, []
         try:
             product = self._readable_product(value, path)
-            self._fits(product)
-        except (_Unfit, msgspec.MsgspecError, OverflowError, ValueError) as error:
-            self._pending = kept
+        except _Unfit as error:
             self._refuse("offer", property_id, place, _reason(error), value)
-            return None
-        self._pending = kept + self._pending
-        return product
+        else:
+            kept.append(product)
+            candidate = _Candidate(kept, product, offer_no, property_id, place, value, self._pending)
+            self._candidates.append(candidate)
+        self._pending = before
+
+    def _keep_fitting(self) -> None:
+        """Refuse the products that cannot be stored. Nearly always all can, which one look tells."""
+        try:
+            self._fits([candidate.product for candidate in self._candidates])
+            fitting = self._candidates
+        except (msgspec.MsgspecError, OverflowError, ValueError):
+            fitting = [candidate for candidate in self._candidates if self._does_fit(candidate)]
+        for candidate in fitting:
+            self.found.offer_nos.append(candidate.offer_no)
+            self._pending += candidate.deviations
+
+    def _does_fit(self, candidate: _Candidate) -> bool:
+        try:
+            self._fits([candidate.product])
+        except (msgspec.MsgspecError, OverflowError, ValueError) as error:
+            # By identity: equal products may stand beside each other.
+            candidate.products[:] = [product for product in candidate.products if product is not candidate.product]
+            self._refuse("offer", candidate.property_id, candidate.place, _reason(error), candidate.value)
+            return False
+        return True
 
     def _readable_product(self, value: Any, path: str) -> wire.Product:
         kind, charge = (wire.ListProduct, wire.ChargeTotal) if self._is_multi else (wire.DetailProduct, wire.Charge)
@@ -224,7 +267,7 @@ class _Reader:
         """Return the plain fields of an object by our names; `children` are read by the caller."""
         if not isinstance(value, dict):
             raise _Unfit(f"{path} is {_kind(value)}, not an object")
-        known = {info.encode_name: info for info in msgspec.structs.fields(kind)}
+        known = _fields_of(kind)
         self._unknown_fields(value, known, path)
         plain = {}
         for name, info in known.items():
@@ -271,14 +314,18 @@ class _Reader:
                 self._pending.append(Deviation(place[:300], "unknown_field", _kind(held)))
 
     def _refuse(self, part: str, property_id: int | None, place: str, reason: str, value: Any) -> None:
-        sample = msgspec.json.encode(value).decode()[:_SAMPLE_CHARACTERS]
-        self.found.refusals.append(Refusal(part, property_id, place, reason[:300], sample))
+        self.found.refusals.append(refusal(part, property_id, place, reason, msgspec.json.encode(value)))
         if property_id is not None:
             self.found.unreadable.add(property_id)
 
     def _flush(self) -> None:
         self.found.deviations.extend(self._pending)
         self._pending = []
+
+
+@cache
+def _fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {info.encode_name: info for info in msgspec.structs.fields(kind)}
 
 
 _KINDS = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}

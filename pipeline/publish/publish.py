@@ -18,10 +18,10 @@ from typing import Any
 
 import duckdb
 
+from pipeline.delta import commit_files, is_committed
 from pipeline.domain.errors import InputError, LakeError, LakeFull
 from pipeline.domain.tables import OFFER_CHANGE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, Table
 from pipeline.lake import Lake
-from pipeline.load import commit_files, is_committed
 from pipeline.publish.catalogue import describe, write_reference, write_views
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
 from pipeline.raw import read_manifest

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from pipeline.delta import commit_rows
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import SWEEP
 from pipeline.lake import Lake
-from pipeline.load import commit_rows
 from pipeline.normalise.segment import RULES_VERSION
 from pipeline.raw import Manifest, read_ending
 from pipeline.relations import relation

@@ -1,0 +1,36 @@
+"""The command `nightaudit`. Each command is a few lines over the pipeline; slow imports happen inside them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from pipeline.domain.errors import NightauditError
+
+
+def main() -> None:
+    """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
+    from pipeline.cli.app import app
+
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    try:
+        app()
+    except NightauditError as error:
+        _tell(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has seen enough.
+        sys.stderr.close()
+        sys.exit(1)
+
+
+def _tell(error: NightauditError) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, soft_wrap=True)
+    console.print(Text(error.message, style="bold red"))
+    if error.kept:
+        console.print(Text(error.kept))
+    if error.hint:
+        console.print(Text(error.hint, style="cyan"))

@@ -1,0 +1,115 @@
+"""All commands. What they do is done by the pipeline; what they print is made in `views`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline import __version__
+
+app = typer.Typer(
+    name="nightaudit",
+    help="Sweep a lodging supplier's prices every night, keep every answer, publish what can be trusted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+Spec = Annotated[
+    Path | None, typer.Option("--spec", help="Sweep spec (TOML or YAML). Default: NIGHTAUDIT_SPEC.", show_default=False)
+]
+Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest that fits.", show_default=False)]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nightaudit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def plan(spec: Spec = None) -> None:
+    """Show how many cells, requests, bytes and hours a spec will cost, before a single call."""
+    from pipeline.cli import commands
+
+    commands.show_plan(spec)
+
+
+@app.command()
+def sweep(spec: Spec = None) -> None:
+    """Begin a sweep: ask, land, normalise and load. It is not published."""
+    from pipeline.cli import commands
+
+    commands.sweep(spec)
+
+
+@app.command()
+def resume(
+    sweep_id: Sweep = None,
+    close: Annotated[bool, typer.Option("--close", help="Give up what has not landed: not swept, for good.")] = False,
+) -> None:
+    """Go on with a sweep that was interrupted. What has landed is not asked again."""
+    from pipeline.cli import commands
+
+    commands.resume(sweep_id, close=close)
+
+
+@app.command()
+def publish(sweep_id: Sweep = None) -> None:
+    """Publish a loaded sweep into the DuckDB file."""
+    from pipeline.cli import commands
+
+    commands.publish(sweep_id)
+
+
+@app.command()
+def nightly(spec: Spec = None) -> None:
+    """Run the whole night: sweep, load, publish, summary."""
+    from pipeline.cli import commands
+
+    commands.nightly(spec)
+
+
+@app.command()
+def status() -> None:
+    """Show the sweeps of the lake, their cells by status, and how fresh the published data is."""
+    from pipeline.cli import commands
+
+    commands.status()
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="A query over the published file, for example: SELECT * FROM mart.sweep")],
+    form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to show at most in a table.")] = 50,
+) -> None:
+    """Run a query over the published file, read-only."""
+    from pipeline.cli import querying
+
+    querying.show_query(sql, form, limit)
+
+
+@app.command()
+def doctor(spec: Spec = None) -> None:
+    """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
+    from pipeline.cli import examining
+
+    examining.doctor(spec)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
+def sandbox(context: typer.Context) -> None:
+    """Serve the bundled sandbox supplier until interrupted (see: nightaudit sandbox --help)."""
+    from pipeline.sandbox.__main__ import main
+
+    raise typer.Exit(main(context.args))

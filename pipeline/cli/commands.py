@@ -1,0 +1,109 @@
+"""What the commands do that change the lake, and `status`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipeline import night
+from pipeline.cli import views
+from pipeline.cli.progress import display
+from pipeline.domain.errors import TooManyFailures
+from pipeline.lake import Lake
+from pipeline.overview import overview, sweep_rows
+from pipeline.raw import Manifest, read_manifest
+from pipeline.settings import Settings, read_settings
+
+
+def settings_with(spec: Path | None) -> Settings:
+    """Return the settings, with the spec of the command line above the one of the environment."""
+    given: dict[str, Any] = {} if spec is None else {"spec": spec}
+    return read_settings(**given)
+
+
+def show_plan(spec_path: Path | None) -> None:
+    """Print what a spec will cost."""
+    from pipeline.costs import cost_history
+    from pipeline.estimate import estimate
+    from pipeline.plan import count
+
+    settings = settings_with(spec_path)
+    today = night.utc_now().date()
+    spec, ids = night.read_spec_of(settings, today)
+    counts = count(spec, ids, today)
+    history = cost_history(Lake(settings.lake).published_file)
+    cost = estimate(counts, settings.rate, settings.in_flight, history, settings.daily_calls)
+    Console().print(views.plan_view(settings, spec, len(ids), counts, cost, history))
+
+
+def sweep(spec: Path | None) -> None:
+    """Begin a sweep and run it to its end."""
+    settings = settings_with(spec)
+    lake = Lake(settings.lake)
+    with lake.writing("a sweep"):
+        _run(settings, lake, night.start(settings, lake, night.utc_now()))
+
+
+def resume(sweep_id: str | None, *, close: bool) -> None:
+    """Go on with a sweep, or give up its rest; then normalise and load it."""
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    with lake.writing("a resumed sweep"):
+        manifest = read_manifest(lake, sweep_id) if sweep_id else night.latest_unfinished(lake)
+        if close:
+            night.give_up_rest(lake, manifest, night.utc_now())
+        _run(settings, lake, manifest)
+
+
+def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
+    console = Console()
+    console.print(views.begun_view(manifest))
+    with display(console) as watch:
+        asyncio.run(night.collect(settings, lake, manifest, watch=watch))
+    row = sweep_rows(lake)[manifest.sweep_id]
+    console.print(views.sweep_view(row))
+    share = row["failed"] / row["planned"]
+    if share > settings.tolerated_failed_share:
+        raise TooManyFailures(
+            f"{share:.1%} of the cells failed; {settings.tolerated_failed_share:.1%} are tolerated "
+            "(NIGHTAUDIT_TOLERATED_FAILED_SHARE).",
+            kept="The sweep is loaded.",
+            hint=f"Publish it all the same with: nightaudit publish {manifest.sweep_id}",
+        )
+    console.print(f"Publish it with: nightaudit publish {manifest.sweep_id}", style="cyan")
+
+
+def publish(sweep_id: str | None) -> None:
+    """Publish a sweep, and say what it changed."""
+    from pipeline.publish import publish as publish_sweep
+
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    with lake.writing("a publication"):
+        published = publish_sweep(lake, sweep_id or night.latest_loaded(lake), night.utc_now())
+    Console().print(views.published_view(published))
+
+
+def nightly(spec: Path | None) -> None:
+    """Run the nightly flow in this process."""
+    if spec is not None:
+        # The flow reads its settings itself, as it does on a schedule.
+        os.environ["NIGHTAUDIT_SPEC"] = str(spec.absolute())
+    read_settings()
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
+    console = Console()
+    console.print("Starting Prefect …", style="dim")
+    from flows.nightly import nightly as flow
+
+    with display(console):
+        flow()
+
+
+def status() -> None:
+    """Print the sweeps of the lake and the freshness of the published file."""
+    settings = read_settings()
+    Console().print(views.status_view(overview(Lake(settings.lake)), night.utc_now()))

@@ -1,0 +1,90 @@
+"""The progress of a sweep: a bar in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from pipeline.sweep import SweepProgress
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+@contextmanager
+def display(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
+    """Give a function that shows the progress it is told of, a few times a second."""
+    if console.is_terminal:
+        with _bar(console) as watch:
+            yield watch
+    else:
+        yield _Lines(console)
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("searches · {task.fields[rest]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, expand=True) as progress:
+        task = progress.add_task("collecting", total=None, rest="")
+        rate = _Rate()
+
+        def watch(now: SweepProgress) -> None:
+            progress.update(
+                task,
+                description=now.step,
+                completed=now.landed_searches,
+                total=now.planned_searches,
+                rest=_told(now, rate.of(now.tally.requests)),
+            )
+
+        yield watch
+
+
+class _Lines:
+    """A line now and then, for logs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rate = _Rate()
+        self._next = 0.0
+        self._last = ""
+
+    def __call__(self, now: SweepProgress) -> None:
+        told = _told(now, self._rate.of(now.tally.requests))
+        line = f"{now.step}: {now.landed_searches:,} of {now.planned_searches:,} searches landed · {told}"
+        is_last = now.step == "loading"
+        if (time.monotonic() >= self._next or is_last) and line != self._last:
+            self._console.print(line, highlight=False, soft_wrap=True)
+            self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
+            self._last = line
+
+
+class _Rate:
+    """Requests a second, over the last few seconds."""
+
+    def __init__(self) -> None:
+        self._seen = [(time.monotonic(), 0)]
+
+    def of(self, requests: int) -> float:
+        now = time.monotonic()
+        self._seen = [(at, count) for at, count in self._seen if now - at < 5] or self._seen[-1:]
+        self._seen.append((now, requests))
+        (first_at, first), (last_at, last) = self._seen[0], self._seen[-1]
+        return (last - first) / (last_at - first_at) if last_at > first_at else 0.0
+
+
+def _told(now: SweepProgress, rate: float) -> str:
+    cells = sum(now.normalised.values())
+    parts = [f"{rate:.0f} requests/s", f"{cells:,} of {now.planned_cells:,} cells done"]
+    parts += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(now.normalised.items())]
+    return " · ".join(parts)

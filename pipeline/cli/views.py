@@ -1,0 +1,148 @@
+"""What the commands print, made of what they were told: no lake, no network, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.domain.search import CellStatus
+from pipeline.estimate import CostHistory, Estimate
+from pipeline.overview import Overview, SweepOverview
+from pipeline.plan import PlanCounts
+from pipeline.publish import Published
+from pipeline.raw import Manifest
+from pipeline.settings import Settings
+from pipeline.spec import SweepSpec
+
+SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
+_STATUSES = [status.value for status in CellStatus]
+
+
+def plan_view(
+    settings: Settings,
+    spec: SweepSpec,
+    properties: int,
+    counts: PlanCounts,
+    cost: Estimate,
+    history: CostHistory | None,
+) -> RenderableType:
+    """Show what a plan asks, and what that will cost."""
+    table = _pairs()
+    table.add_row("Properties", f"{properties:,}")
+    table.add_row("Markets", f"{len(spec.ask.markets)}: {' '.join(spec.ask.markets)}")
+    table.add_row("Cells", f"{counts.cells:,}")
+    for operation, searches in counts.searches_by_operation.items():
+        table.add_row(f"Requests ({operation})", f"{searches:,}")
+    table.add_row("Answers over the wire", _bytes(cost.wire_bytes))
+    table.add_row("Raw zone", _bytes(cost.raw_bytes))
+    table.add_row("Tables", _bytes(cost.table_bytes))
+    bound = {"rate": "the allowed rate", "in_flight": "answers in flight"}[cost.bound.value]
+    table.add_row("Duration", f"{_duration(cost.hours * 3600)} (bound by {bound})")
+    table.add_row("At most", f"{settings.rate:g} requests/s, {settings.in_flight} in flight")
+    if cost.days is not None:
+        table.add_row("Daily cap", f"{settings.daily_calls:,} calls a day: {cost.days} day{'s' * (cost.days != 1)}")
+    if cost.assumed:
+        source = f"assumed for {' and '.join(cost.assumed)}; nothing has been measured yet"
+    else:
+        source = f"averages of the last {history.sweeps if history else 0} published sweeps"
+    table.add_row("Bytes and latency", source)
+    return Group(table, _simulated(settings.is_simulated))
+
+
+def begun_view(manifest: Manifest) -> RenderableType:
+    """Say which sweep runs."""
+    text = Text.assemble("Sweep ", (manifest.sweep_id, "bold"), f": {manifest.cells:,} cells of {manifest.supplier}. ")
+    return text.append(SIMULATED, style="yellow") if manifest.is_simulated else text
+
+
+def sweep_view(row: Mapping[str, Any]) -> RenderableType:
+    """Show what a loaded sweep came to."""
+    table = _pairs()
+    table.add_row("Planned cells", f"{row['planned']:,}")
+    for status in _STATUSES:
+        table.add_row(f"  {status.replace('_', ' ')}", f"{row[status]:,}")
+    table.add_row("Requests", f"{row['requests']:,}")
+    table.add_row("Duration", _duration((row["finished_at"] - row["started_at"]).total_seconds()))
+    table.add_row("Offers stored", f"{row['offers']:,}")
+    table.add_row("Parts not readable", f"{row['rejects']:,}")
+    return table
+
+
+def published_view(published: Published) -> RenderableType:
+    """Show what a publication changed."""
+    row = published.sweep
+    table = _pairs()
+    table.add_row("Sweep", row["sweep_id"])
+    table.add_row("Published file", str(published.file))
+    table.add_row("Offers first seen", f"{row['offers_first']:,}")
+    table.add_row("Offers changed", f"{row['offers_changed']:,}, of which in price {row['price_changes']:,}")
+    table.add_row("Offers gone, back", f"{row['offers_gone']:,}, {row['offers_back']:,}")
+    said = Text("Published." if published.is_new else "It was published before; nothing changed.", style="green")
+    return Group(said, table, _simulated(row["is_simulated"]))
+
+
+def status_view(held: Overview, now: datetime) -> RenderableType:
+    """Show the sweeps of a lake and the freshness of the published file."""
+    if not held.sweeps:
+        return Text.assemble(
+            f"The lake {held.root} holds no sweep yet. Make one with: ", ("nightaudit nightly", "cyan")
+        )
+    table = Table("sweep", "state", "landed", "cells", box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    for sweep in held.sweeps:
+        done = f"{sweep.landed_searches / sweep.planned_searches:.0%}"
+        table.add_row(sweep.sweep_id, Text(sweep.state, _style(sweep)), done, _cells(sweep))
+    published = [sweep for sweep in held.sweeps if sweep.state == "published"]
+    if published:
+        age = _duration((now - published[-1].started_at).total_seconds())
+        fresh = f"Published: {held.published_file}, of {age} ago."
+    else:
+        fresh = "Nothing is published yet."
+    unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded"}]
+    hint = f"Go on with: nightaudit resume {unfinished[-1].sweep_id}" if unfinished else ""
+    is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
+    return Group(table, Text(fresh), Text(hint, style="cyan"), _simulated(is_simulated))
+
+
+def _cells(sweep: SweepOverview) -> str:
+    """Return the planned cells and, once they are counted, the statuses that make them up."""
+    counted = [
+        f"{sweep.counts[name]:,} {name.replace('_', ' ')}" for name in _STATUSES if sweep.counts and sweep.counts[name]
+    ]
+    return f"{sweep.planned_cells:,} planned" + (": " + " + ".join(counted) if counted else "")
+
+
+def _style(sweep: SweepOverview) -> str:
+    return {"published": "green", "loaded": "blue"}.get(sweep.state, "yellow")
+
+
+def _pairs() -> Table:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    return table
+
+
+def _simulated(is_simulated: bool) -> Text:
+    return Text(SIMULATED if is_simulated else "", style="yellow")
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days"

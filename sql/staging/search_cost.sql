@@ -1,0 +1,18 @@
+-- One row per operation: what a search cost in the last five published sweeps.
+-- Twenty bytes an offer are what the tables take on generated nights.
+SELECT
+    search.operation,
+    count(DISTINCT search.sweep_id) AS sweeps,
+    sum(search.wire_bytes) / greatest(sum(search.properties), 1) AS wire_bytes_per_cell,
+    sum(search.offers) * 20.0 / greatest(sum(search.properties), 1) AS table_bytes_per_cell,
+    avg(search.latency_ms) / 1000.0 AS latency_seconds
+FROM lake.search AS search
+WHERE
+    search.outcome = 'answered'
+    AND search.sweep_id IN (
+        SELECT sweep.sweep_id
+        FROM mart.sweep AS sweep
+        ORDER BY sweep.started_at DESC
+        LIMIT 5
+    )
+GROUP BY search.operation
