@@ -1,0 +1,76 @@
+"""README, commands, settings and spec keys stay in step. Run this file by hand to write the README's tables anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from pipeline.cli.app import app
+from pipeline.settings import PREFIX, Settings
+from pipeline.spec import spec_keys
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+
+
+def settings_table() -> str:
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None or name == "workers" else f"`{_written(field.default)}`"
+        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
+    return "\n".join(rows)
+
+
+def spec_table() -> str:
+    rows = ["| key | default | meaning |", "|---|---|---|"]
+    rows += [f"| `{key.address}` | {key.default} | {key.description} |".replace("\n", " ") for key in spec_keys()]
+    return "\n".join(rows)
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+TABLES = {"settings": settings_table, "spec keys": spec_table}
+
+
+def between(text: str, name: str) -> str:
+    match = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
+    assert match, name
+    return match[1].strip()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_readme_lists_what_the_code_declares(name):
+    assert between(README.read_text(), name) == TABLES[name]()
+
+
+def test_the_readme_names_every_command():
+    named = set(re.findall(r"\| `nightaudit (\w+)", README.read_text()))
+    assert named == set(get_command(app).commands)
+
+
+def test_every_setting_is_in_the_example_file():
+    named = set(re.findall(rf"^#? ?({PREFIX}\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    assert named == {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+
+
+def test_every_place_that_the_readme_names_exists():
+    named = set(re.findall(r"`((?:pipeline|flows|sql|tests)/[\w/.]*)", README.read_text()))
+    assert named
+    assert [place for place in named if not (ROOT / place).exists()] == []
+
+
+if __name__ == "__main__":
+    written = README.read_text()
+    for marker, table in TABLES.items():
+        written = re.sub(
+            rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)",
+            lambda match, table=table: f"{match[1]}{table()}\n{match[2]}",
+            written,
+            flags=re.DOTALL,
+        )
+    README.write_text(written)
