@@ -8,12 +8,11 @@ there is nothing that could follow a redirect or keep a cookie; and a request co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 import httpx
 
@@ -23,45 +22,15 @@ from pipeline.settings import Settings
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.auth import TOKEN_PATH, ClientCredentials, TokenUnavailable
 from pipeline.supplier.connection import PooledTransport
-from pipeline.supplier.failures import NETWORK_ERRORS, failure_of, failure_of_status
+from pipeline.supplier.exchange import Limits, Reply, exchange
+from pipeline.supplier.failures import describe, failure_of_status
 from pipeline.supplier.pacing import Allowance, Pacer, Unlimited
-from pipeline.supplier.retrying import RETRIED, Backoff, retry_after_seconds
+from pipeline.supplier.retrying import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 
 OPERATION_PATH = "/v1/property/"
 
-# What is worth keeping of an answer's headers: its day, its form, and what a supplier needs to find it in its logs.
-HEADERS_OF_INTEREST = {
-    name.encode(): name
-    for name in (
-        "date", "content-type", "content-encoding", "content-length", "retry-after", "request-id", "x-request-id",
-        "correlation-id", "x-correlation-id", "x-trace-id", "x-amzn-requestid", "x-amzn-trace-id", "cf-ray", "traceparent",
-    )
-}  # fmt: skip
-_HEADER_CHARACTERS = 200
-
 # A token's answer holds a token and a few words.
 _TOKEN_BYTES = 64 * 1024
-
-# An answer may drip in, each part in time; after this many read timeouts it has taken too long all the same.
-_READ_TIMEOUTS_AN_ATTEMPT = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one attempt may take. Seconds and bytes as they come over the wire."""
-
-    connect_seconds: float = 10.0
-    read_seconds: float = 60.0
-    body_bytes: int = 64 * 1024 * 1024
-
-    @property
-    def attempt_seconds(self) -> float:
-        """Seconds that a whole attempt may take, from its request to the last byte."""
-        return self.connect_seconds + _READ_TIMEOUTS_AN_ATTEMPT * self.read_seconds
-
-
-class _BodyTooLarge(Exception):
-    """More wire bytes came than the limit."""
 
 
 def _utc_now() -> datetime:
@@ -82,7 +51,7 @@ class SupplierClient:
         pacer: Pacer,
         concurrency: int = 4,
         attempts: int = 4,
-        limits: Limits = Limits(),
+        limits: Limits | None = None,
         allowance: Allowance | None = None,
         backoff: Backoff | None = None,
         transport: Callable[[str], httpx.AsyncBaseTransport] = PooledTransport,
@@ -94,7 +63,8 @@ class SupplierClient:
         self._pacer = pacer
         self._in_flight = asyncio.Semaphore(concurrency)
         self._attempts = attempts
-        self._limits = limits
+        self._limits = limits or Limits()
+        self._extensions = self._limits.extensions
         self._allowance: Allowance = allowance or Unlimited()
         self._backoff = backoff or Backoff()
         self._open_transport = transport
@@ -102,7 +72,7 @@ class SupplierClient:
         self._wall_clock = wall_clock
         self._sleep = sleep
         self._statuses: dict[int, httpx.Response] = {}
-        self._was_ever_answered = False
+        self._was_ever_reached = False
         self._urls = {operation: httpx.URL(f"{self.base_url}{OPERATION_PATH}{operation}") for operation in Operation}
         self._headers = httpx.Headers(
             {
@@ -112,9 +82,6 @@ class SupplierClient:
                 "User-Agent": "nightaudit",
             }
         )
-        self._timeouts = {
-            "timeout": {"connect": limits.connect_seconds, "read": limits.read_seconds, "write": None, "pool": None}
-        }
 
     @classmethod
     def of(
@@ -173,14 +140,11 @@ class SupplierClient:
         SupplierUnreachable where no attempt found a connection and no search before did.
         """
         most = 1 if operation is Operation.QUOTE else attempts or self._attempts
-        sent = 0
-        for number in range(1, most + 1):
-            answer = await self._attempt(operation, body, sent)
-            sent = answer.attempts
-            if answer.failure not in RETRIED or number == most:
-                break
+        number, answer = 1, await self._attempt(operation, body, 0)
+        while answer.failure in RETRIED and number < most:
             await self._wait(answer, number)
-        if answer.failure is Failure.UNREACHABLE and not self._was_ever_answered:
+            number, answer = number + 1, await self._attempt(operation, body, answer.attempts)
+        if answer.failure is Failure.UNREACHABLE and not self._was_ever_reached:
             raise SupplierUnreachable(
                 f"The supplier could not be reached: {answer.failure_detail}",
                 kept="What has landed stays.",
@@ -191,16 +155,17 @@ class SupplierClient:
     async def _wait(self, answer: Answer, number: int) -> None:
         """Wait before the next attempt: alone, or with the whole sweep where the supplier asks for it."""
         backoff = self._backoff.seconds(number)
-        if answer.failure is Failure.THROTTLED or "retry-after" in answer.headers_of_interest:
-            asked_for = retry_after_seconds(answer.headers_of_interest.get("retry-after"), self._wall_clock())
-            self._pacer.pause(backoff if asked_for is None else asked_for)
+        stated = answer.headers_of_interest.get("retry-after")
+        if stated or answer.failure in CONCERNS_THE_SWEEP:
+            asked_for = retry_after_seconds(stated, self._wall_clock()) or 0.0
+            self._pacer.pause(max(asked_for, backoff))
         else:
             await self._sleep(backoff)
 
     async def _attempt(self, operation: Operation, body: bytes, sent: int) -> Answer:
         """Return the answer to one attempt, after `sent` requests before it; it may take a token and a repetition."""
         request = httpx.Request(
-            "POST", self._urls[operation], headers=self._headers, content=body, extensions=self._timeouts
+            "POST", self._urls[operation], headers=self._headers, content=body, extensions=self._extensions
         )
         async with self._in_flight, aclosing(self._auth.async_auth_flow(request)) as flow:
             begun_at = self._wall_clock()
@@ -238,94 +203,48 @@ class SupplierClient:
         await self._pacer.slot()
         self._allowance.take()
         started_at = self._wall_clock()
-        status: int | None = None
-        headers: dict[str, str] = {}
-        body = b""
-        failure: Failure | None
-        try:
-            async with asyncio.timeout(self._limits.attempt_seconds):
-                response = await self._send(request)
-                try:
-                    status, headers = response.status_code, _of_interest(response.headers)
-                    body = await _read(response, headers.get("content-length", ""), self._limits.body_bytes)
-                finally:
-                    await response.aclose()
-        except _BodyTooLarge:
-            failure, detail = Failure.BODY_TOO_LARGE, f"more than {self._limits.body_bytes} bytes"
-        except NETWORK_ERRORS as error:
-            failure, detail = failure_of(error)
-            if failure is Failure.CONNECTION and status is not None:
-                failure = Failure.TRUNCATED
-            detail = self._auth.redact(detail)
-        else:
-            location = response.headers.get("location", "") if 300 <= status < 400 else ""
-            failure, detail = failure_of_status(status, headers, body, location=location)
-        self._was_ever_answered |= status is not None
-        if status == httpx.codes.FORBIDDEN:
+        reply = await self._exchange(request, self._limits.body_bytes)
+        failure, detail = reply.failure, reply.detail
+        if reply.status is not None and failure is None:
+            failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
+        self._was_ever_reached |= failure is not Failure.UNREACHABLE
+        if reply.status == httpx.codes.FORBIDDEN:
             raise TokenRefused(
                 "The supplier answered 403: the token does not allow this.",
                 kept="What has landed stays.",
                 hint="Ask the supplier which scopes these credentials have, and set NIGHTAUDIT_SCOPES.",
             )
         return Answer(
-            status,
-            headers.get("content-type", ""),
-            headers.get("content-encoding", ""),
-            body,
+            reply.status,
+            reply.headers.get("content-type", ""),
+            reply.headers.get("content-encoding", ""),
+            reply.body,
             started_at,
             self._wall_clock(),
             sent,
             failure,
-            detail,
-            headers,
+            self._auth.redact(detail) if detail else "",
+            reply.headers,
         )
 
     async def _token(self, request: httpx.Request) -> httpx.Response:
         """Send a token request when its turn comes. It is no search, so the day's allowance does not count it."""
         await self._pacer.slot()
-        request.extensions = self._timeouts
+        request.extensions = self._extensions
+        reply = await self._exchange(request, _TOKEN_BYTES)
+        if reply.status is None or reply.failure is not None:
+            raise TokenUnavailable(reply.detail, is_unreachable=reply.failure is Failure.UNREACHABLE)
         try:
-            async with asyncio.timeout(self._limits.attempt_seconds):
-                response = await self._send(request)
-                try:
-                    body = await _read(response, response.headers.get("content-length", ""), _TOKEN_BYTES)
-                finally:
-                    await response.aclose()
-            return httpx.Response(response.status_code, headers=response.headers, content=body)
-        except _BodyTooLarge:
-            raise TokenUnavailable(f"more than {_TOKEN_BYTES} bytes") from None
-        except NETWORK_ERRORS as error:
-            failure, detail = failure_of(error)
-            raise TokenUnavailable(detail, is_unreachable=failure is Failure.UNREACHABLE) from None
+            return httpx.Response(reply.status, headers=reply.headers, content=reply.body)
+        except httpx.DecodingError as error:
+            raise TokenUnavailable(describe(error)) from None
+
+    async def _exchange(self, request: httpx.Request, limit_bytes: int) -> Reply:
+        transport = self._transports[request.url.netloc]
+        return await exchange(transport, request, seconds=self._limits.exchange_seconds, limit_bytes=limit_bytes)
 
     def _status(self, status: int) -> httpx.Response:
         """Return a response for the authentication flow, which looks at its status alone. Kept, for there are few."""
         if status not in self._statuses:
             self._statuses[status] = httpx.Response(status)
         return self._statuses[status]
-
-    async def _send(self, request: httpx.Request) -> httpx.Response:
-        return await self._transports[request.url.netloc].handle_async_request(request)
-
-
-def _of_interest(headers: httpx.Headers) -> dict[str, str]:
-    return {
-        HEADERS_OF_INTEREST[key]: value[:_HEADER_CHARACTERS].decode("latin-1")
-        for name, value in headers.raw
-        if (key := name.lower()) in HEADERS_OF_INTEREST
-    }
-
-
-async def _read(response: httpx.Response, length: str, limit_bytes: int) -> bytes:
-    """Return the wire bytes of a body. Raises _BodyTooLarge as soon as there are more than `limit_bytes`."""
-    if length.isdecimal() and int(length[:20]) > limit_bytes:
-        raise _BodyTooLarge
-    parts: list[bytes] = []
-    size = 0
-    # The stream itself: `aiter_raw` would only add a layer for each part.
-    async for part in cast("AsyncIterable[bytes]", response.stream):
-        size += len(part)
-        if size > limit_bytes:
-            raise _BodyTooLarge
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -28,6 +28,9 @@ RETRIED = frozenset(
     }
 )
 
+# Every search would meet these, so all of them wait and not only the one that did.
+CONCERNS_THE_SWEEP = frozenset({Failure.THROTTLED, Failure.NO_TOKEN})
+
 # A night is short: a longer Retry-After is cut to this, and the attempts run out instead.
 RETRY_AFTER_CAP_SECONDS = 300.0
 

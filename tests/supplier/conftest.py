@@ -14,7 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline.supplier.auth import ClientCredentials
-from pipeline.supplier.client import Limits, SupplierClient
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.exchange import Limits
 from pipeline.supplier.pacing import Pacer
 from pipeline.supplier.retrying import Backoff
 

@@ -16,7 +16,8 @@ from pipeline.supplier.answer import Failure
 from pipeline.supplier.answers import read_answer, reservation_id_of
 from pipeline.supplier.auth import TOKEN_PATH, ClientCredentials
 from pipeline.supplier.bodies import inflate
-from pipeline.supplier.client import Limits, SupplierClient
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.exchange import Limits
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
 from pipeline.supplier.pacing import Pacer
 from pipeline.supplier.requests import quote_request_for, request_for

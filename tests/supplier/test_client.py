@@ -15,7 +15,8 @@ from pipeline.domain.errors import SupplierUnreachable, SweepStopped, TokenRefus
 from pipeline.domain.search import Operation
 from pipeline.settings import Settings
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.client import Limits, SupplierClient
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.exchange import Limits
 from pipeline.supplier.failures import NETWORK_ERRORS
 
 MULTI, SINGLE, QUOTE = Operation.MULTI, Operation.SINGLE, Operation.QUOTE
@@ -202,6 +203,14 @@ def test_a_retry_after_holds_up_the_whole_sweep_and_not_one_search(wire, status)
     (answer,) = ask(wire, supplier, pacer=pacer, sleep=waits)
     assert (answer.http_status, answer.attempts) == (200, 2)
     assert (pacer.pauses, waits.seconds) == ([12.0], [])
+
+
+def test_a_retry_after_of_nothing_is_no_leave_to_hammer(wire):
+    pacer = wire.Pacer()
+    supplier = wire.Supplier([wire.reply(429, headers=("Retry-After: 0",)), wire.reply(200, GOOD)])
+    ask(wire, supplier, pacer=pacer)
+    assert pacer.pauses
+    assert all(pacer.pauses)
 
 
 def test_a_429_without_a_retry_after_holds_up_the_sweep_as_well(wire):

@@ -13,7 +13,8 @@ import pytest
 from pipeline.domain.errors import TokenRefused
 from pipeline.domain.search import Operation
 from pipeline.settings import Settings
-from pipeline.supplier.client import Limits, SupplierClient
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.exchange import Limits
 
 TOKEN = "t0ken-that-nobody-may-see"
 GOOD = b'{"properties": []}'

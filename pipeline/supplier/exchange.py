@@ -1,0 +1,110 @@
+"""One request and what came back for it, within limits of time and bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable
+from dataclasses import dataclass, field
+from typing import cast
+
+import httpx
+
+from pipeline.supplier.answer import Failure
+from pipeline.supplier.failures import NETWORK_ERRORS, failure_of
+
+# What is worth keeping of an answer's headers: its day, its form, and what a supplier needs to find it in its logs.
+HEADERS_OF_INTEREST = {
+    name.encode(): name
+    for name in (
+        "date", "content-type", "content-encoding", "content-length", "retry-after", "request-id", "x-request-id",
+        "correlation-id", "x-correlation-id", "x-trace-id", "x-amzn-requestid", "x-amzn-trace-id", "cf-ray",
+        "traceparent",
+    )
+}  # fmt: skip
+_HEADER_CHARACTERS = 200
+
+# An answer may drip in, each part in time; after this many read timeouts it has taken too long all the same.
+_READ_TIMEOUTS_AN_EXCHANGE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may take. Seconds, and bytes as they come over the wire."""
+
+    connect_seconds: float = 10.0
+    read_seconds: float = 60.0
+    body_bytes: int = 64 * 1024 * 1024
+
+    @property
+    def exchange_seconds(self) -> float:
+        """Seconds that a whole exchange may take, from its request to the last byte."""
+        return self.connect_seconds + _READ_TIMEOUTS_AN_EXCHANGE * self.read_seconds
+
+    @property
+    def extensions(self) -> dict[str, dict[str, float | None]]:
+        """The same, as a transport of httpx reads it from a request."""
+        return {"timeout": {"connect": self.connect_seconds, "read": self.read_seconds, "write": None, "pool": None}}
+
+
+@dataclass(slots=True)
+class Reply:
+    """What came back: all of it, or as much as did before `failure`."""
+
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    location: str = ""
+    body: bytes = b""
+    failure: Failure | None = None
+    detail: str = ""
+
+
+class _BodyTooLarge(Exception):
+    """More wire bytes came than the limit."""
+
+
+async def exchange(
+    transport: httpx.AsyncBaseTransport, request: httpx.Request, *, seconds: float, limit_bytes: int
+) -> Reply:
+    """Send a request and read its answer to the end, `seconds` and `limit_bytes` at most. Trouble is in the reply."""
+    reply = Reply()
+    try:
+        async with asyncio.timeout(seconds):
+            response = await transport.handle_async_request(request)
+            try:
+                reply.status = response.status_code
+                reply.headers = _of_interest(response.headers)
+                if response.has_redirect_location:
+                    reply.location = response.headers["location"]
+                reply.body = await _read(response, reply.headers.get("content-length", ""), limit_bytes)
+            finally:
+                await response.aclose()
+    except _BodyTooLarge:
+        reply.failure, reply.detail = Failure.BODY_TOO_LARGE, f"more than {limit_bytes} bytes"
+    except NETWORK_ERRORS as error:
+        reply.failure, reply.detail = failure_of(error)
+        if reply.failure is Failure.CONNECTION and reply.status is not None:
+            reply.failure = Failure.TRUNCATED
+    return reply
+
+
+def _of_interest(headers: httpx.Headers) -> dict[str, str]:
+    return {
+        HEADERS_OF_INTEREST[key]: value[:_HEADER_CHARACTERS].decode("latin-1")
+        for name, value in headers.raw
+        if (key := name.lower()) in HEADERS_OF_INTEREST
+    }
+
+
+async def _read(response: httpx.Response, stated_length: str, limit_bytes: int) -> bytes:
+    """Return the wire bytes of a body. Raises _BodyTooLarge as soon as there are more than `limit_bytes`."""
+    if stated_length.isdecimal() and int(stated_length[:20]) > limit_bytes:
+        raise _BodyTooLarge
+    parts: list[bytes] = []
+    size = 0
+    # The stream itself: `aiter_raw` would only add a layer for each part.
+    async for part in cast("AsyncIterable[bytes]", response.stream):
+        size += len(part)
+        if size > limit_bytes:
+            raise _BodyTooLarge
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
