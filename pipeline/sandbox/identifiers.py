@@ -69,6 +69,8 @@ _HALF_MASK: Final = (1 << _HALF) - 1
 _LOW_STEP: Final = 0x9E3779B97 | 1
 _LOW_STEP_BACK: Final = pow(_LOW_STEP, -1, 1 << _LOW_BITS)
 _SLOT_BITS, _CHECK_BITS = 11, 5
+# Flipped in every packed product: no room has the last slot, so that no product ends up with the id 0.
+_LAST_SLOT: Final = (1 << _SLOT_BITS) - 1
 _CONTEXT_BITS: Final = 14
 _NIGHT_MASK: Final = (1 << 11) - 1
 # Set in every passing id, so that none of them can be taken for a lasting one.
@@ -89,7 +91,7 @@ def _check(seed: int, packed: int) -> int:
 
 def lasting_product_id(seed: int, index: int, slot: int) -> int:
     """Return the id of a product that keeps it for ever (below 2**36)."""
-    packed = index << _SLOT_BITS | slot
+    packed = (index << _SLOT_BITS | slot) ^ _LAST_SLOT
     word = (packed << _CHECK_BITS | _check(seed, packed)) * _LOW_STEP & _LOW_MASK
     word = (word & _HALF_MASK) << _HALF | word >> _HALF
     return word * _LOW_STEP & _LOW_MASK
@@ -117,5 +119,6 @@ def read_product_id(seed: int, identifier: int) -> ProductAddress | None:
     packed = word >> _CHECK_BITS
     if word & ((1 << _CHECK_BITS) - 1) != _check(seed, packed):
         return None
+    packed ^= _LAST_SLOT
     tag = upper >> _CONTEXT_BITS & _NIGHT_MASK if upper else None
     return ProductAddress(packed >> _SLOT_BITS, packed & ((1 << _SLOT_BITS) - 1), tag)

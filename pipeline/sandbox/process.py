@@ -16,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
-import pipeline
 from pipeline.sandbox.faults import read_faults
 from pipeline.sandbox.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET, utc_today
 from pipeline.sandbox.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
@@ -88,7 +87,7 @@ class SandboxProcess:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         environment = dict(os.environ)
         # The child must find the very package this process runs, installed or not.
-        root = str(Path(pipeline.__file__).parents[1])
+        root = str(Path(__file__).parents[2])
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
             [sys.executable, "-m", "pipeline.sandbox.child", str(os.getpid())],

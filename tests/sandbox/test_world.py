@@ -4,7 +4,7 @@ import json
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox_searches import TODAY, TWO, ask, multi, products, search, totals, world
 
@@ -42,6 +42,7 @@ def test_some_property_ids_and_product_ids_do_not_fit_into_a_double():
     assert any(product["productId"] > 2**53 for _, product in products(houses))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**62), st.integers(0, identifiers.MAX_PROPERTIES - 1))
 def test_a_property_id_leads_back_to_its_property(seed, index):
     identifier = identifiers.property_id(seed, index)
@@ -50,6 +51,7 @@ def test_a_property_id_leads_back_to_its_property(seed, index):
     assert identifiers.property_index(seed, identifier, index) is None
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 2**62),
     st.integers(0, identifiers.MAX_PROPERTIES - 1),
@@ -65,6 +67,7 @@ def test_a_product_id_leads_back_to_its_product_and_night(seed, index, slot, nig
     assert identifiers.read_product_id(seed, passing) == (index, slot, identifiers.night_tag(night))
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_any_number_can_be_read_as_a_product_id_or_not(identifier):
     identifiers.read_product_id(1, identifier)
@@ -270,3 +273,38 @@ def test_markets_of_the_document_are_all_sold_to():
     a_world = world(properties=20)
     assert len(MARKETS) == 36
     assert all(multi(a_world, market=market) for market in MARKETS)
+
+
+def test_season_weekday_and_length_of_stay_move_the_price_of_a_night():
+    a_world = world(properties=200, seed=5)
+
+    def nightly(check_in, nights):
+        houses = multi(a_world, check_in=check_in, nights=nights, currency="EUR")
+        return {key: total / nights for key, total in totals(houses).items()}
+
+    tuesday, saturday = nightly(date(2030, 6, 11), 1), nightly(date(2030, 6, 15), 1)
+    january, august = nightly(date(2031, 1, 7), 1), nightly(date(2030, 8, 6), 1)
+    week = nightly(date(2030, 6, 10), 7)
+    for one, other in ((tuesday, saturday), (january, august)):
+        ratios = [one[key] / other[key] for key in one.keys() & other.keys()]
+        assert min(ratios) < 0.9
+        assert max(ratios) > 1.05
+    both = tuesday.keys() & saturday.keys() & week.keys()
+    assert sum(week[key] for key in both) < sum(tuesday[key] + saturday[key] for key in both) / 2
+
+
+def test_deadlines_of_some_policies_drift_while_the_total_stays():
+    before = dict(products(multi(world(0, properties=150, seed=9))))
+    after = dict(products(multi(world(40, properties=150, seed=9))))
+    moved = [
+        (before[key]["cancelPenalties"], after[key]["cancelPenalties"])
+        for key in before.keys() & after.keys()
+        if before[key]["cancelPenalties"] != after[key]["cancelPenalties"]
+    ]
+    assert moved
+    assert all(
+        abs(one["penaltyWindow"] - other["penaltyWindow"]) == 24
+        for pair in moved
+        for one, other in zip(*pair, strict=True)
+        if one["penaltyWindow"] is not None
+    )
