@@ -230,7 +230,11 @@ def _resumable(error: NightauditError, sweep_id: str, progress: SweepProgress) -
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
     told = type(error)(error.message)
     told.kept = kept
-    told.hint = error.hint or f"Ask for the rest with: nightaudit resume {sweep_id}"
+    go_on = f"nightaudit resume {sweep_id}"
+    if "nightaudit resume" in error.hint:
+        told.hint = error.hint
+    else:
+        told.hint = f"{error.hint} Then go on with: {go_on}" if error.hint else f"Ask for the rest with: {go_on}"
     return told
 
 

@@ -1,0 +1,313 @@
+"""The commands as a user runs them: in a process of their own, against a real sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipeline.cli import main
+from pipeline.sandbox.identifiers import property_ids
+from pipeline.sandbox.process import SandboxProcess
+
+SPEC = """
+[properties]
+ids = {ids}
+[stays]
+nights = [1]
+[[stays.horizon]]
+to_days = {days}
+[ask]
+markets = {markets}
+parties = ["2"]
+currencies = ["EUR"]
+batch = {batch}
+"""
+
+
+@pytest.fixture
+def user(tmp_path):
+    return User(tmp_path)
+
+
+@pytest.fixture
+def run_here(user, monkeypatch, capsys):
+    """Run a command in this process, which is quicker; for commands that end before they start anything."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(user.home)
+        for name in [name for name in os.environ if name.startswith("NIGHTAUDIT_")]:
+            monkeypatch.delenv(name)
+        for name, value in user.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["nightaudit", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, out, err)
+
+    return run
+
+
+class User:
+    """A user in a folder of their own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.lake = home / "lake"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")}
+        self.environment = kept | {"NIGHTAUDIT_LAKE": str(self.lake), "NIGHTAUDIT_WORKERS": "1", "COLUMNS": "200"}
+
+    def write_spec(self, ids, days=2, markets=("GB",), batch=10) -> Path:
+        path = self.home / "sweep.toml"
+        path.write_text(SPEC.format(ids=list(ids), days=days, markets=json.dumps(list(markets)), batch=batch))
+        return path
+
+    def use_supplier(self, sandbox: SandboxProcess) -> None:
+        self.environment |= {
+            "NIGHTAUDIT_BASE_URL": sandbox.base_url,
+            "NIGHTAUDIT_CLIENT_ID": sandbox.client_id,
+            "NIGHTAUDIT_CLIENT_SECRET": sandbox.client_secret,
+            "NIGHTAUDIT_REQUESTS_PER_SECOND": "500",
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "pipeline.cli", *arguments]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments), cwd=self.home, env=self.environment, capture_output=True, text=True, timeout=120
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.home,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def published(self, query: str) -> list[tuple]:
+        with duckdb.connect(str(self.lake / "published" / "nightaudit.duckdb"), read_only=True) as session:
+            return session.execute(query).fetchall()
+
+
+@pytest.fixture(scope="module")
+def supplier():
+    with SandboxProcess(seed=3, properties=60) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def ids():
+    return property_ids(3, 60)
+
+
+def no_traceback(done: subprocess.CompletedProcess[str]) -> None:
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_price_goes_all_the_way_from_a_real_supplier_to_a_query(user, supplier, ids):
+    user.use_supplier(supplier)
+    spec = user.write_spec(ids[:20])
+    before = supplier.control("served")
+    swept = user.run("sweep", "--spec", str(spec))
+    assert swept.returncode == 0, swept.stderr
+    assert "Simulated" not in swept.stdout
+    published = user.run("publish")
+    assert published.returncode == 0, published.stderr
+    served = supplier.control("served")
+    stored = user.published("SELECT count(*) FROM lake.offer")[0][0]
+    assert stored == products_of(served) - products_of(before)
+    planned, *statuses = user.published(
+        "SELECT planned, offered, no_offer, absent, rejected, failed, not_swept FROM mart.sweep"
+    )[0]
+    assert planned == sum(statuses) == 40
+    queried = user.run("query", "SELECT count(*) AS n FROM mart.offer_latest", "--format", "json")
+    assert json.loads(queried.stdout)["n"] == stored
+
+
+def products_of(served: dict) -> int:
+    """Products that can be told of a property: a property without its id is a reject as a whole."""
+    return served["products_served"].get("multi", 0) - served["products_without_property_id"].get("multi", 0)
+
+
+def test_status_tells_each_sweep_and_its_cells(user, supplier, ids):
+    user.use_supplier(supplier)
+    assert "holds no sweep yet" in user.run("status").stdout
+    user.run("sweep", "--spec", str(user.write_spec(ids[:10])))
+    told = user.run("status").stdout
+    assert "loaded" in told
+    assert "20 planned" in told
+
+
+def test_a_plan_costs_nothing_and_needs_no_supplier(user, run_here):
+    planned = run_here("plan")
+    assert planned.returncode == 0, planned.stderr
+    assert "Cells" in planned.stdout
+    assert not (user.lake / "raw").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ('markets = ["GB"]=>markets = ["UK"]', "UK"),
+        ("nights = [1]=>nigths = [1]", "nigths"),
+        ("batch = 10=>batch = 101", "batch"),
+        ('parties = ["2"]=>parties = ["ten"]', "ten"),
+        ("to_days = 2=>to_days = 0", "to_days"),
+        ("ids = [=>ids = [oops", "sweep.toml"),
+    ],
+)
+def test_a_mistake_in_a_spec_is_told_with_its_place_and_exit_code_2(user, run_here, ids, change, told):
+    spec = user.write_spec(ids[:3])
+    before, after = change.split("=>")
+    spec.write_text(spec.read_text().replace(before, after))
+    done = run_here("plan", "--spec", str(spec))
+    assert done.returncode == 2
+    assert told in done.stderr
+    no_traceback(done)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("NIGHTAUDIT_BASE_URL", "nonsense", "NIGHTAUDIT_BASE_URL"),
+        ("NIGHTAUDIT_ATTEMPTS", "0", "NIGHTAUDIT_ATTEMPTS"),
+        ("NIGHTAUDIT_LAKE", "s3://bucket/lake", "local folder"),
+        ("NIGHTAUDIT_SPEC", "missing.toml", "missing.toml"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(user, run_here, name, value, told):
+    user.environment[name] = value
+    done = run_here("sweep")
+    assert done.returncode == 2
+    assert told in done.stderr
+    no_traceback(done)
+
+
+def test_bad_credentials_start_nothing_and_show_no_secret(user, supplier, ids):
+    user.use_supplier(supplier)
+    user.environment["NIGHTAUDIT_CLIENT_SECRET"] = "a-wrong-secret-4711"
+    done = user.run("sweep", "--spec", str(user.write_spec(ids[:3])))
+    assert done.returncode == 1
+    assert "resume" in done.stderr
+    assert "4711" not in done.stdout + done.stderr
+    no_traceback(done)
+
+
+def test_an_unreachable_host_is_told_and_can_be_resumed(user, supplier, ids):
+    user.use_supplier(supplier)
+    user.environment |= {"NIGHTAUDIT_BASE_URL": "http://127.0.0.1:9", "NIGHTAUDIT_ATTEMPTS": "2"}
+    spec = user.write_spec(ids[:3])
+    done = user.run("sweep", "--spec", str(spec))
+    assert done.returncode == 1
+    assert "nightaudit resume" in done.stderr
+    no_traceback(done)
+    user.use_supplier(supplier)
+    resumed = user.run("resume")
+    assert resumed.returncode == 0, resumed.stderr
+
+
+def test_a_lake_of_a_newer_version_is_left_alone(user, run_here):
+    user.lake.mkdir()
+    (user.lake / "lake.json").write_text('{"format": 99}')
+    done = run_here("status")
+    assert done.returncode == 1
+    assert "newer version" in done.stderr
+    no_traceback(done)
+
+
+def test_a_query_that_cannot_be_run_is_told(run_here):
+    done = run_here("query", "SELECT 1")
+    assert done.returncode == 2
+    assert "nightaudit nightly" in done.stderr
+
+
+def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
+    with SandboxProcess(seed=3, properties=60, faults={"latency_ms": 60}) as slow:
+        user.use_supplier(slow)
+        spec = user.write_spec(ids, days=100, markets=("GB", "SE"))
+        sweep = user.start("sweep", "--spec", str(spec))
+        wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
+        os.killpg(sweep.pid, signal.SIGINT)
+        out, err = sweep.communicate(timeout=60)
+        assert sweep.returncode == 1, out + err
+        assert "nightaudit resume" in err
+        assert "Traceback" not in err
+        asked_before = slow.control("served")["requests"]
+    with SandboxProcess(seed=3, properties=60) as again:
+        user.use_supplier(again)
+        resumed = user.run("resume")
+        assert resumed.returncode == 0, resumed.stderr
+    assert asked_before
+    assert user.run("publish").returncode == 0
+    assert user.published("SELECT planned - not_swept FROM mart.sweep") == [(60 * 100 * 2,)]
+
+
+def test_a_given_up_sweep_counts_what_was_not_asked(user, ids):
+    with SandboxProcess(seed=3, properties=60, faults={"latency_ms": 60}) as slow:
+        user.use_supplier(slow)
+        sweep = user.start("sweep", "--spec", str(user.write_spec(ids, days=100)))
+        wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
+        os.killpg(sweep.pid, signal.SIGTERM)
+        sweep.communicate(timeout=60)
+        closed = user.run("resume", "--close")
+        assert closed.returncode == 0, closed.stderr
+    user.run("publish")
+    planned, not_swept, offered = user.published("SELECT planned, not_swept, offered FROM mart.sweep")[0]
+    assert planned == 6000
+    assert 0 < not_swept < 6000
+    assert offered > 0
+
+
+def test_too_many_failures_end_with_exit_code_4(user, ids):
+    with SandboxProcess(seed=3, properties=60, faults={"poisoned_property_ids": ids[:2]}) as sandbox:
+        user.use_supplier(sandbox)
+        user.environment["NIGHTAUDIT_ATTEMPTS"] = "1"
+        done = user.run("sweep", "--spec", str(user.write_spec(ids[:10])))
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "20.0%" in done.stderr
+
+
+def test_the_doctor_names_what_is_wrong(user, supplier, ids):
+    user.use_supplier(supplier)
+    spec = str(user.write_spec(ids[:3]))
+    well = user.run("doctor", "--spec", spec)
+    assert well.returncode == 0, well.stdout + well.stderr
+    user.environment["NIGHTAUDIT_CLIENT_SECRET"] = "wrong"
+    ill = user.run("doctor", "--spec", spec)
+    assert ill.returncode == 1
+    assert "✗ token and probe search" in ill.stdout
+    no_traceback(ill)
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from typer.testing import CliRunner; from pipeline.cli.app import app; "
+        "result = CliRunner().invoke(app, ['--help']); assert result.exit_code == 0; "
+        "heavy = {'prefect', 'pyarrow', 'duckdb', 'httpx', 'pydantic', 'polars', 'great_expectations'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def wait_for(condition, seconds: float = 30.0):
+    until = datetime.now(UTC) + timedelta(seconds=seconds)
+    while datetime.now(UTC) < until:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    pytest.fail("it did not happen in time")
