@@ -16,7 +16,7 @@ schema = schemathesis.openapi.from_path(CONTRACT)
 # A request that the schema allows may still be refused for what no schema can say: these rules.
 BEYOND_THE_SCHEMA = {1007, 1014, 1015, 1016, 1017, 1027}
 AS_GENERATED = settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
 
 
@@ -104,7 +104,7 @@ def sold_product(sandbox, token, property_ids):
 
 
 @schema.include(path="/auth/oauth/token").parametrize()
-@settings(AS_GENERATED, max_examples=30)
+@settings(AS_GENERATED, max_examples=20)
 def test_the_token_endpoint_keeps_the_contract(case, sandbox):
     case.call_and_validate(
         base_url=sandbox.base_url,

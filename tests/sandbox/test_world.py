@@ -94,7 +94,7 @@ def test_the_thousandth_night_costs_no_more_than_the_first():
 
 
 def test_properties_close_and_open_again():
-    open_on = [set(multi(world(night, properties=200))) for night in range(30)]
+    open_on = [set(multi(world(night, properties=100))) for night in range(30)]
     reopened = {
         house
         for before, between, after in zip(open_on, open_on[5:], open_on[10:], strict=False)
