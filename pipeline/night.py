@@ -5,6 +5,7 @@ The steps hand on a sweep's manifest and nothing else; each can be run again, in
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.allowance import DailyCalls
-from pipeline.domain.errors import InputError, SettingsError, UnknownSweep
+from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Search
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
-from pipeline.raw import Manifest, read_ending, read_manifest
+from pipeline.publish import publish, published_sweeps
+from pipeline.raw import Manifest, landed, read_ending, read_manifest
 from pipeline.settings import Settings
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
 from pipeline.supplier.client import SupplierClient
@@ -25,6 +27,8 @@ from pipeline.supplier.pacing import Unlimited
 from pipeline.supplier.requests import request_for
 from pipeline.sweep import SweepOptions, SweepProgress, begin, close, run
 from pipeline.warehouse import query_published
+
+logger = logging.getLogger(__name__)
 
 SANDBOX_NAME = "sandbox"
 
@@ -114,6 +118,66 @@ async def collect(
         )
         async with client:
             return await run(lake, manifest, client.ask, request_of, options, now=now, watch=watch)
+
+
+async def collect_within_cap(
+    settings: Settings,
+    lake: Lake,
+    manifest: Manifest,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    watch: Callable[[SweepProgress], None] = lambda _: None,
+) -> SweepProgress:
+    """Collect a sweep; where the daily cap on calls ends it early, close it and load what there is.
+
+    Raises what `collect` raises, and CallsUsedUp only where nothing at all has landed.
+    """
+    try:
+        return await collect(settings, lake, manifest, now=now, watch=watch)
+    except CallsUsedUp as error:
+        if not landed(lake, manifest.sweep_id):
+            raise
+        logger.warning("%s The sweep is closed, and what has landed is published.", error.message)
+    give_up_rest(lake, manifest, now())
+    return await collect(settings, lake, manifest, now=now, watch=watch)
+
+
+def latest_unpublished(lake: Lake) -> Manifest | None:
+    """Return the latest sweep, unless it is published: a run that was cut short, at whatever step, has left it."""
+    published = {entry.sweep_id for entry in published_sweeps(lake)}
+    latest = lake.sweep_ids()[-1:]
+    return read_manifest(lake, latest[0]) if latest and latest[0] not in published else None
+
+
+def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
+    """Begin a sweep, or go on with the one that was begun today and is not published yet."""
+    begun = latest_unpublished(lake)
+    if begun is None or begun.snapshot_date != now.date():
+        return start(settings, lake, now)
+    logger.info("Going on with the sweep %s of today.", begun.sweep_id)
+    return begun
+
+
+async def publish_left_over(
+    settings: Settings, lake: Lake, today: date, now: Callable[[], datetime] = utc_now
+) -> Manifest | None:
+    """Give up the rest of a sweep that an earlier day has left unpublished, load it and publish it.
+
+    Its check-ins may have passed and its prices are of that day, so it is not gone on with. A sweep that cannot be
+    published stays as it is, and does not keep today's from being made. Returns the sweep that was published, if any.
+    """
+    left = latest_unpublished(lake)
+    if left is None or left.snapshot_date >= today:
+        return None
+    try:
+        give_up_rest(lake, left, now())
+        await collect(settings, lake, left, now=now)
+        publish(lake, left.sweep_id, now())
+    except NightauditError as error:
+        logger.warning("The sweep %s of %s is left unpublished: %s", left.sweep_id, left.snapshot_date, error.message)
+        return None
+    logger.info("The unfinished sweep %s of %s was closed and published.", left.sweep_id, left.snapshot_date)
+    return left
 
 
 def give_up_rest(lake: Lake, manifest: Manifest, now: datetime) -> None:

@@ -1,0 +1,157 @@
+"""The nightly run as a Prefect flow: which steps, in which order. What a step does lives in `pipeline`.
+
+    run_nightly(settings)     a night in this process, with a Prefect server of its own where none is configured
+    nightly()                 the flow itself, for deployments; it reads the settings of its environment
+
+No task is retried by Prefect. Collecting retries each search by the supplier's rules and lands what it gets, so that
+a second run goes on where the first one stopped; the other steps fail for reasons that waiting does not mend.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+
+from flows.logs import log_steps, quiet_terminal, tell_our_errors_without_traceback
+from flows.progress import progress_artifact
+from flows.server import prefect_server
+from pipeline import night
+from pipeline.lake import Lake
+from pipeline.publish import Published
+from pipeline.publish import publish as publish_sweep
+from pipeline.raw import Manifest
+from pipeline.settings import Settings, read_settings
+from pipeline.summary import NightSummary, as_markdown, refuse_too_many_failures
+from pipeline.summary import summarise as summary_of
+from pipeline.sweep import SweepProgress
+
+SUMMARY_KEY = "nightly-summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a caller in this process hands to the flow beside its parameters, which Prefect would record.
+
+    `watch` is told of progress a few times a second; `show` is told of the night once it is published, also where the
+    run then ends with TooManyFailures.
+    """
+
+    settings: Settings | None = None
+    watch: Callable[[SweepProgress], None] = lambda _: None
+    show: Callable[[NightSummary], None] = lambda _: None
+    now: Callable[[], datetime] = night.utc_now
+
+
+tell_our_errors_without_traceback()
+log_steps()
+
+_NOTHING_GIVEN = Given()
+_GIVEN: ContextVar[Given] = ContextVar("given", default=_NOTHING_GIVEN)
+
+
+def run_nightly(
+    settings: Settings,
+    *,
+    watch: Callable[[SweepProgress], None] = lambda _: None,
+    show: Callable[[NightSummary], None] = lambda _: None,
+    now: Callable[[], datetime] = night.utc_now,
+) -> NightSummary:
+    """Run a night in this process and return its summary. See `Given` for `watch` and `show`.
+
+    Raises the project's own errors as they are: LakeBusy where another run is under way, SweepStopped and the
+    supplier's errors where the sweep ended early (nothing is published; running again goes on), TooManyFailures once
+    the night is published.
+    """
+    token = _GIVEN.set(Given(settings, watch, show, now))
+    try:
+        with quiet_terminal(), prefect_server():
+            return nightly()
+    finally:
+        _GIVEN.reset(token)
+
+
+@flow(name="nightly", persist_result=False, log_prints=False)
+def nightly(lake: str | None = None, spec: str | None = None) -> NightSummary:
+    """Sweep, load and publish one night. `lake` and `spec` stand above the settings of the same name."""
+    given = _GIVEN.get()
+    settings = given.settings or read_settings(**{k: v for k, v in {"lake": lake, "spec": spec}.items() if v})
+    place = Lake(settings.lake)
+    with place.writing("the nightly run"):
+        publish_left_over(settings, place)
+        manifest = begin(settings, place)
+        collect(settings, place, manifest)
+        published = publish(place, manifest)
+    summary = summarise(published)
+    given.show(summary)
+    judge(settings, summary)
+    return summary
+
+
+@task(name="publish-left-over", cache_policy=NO_CACHE, persist_result=False)
+def publish_left_over(settings: Settings, lake: Lake) -> None:
+    """Close and publish what an earlier day has left unfinished."""
+    now = _GIVEN.get().now
+    asyncio.run(night.publish_left_over(settings, lake, now().date(), now))
+
+
+@task(name="begin", cache_policy=NO_CACHE, persist_result=False)
+def begin(settings: Settings, lake: Lake) -> Manifest:
+    """Begin today's sweep, or go on with it."""
+    return night.start_or_go_on(settings, lake, _GIVEN.get().now())
+
+
+@task(name="collect", cache_policy=NO_CACHE, persist_result=False)
+def collect(settings: Settings, lake: Lake, manifest: Manifest) -> None:
+    """Ask what has not landed, normalise it and load it."""
+    given = _GIVEN.get()
+    with progress_artifact() as note, _handlers_kept():
+
+        def watch(progress: SweepProgress) -> None:
+            note(progress)
+            given.watch(progress)
+
+        asyncio.run(night.collect_within_cap(settings, lake, manifest, now=given.now, watch=watch))
+
+
+@task(name="publish", cache_policy=NO_CACHE, persist_result=False)
+def publish(lake: Lake, manifest: Manifest) -> Published:
+    """Make the sweep part of the published file."""
+    return publish_sweep(lake, manifest.sweep_id, _GIVEN.get().now())
+
+
+@task(name="summarise", cache_policy=NO_CACHE, persist_result=False)
+def summarise(published: Published) -> NightSummary:
+    """Say what the night came to, and leave it with Prefect as an artifact."""
+    summary = summary_of(published)
+    create_markdown_artifact(as_markdown(summary), key=SUMMARY_KEY, description=f"Sweep {summary.sweep_id}")
+    return summary
+
+
+@task(name="judge", cache_policy=NO_CACHE, persist_result=False)
+def judge(settings: Settings, summary: NightSummary) -> None:
+    """Fail the run of a night that is published but has too many failed cells."""
+    refuse_too_many_failures(summary, settings.tolerated_failed_share)
+
+
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Give Prefect its handler of SIGTERM back, which collecting replaces by its own for a while."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,72 @@
+"""A sweep's progress as a Prefect artifact, brought up to date beside the sweep and never in its way."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from uuid import UUID
+
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+
+from pipeline.sweep import SweepProgress
+
+logger = logging.getLogger(__name__)
+
+PROGRESS_KEY = "nightly-progress"
+SECONDS_BETWEEN_UPDATES = 5.0
+
+
+@contextmanager
+def progress_artifact(seconds: float = SECONDS_BETWEEN_UPDATES) -> Iterator[Callable[[SweepProgress], None]]:
+    """Give a function that takes note of progress at once; a thread tells Prefect of it every few seconds."""
+    latest: list[SweepProgress] = []
+    has_ended = threading.Event()
+    artifact = _created()
+    told = [0.0]
+
+    def tell() -> None:
+        if artifact and latest and (percent := _percent(latest[-1])) != told[0]:
+            _update(artifact, percent)
+            told[0] = percent
+
+    def repeat() -> None:
+        while not has_ended.wait(seconds):
+            tell()
+        tell()
+
+    # The thread needs to know which server the run talks to.
+    thread = threading.Thread(target=copy_context().run, args=(repeat,), name="progress", daemon=True)
+    thread.start()
+
+    def watch(progress: SweepProgress) -> None:
+        latest[:] = [progress]
+
+    try:
+        yield watch
+    finally:
+        has_ended.set()
+        thread.join(seconds)
+
+
+def _percent(progress: SweepProgress) -> float:
+    # The sweep is there when its last search has landed; what follows takes a moment.
+    return round(100 * progress.landed_searches / max(progress.planned_searches, 1), 1)
+
+
+def _created() -> UUID | None:
+    try:
+        made = create_progress_artifact(0.0, key=PROGRESS_KEY, description="Searches of the sweep that have landed.")
+    except Exception as error:
+        logger.debug("there is no progress artifact: %r", error)
+        return None
+    return made if isinstance(made, UUID) else None
+
+
+def _update(artifact: UUID, percent: float) -> None:
+    try:
+        update_progress_artifact(artifact, percent)
+    except Exception as error:
+        logger.debug("the progress artifact could not be brought up to date: %r", error)
