@@ -146,6 +146,12 @@ def test_a_broken_rule_is_named_with_its_code(operation, change, codes):
     assert refusal(operation, document(operation) | change).codes == codes
 
 
+def test_only_the_suppliers_names_are_names():
+    asked = document(Operation.SINGLE)
+    asked["property_id"] = asked.pop("propertyId")
+    assert refusal(Operation.SINGLE, asked).codes == (1020,)
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("ids", [[1], [0, 0], [1, 0], [0, 2], [-1, 0]], ids=str)
 def test_rooms_are_numbered_from_0_upwards(operation, ids):

@@ -7,6 +7,7 @@ import gzip
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -116,7 +117,7 @@ def test_a_token_address_that_fails_for_now_is_tried_again(wire, trouble):
     bad = {
         "500": wire.reply(500, b"{}"),
         "reset": wire.Reply(b"", "reset"),
-        "huge": wire.reply(200, b"x" * 100_000),
+        "huge": wire.token_reply("token-0", scope="x" * 100_000),
         "html": wire.reply(200, b"<html>"),
     }[trouble]
     supplier = wire.Supplier([wire.reply(200, GOOD)], tokens=[bad, wire.token_reply("token-1")])
@@ -276,6 +277,45 @@ def test_a_body_above_the_limit_is_refused_while_it_comes_in_and_not_asked_for_a
     (answer,) = ask(wire, supplier, limits=Limits(2, 2, 1_000_000))
     assert (answer.failure, answer.http_status, answer.attempts) == (Failure.BODY_TOO_LARGE, 200, 1)
     assert answer.body == b""
+
+
+def test_a_body_that_is_announced_as_too_large_is_not_waited_for(wire):
+    supplier = wire.Supplier([wire.reply(200, b"", length=2_000_000, then="hang")])
+    (answer,) = ask(wire, supplier, limits=Limits(2, 5, 1_000_000))
+    assert answer.failure is Failure.BODY_TOO_LARGE
+
+
+def test_every_response_is_closed_however_its_reading_ends(wire):
+    class Stream(httpx.AsyncByteStream):
+        opened = closed = 0
+
+        async def __aiter__(self):
+            Stream.opened += 1
+            yield b"{" * 600
+            if Stream.opened == 2:
+                raise httpx.ReadError("broke")
+            yield b"}" * 600
+
+        async def aclose(self):
+            Stream.closed += 1
+
+    def transport(_):
+        def respond(request):
+            if request.url.path == wire.token_path:
+                return httpx.Response(200, json={"access_token": "t", "token_type": "Bearer"})
+            return httpx.Response(200, stream=Stream())
+
+        return httpx.MockTransport(respond)
+
+    async def ask_thrice():
+        seen = []
+        for limit in (5000, 5000, 1000):
+            async with wire.client("http://x", transport=transport, limits=Limits(1, 1, limit), attempts=1) as client:
+                seen.append((await client.ask(MULTI, b"{}")).failure)
+        return seen
+
+    assert asyncio.run(ask_thrice()) == [None, Failure.TRUNCATED, Failure.BODY_TOO_LARGE]
+    assert (Stream.opened, Stream.closed) == (3, 3)
 
 
 def test_a_body_of_exactly_the_limit_is_taken(wire):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import aiohttp
 import pytest
 
 from pipeline.supplier.connection import PooledTransport, proxy_for
@@ -43,11 +44,11 @@ def test_the_pool_has_no_limit_of_its_own_and_keeps_no_cookies(environment):
         transport = PooledTransport("https://supplier.example")
         session = transport.get_client()
         try:
-            return session.connector.limit, len(session.cookie_jar), str(transport.proxy.url)
+            return session.connector.limit, type(session.cookie_jar), str(transport.proxy.url)
         finally:
             await transport.aclose()
 
-    assert asyncio.run(look()) == (0, 0, "http://proxy.example:3128")
+    assert asyncio.run(look()) == (0, aiohttp.DummyCookieJar, "http://proxy.example:3128")
 
 
 def test_certificates_are_checked():

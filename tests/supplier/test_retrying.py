@@ -28,9 +28,15 @@ def test_a_date_means_the_time_until_then_never_less_than_nothing(seconds):
 
 
 @pytest.mark.parametrize(
-    "header", ["Sat, 10 May 2031 02:30:20 -0000", "Saturday, 10-May-31 02:30:20 GMT", "Sat May 10 02:30:20 2031"]
+    "header",
+    [
+        "Sat, 10 May 2031 04:30:20 +0200",
+        "Sat, 10 May 2031 02:30:20 -0000",
+        "Saturday, 10-May-31 02:30:20 GMT",
+        "Sat May 10 02:30:20 2031",
+    ],
 )
-def test_the_older_ways_to_write_a_date_are_read_as_utc(header):
+def test_other_ways_to_write_a_date_are_read_too(header):
     assert retry_after_seconds(header, NOW) == 20.0
 
 
