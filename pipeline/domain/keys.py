@@ -38,6 +38,9 @@ def _text(value: float | str | bool | None) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if value == "":
+        # Not the same as nothing stated, and no other text is written like this.
+        return "\\e"
     if isinstance(value, str):
         return value.replace("\\", "\\\\").replace("|", "\\p").replace("\n", "\\n")
     return str(value)

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pipeline.domain.codes import ERROR_CODES
 from pipeline.domain.search import Operation
 from pipeline.normalise import tolerant, wire
 from pipeline.normalise.interned import Indexes, Interned
-from pipeline.normalise.money import UnfitMoney, money_column
+from pipeline.normalise.money import money_column
 from pipeline.normalise.tolerant import Deviation, Refusal
 
 _EMPTY_LIST_CHARGES, _EMPTY_CHARGES, _EMPTY_EXCLUDED = wire.ChargeTotal(), wire.Charge(), wire.ExcludedCharges()
@@ -62,6 +63,8 @@ class Reading:
     returned: dict[int, int] = field(default_factory=dict)
     """Offers of each property of the answer; 0: it was listed without any."""
     codes: tuple[int, ...] = ()
+    has_errors: bool = False
+    """Whether the answer speaks of errors, with a code or without."""
     unreadable: frozenset[int] = frozenset()
     """Properties of which a part was refused."""
     is_unreadable: bool = False
@@ -74,7 +77,7 @@ def read_answer(body: bytes, operation: Operation, asked: frozenset[int], intern
     """Read an inflated 200 body. Never raises for what a supplier may send."""
     try:
         return _read_strictly(body, operation, asked, interned)
-    except (msgspec.MsgspecError, OverflowError, UnfitMoney, UnicodeDecodeError, RecursionError, _Unexpected):
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
         return _read_tolerantly(body, operation, asked, interned)
 
 
@@ -105,11 +108,23 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
         raise _Unexpected
     offers = collect_offers(properties, interned)
     returned = dict(zip(ids, offers.products_of_property, strict=True))
-    return Reading(offers=offers, returned=returned, codes=codes, refusals=refusals)
+    return Reading(
+        offers=offers,
+        returned=returned,
+        codes=codes,
+        refusals=refusals,
+        has_errors=bool(answer.errors),
+        deviations=new_codes(codes),
+    )
 
 
 def _nameless(index: int, found: wire.Property) -> Refusal:
     return tolerant.refusal("property", None, f"properties[{index}]", tolerant.NO_ID, msgspec.json.encode(found))
+
+
+def new_codes(codes: Sequence[int]) -> list[Deviation]:
+    """Return the codes that the document does not know."""
+    return [Deviation("errors[].code", "new_value", str(code)) for code in codes if code not in ERROR_CODES]
 
 
 def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -123,10 +138,11 @@ def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], i
         offers=offers,
         returned=returned,
         codes=second.codes,
+        has_errors=second.has_errors,
         unreadable=frozenset(second.unreadable),
         is_unreadable=second.is_unreadable,
         refusals=second.refusals,
-        deviations=second.deviations,
+        deviations=second.deviations + new_codes(second.codes),
     )
 
 

@@ -8,7 +8,7 @@ so an instance lives as long as its segment and stays bounded with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
@@ -25,12 +25,14 @@ from pipeline.normalise.money import money_column
 T = TypeVar("T")
 Indexes = npt.NDArray[np.int32]
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+# Penalties and promotions of an offer are numbered in 16 bits.
+_MOST_CHILDREN = 2**15
 
 # The document names the kinds in prose and leaves their spelling open.
 _KNOWN_PROMOTIONS = frozenset({"valueadd", "discountoff", "freenight"})
 # All that comes after the seconds, or their fraction.
 _OFFSET = re.compile(r".*?(Z|z|[+-][0-9:]+)$")
+_DIGIT = re.compile(r"\d")
 _NO_PENALTIES: tuple[wire.Penalty, ...] = ()
 
 
@@ -113,7 +115,6 @@ _decode_penalties = msgspec.json.Decoder(list[wire.Penalty] | None).decode
 
 def _board(text: bytes) -> tuple[wire.Board, list[Note]]:
     board = _decode_board(text) or wire.Board()
-    _fits_int32(board.id, "boardBasis.id")
     notes = []
     if board.id is not None and board.id not in BOARDS:
         notes.append(Note("boardBasis.id", "new_value", str(board.id)))
@@ -122,6 +123,7 @@ def _board(text: bytes) -> tuple[wire.Board, list[Note]]:
 
 def _promotions(text: bytes) -> tuple[Promotions, list[Note]]:
     rows = tuple(_decode_promotions(text) or ())
+    _can_be_numbered(rows, "promotions")
     notes = [
         Note("promotions[].promoType", "new_value", row.promo_type[:100])
         for row in rows
@@ -136,10 +138,10 @@ def _bare(kind: str) -> str:
 
 def _policy(text: bytes) -> tuple[Policy, list[Note]]:
     penalties = _decode_penalties(text) or _NO_PENALTIES
+    _can_be_numbered(penalties, "cancelPenalties")
     notes: list[Note] = []
     rows = []
     for penalty in penalties:
-        _fits_int32(penalty.window_hours, "penaltyWindow")
         start_at, start_offset = _instant(penalty.starts, "penaltyStartDate", notes)
         end_at, end_offset = _instant(penalty.ends, "penaltyEndDate", notes)
         rows.append(PenaltyRow(penalty, start_at, start_offset, end_at, end_offset))
@@ -179,12 +181,13 @@ def _instant(text: str | None, field: str, notes: list[Note]) -> tuple[datetime 
     except (ValueError, OverflowError):
         moment = None
     if moment is None or moment.tzinfo is None:
-        notes.append(Note(f"cancelPenalties[].{field}", "changed_type", text[:100]))
+        # Its form alone: a night has too many dates to list each.
+        notes.append(Note(f"cancelPenalties[].{field}", "changed_type", _DIGIT.sub("9", text[:40])))
         return None, None
     return instant, _OFFSET.sub(r"\1", text)
 
 
-def _fits_int32(value: int | None, field: str) -> None:
-    if value is not None and not INT32_MIN <= value <= INT32_MAX:
-        msg = f"{field} {value} is not an int32"
+def _can_be_numbered(children: Sized, field: str) -> None:
+    if len(children) > _MOST_CHILDREN:
+        msg = f"{field} has {len(children)} items; at most {_MOST_CHILDREN} are read"
         raise OverflowError(msg)

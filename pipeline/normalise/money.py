@@ -12,9 +12,11 @@ import pyarrow as pa
 from pipeline.domain.tables import MONEY, MONEY_SCALE
 
 _UNIT = 10**MONEY_SCALE
-# Up to here a double counts ten-thousandths exactly, so that scaling, rounding and dividing back proves that the
-# double is the one nearest to a decimal of four places.
-_EXACT_BELOW = 2.0**53 / _UNIT
+# Below, doubles lie closer together than ten-thousandths: no two amounts of four decimals share one, and scaling,
+# rounding and dividing back proves that a double is the one nearest to such an amount.
+_EXACT_BELOW = 2.0**39
+# From there on a double still names any decimal of so many digits, and no longer every one of more.
+_DIGITS = 15
 _LARGEST = 10**18 - 1
 
 
@@ -30,7 +32,7 @@ def money_column(values: Sequence[float | None]) -> pa.Array:
     if not (np.abs(numbers) < _EXACT_BELOW).all():
         return _slow_column(values)
     if not (scaled / _UNIT == numbers).all():
-        culprit = numbers[scaled / _UNIT != numbers][0]
+        culprit = float(numbers[scaled / _UNIT != numbers][0])
         msg = f"{culprit!r} has more than {MONEY_SCALE} decimals"
         raise UnfitMoney(msg)
     return _decimals(scaled.astype(np.int64), plain)
@@ -43,8 +45,10 @@ def _slow_column(values: Sequence[float | None]) -> pa.Array:
 
 def _units(value: float) -> int:
     # repr() gives the shortest decimal that reads back as this double: the text of any value of up to 15 digits.
-    units = Decimal(repr(value)) * _UNIT
-    if units != int(units) or abs(units) > _LARGEST:
+    shortest = Decimal(repr(value)).normalize()
+    units = shortest * _UNIT
+    is_named = abs(value) < _EXACT_BELOW or len(shortest.as_tuple().digits) <= _DIGITS
+    if not is_named or units != units.to_integral_value() or abs(units) > _LARGEST:
         msg = f"{value!r} does not fit into DECIMAL(18,{MONEY_SCALE})"
         raise UnfitMoney(msg)
     return int(units)

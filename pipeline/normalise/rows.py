@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipeline.domain import tables
+from pipeline.domain.codes import ERROR_CODES, CodeKind
 from pipeline.domain.search import CellStatus, Operation
 from pipeline.normalise.answer import Offers, Reading
 from pipeline.normalise.interned import Distinct, Interned, Note, PenaltyRow
@@ -25,6 +26,11 @@ _SOURCES = {Operation.MULTI: "multi", Operation.SINGLE: "detail"}
 _PRODUCT_PATHS = {
     Operation.MULTI: "properties[].roomStays[].products[]",
     Operation.SINGLE: "property.roomStays[].products[]",
+}
+_STATUS_OF_KIND = {
+    CodeKind.NO_AVAILABILITY: CellStatus.NO_OFFER,
+    CodeKind.VALIDATION: CellStatus.REJECTED,
+    CodeKind.SERVER: CellStatus.FAILED,
 }
 _STATUSES = [status.value for status in CellStatus]
 _STATUS_NUMBERS = {status: number for number, status in enumerate(CellStatus)}
@@ -66,13 +72,13 @@ class SegmentRows:
         """Add a search whose retries were used up."""
         position = self._add_asked(record.search_id, asked, record.started_at, address)
         self._add_search(record, asked, address, outcome="failed", codes=codes)
-        self._cells.add_all(position, asked.property_ids, CellStatus.FAILED, codes[0] if codes else None)
+        self._cells.add_all(position, asked.property_ids, CellStatus.FAILED, _first_int32(codes))
 
     def add_rejected(self, record: RawRecord, asked: Asked, address: str, codes: Sequence[int]) -> None:
         """Add a search that the supplier refused (400)."""
         position = self._add_asked(record.search_id, asked, record.started_at, address)
         self._add_search(record, asked, address, outcome="rejected", codes=codes)
-        self._cells.add_all(position, asked.property_ids, CellStatus.REJECTED, codes[0] if codes else None)
+        self._cells.add_all(position, asked.property_ids, CellStatus.REJECTED, _first_int32(codes))
 
     def add_answered(
         self, record: RawRecord, asked: Asked, address: str, reading: Reading, body_bytes: int | None
@@ -110,18 +116,30 @@ class SegmentRows:
             self._note((deviation.path, deviation.kind, deviation.detail), address)
 
     def _add_answered_cells(self, position: int, asked: Asked, reading: Reading) -> None:
-        code = reading.codes[0] if reading.codes else None
-        silent = CellStatus.ABSENT if self._operation is Operation.MULTI else CellStatus.NO_OFFER
+        unlisted, code = self._status_of_unlisted(reading)
         for property_id in asked.property_ids:
             offers = reading.returned.get(property_id)
             if offers:
                 self._cells.add(position, property_id, CellStatus.OFFERED, None, offers)
             elif reading.is_unreadable or property_id in reading.unreadable:
                 self._cells.add(position, property_id, CellStatus.FAILED, None)
-            elif offers is not None or code is not None:
-                self._cells.add(position, property_id, CellStatus.NO_OFFER, code)
+            elif offers is not None:
+                why = code if unlisted is CellStatus.NO_OFFER else None
+                self._cells.add(position, property_id, CellStatus.NO_OFFER, why)
             else:
-                self._cells.add(position, property_id, silent, None)
+                self._cells.add(position, property_id, unlisted, code)
+
+    def _status_of_unlisted(self, reading: Reading) -> tuple[CellStatus, int | None]:
+        """Return what an answer says of the properties that it does not list."""
+        if not reading.has_errors:
+            return (CellStatus.ABSENT if self._operation is Operation.MULTI else CellStatus.NO_OFFER), None
+        documented = [ERROR_CODES[code] for code in reading.codes if code in ERROR_CODES]
+        for kind, status in _STATUS_OF_KIND.items():
+            for error in documented:
+                if error.kind is kind:
+                    return status, error.code
+        # An unknown code, or none that could be read: that is no word about what is on sale.
+        return CellStatus.FAILED, reading.codes[0] if reading.codes else None
 
     def _add_asked(self, search_id: int, asked: Asked, searched_at: Any, address: str) -> int:  # noqa: ANN401
         self._asked.append(asked)
@@ -397,6 +415,10 @@ class _JoinedOffers:
             name: _joined([o.money.get(name, pa.nulls(len(o.offer_no), tables.MONEY)) for o in offers], tables.MONEY)
             for name in names
         }
+
+
+def _first_int32(codes: Sequence[int]) -> int | None:
+    return next((code for code in codes if -(2**31) <= code < 2**31), None)
 
 
 def _concatenated(parts: Sequence[Index]) -> Index:

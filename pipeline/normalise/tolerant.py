@@ -6,6 +6,8 @@ read is refused by itself, with its path and reason; its neighbours are kept.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,6 +23,12 @@ S = TypeVar("S", bound=msgspec.Struct)
 NO_ID = "has no propertyId"
 
 _SAMPLE_CHARACTERS = 500
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Fields that no table holds: whatever stands in them costs nothing else.
+_NOT_STORED = frozenset({"propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities"})
+_WHOLE_NUMBERS = (int | None, wire.Int32 | None)
+# More digits than any integer that we could keep; reading far more of them takes quadratic time.
+_MOST_DIGITS = 40
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -51,6 +59,7 @@ class SecondReading:
     properties: list[wire.Property] = field(default_factory=list)
     offer_nos: list[int] = field(default_factory=list)
     codes: tuple[int, ...] = ()
+    has_errors: bool = False
     unreadable: set[int] = field(default_factory=set)
     is_unreadable: bool = False
     refusals: list[Refusal] = field(default_factory=list)
@@ -80,33 +89,41 @@ def read(
     """Read a body part by part. `fits` raises where one of some products cannot be stored. Never raises itself."""
     reader = _Reader(operation, asked, fits)
     try:
-        reader.answer(msgspec.json.decode(body))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        document = _decoded(body.removeprefix(_BYTE_ORDER_MARK))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         reader.found.refusals.append(refusal("answer", None, "$", _reason(error), body))
         reader.found.is_unreadable = True
+        return reader.found
+    if body.startswith(_BYTE_ORDER_MARK):
+        reader.found.deviations.append(Deviation("$", "changed_type", "byte order mark"))
+    reader.answer(document)
     return reader.found
+
+
+def _decoded(body: bytes) -> Any:
+    """Decode a body. Raises msgspec's errors, ValueError or RecursionError where it is no JSON.
+
+    NaN, numbers beyond a double and bytes that are no UTF-8 end msgspec's reading of a whole body. The standard
+    library leaves them where they stand, so that they cost the part that they stand in.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        try:
+            return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer)
+        except ValueError:
+            pass
+        raise
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def refusal(part: str, property_id: int | None, place: str, reason: str, value: bytes) -> Refusal:
     """Return a refusal with its reason and the value as sent cut to what a row holds."""
     sample = value[: 4 * _SAMPLE_CHARACTERS].decode("utf-8", "replace")[:_SAMPLE_CHARACTERS]
     return Refusal(part, property_id, place, reason[:300], sample)
-
-
-def codes_of(answer: Any) -> tuple[int, ...]:
-    """Return the error codes of a decoded body, in either item shape, in their order."""
-    errors = answer.get("errors") if isinstance(answer, dict) else None
-    items = [item for item in errors if isinstance(item, dict)] if isinstance(errors, list) else []
-    found = (item.get("code", item.get("errorCode")) for item in items)
-    return tuple(code for code in map(_whole_number, found) if code is not None)
-
-
-def _whole_number(value: object) -> int | None:
-    try:
-        number = msgspec.convert(value, int, strict=False)
-    except msgspec.ValidationError:
-        return None
-    return None if isinstance(value, bool) else number
 
 
 class _Reader:
@@ -132,7 +149,7 @@ class _Reader:
             return
         name = "properties" if self._is_multi else "property"
         self._unknown_fields(body, {name, "errors"}, "")
-        self.found.codes = codes_of(body)
+        self.found.codes = self._codes(body.get("errors"))
         listed = body.get(name)
         if self._is_multi and listed is not None and not isinstance(listed, list):
             self._refuse("answer", None, name, f"is {_kind(listed)}, not an array", listed)
@@ -145,11 +162,31 @@ class _Reader:
         self._keep_fitting()
         self._flush()
 
+    def _codes(self, errors: Any) -> tuple[int, ...]:
+        """Return the error codes, in either item shape, in their order."""
+        if errors is None:
+            return ()
+        self.found.has_errors = errors != []
+        if not isinstance(errors, list):
+            self._pending.append(Deviation("errors", "changed_type", _kind(errors)))
+            errors = [errors]
+        codes = []
+        for item in errors:
+            try:
+                fields = self._object(item, wire.ErrorItem, "errors[]")
+            except _Unfit:
+                self._pending.append(Deviation("errors[]", "changed_type", _kind(item)))
+                continue
+            code = fields.get("code", fields.get("error_code"))
+            if code is not None:
+                codes.append(code)
+        return tuple(codes)
+
     def _property(self, value: Any, place: str, path: str) -> None:
         kind = wire.ListProperty if self._is_multi else wire.DetailProperty
         property_id: int | None = None
         try:
-            fields = self._object(value, kind, path, children=("roomStays",))
+            fields = self._object(value, kind, path, ("roomStays",))
             property_id = fields.get("property_id")
             if property_id is None and not self._is_multi:
                 # One property was asked for, and every field is optional: it can only be that one.
@@ -163,6 +200,9 @@ class _Reader:
             room_stays = self._list(value.get("roomStays"), f"{path}.roomStays")
         except _Unfit as error:
             self._refuse("property", property_id, place, str(error), value)
+            if not self._is_multi:
+                # Nothing else was asked for: what the answer says of it is in here, or nowhere.
+                self.found.unreadable |= self._asked
             return
         if property_id in self._seen:
             self._pending.append(Deviation(f"{path}.propertyId", "duplicate", "property"))
@@ -183,9 +223,8 @@ class _Reader:
         path: str,
     ) -> wire.ListRoomStay | wire.DetailRoomStay | None:
         kind = wire.ListRoomStay if self._is_multi else wire.DetailRoomStay
-        children = ("products",) if self._is_multi else ("products", "images", "roomAmenities")
         try:
-            fields = self._object(value, kind, path, children=children)
+            fields = self._object(value, kind, path, ("products",))
             products = self._list(value.get("products"), f"{path}.products")
         except _Unfit as error:
             self._refuse("room_stay", property_id, place, str(error), value)
@@ -271,9 +310,20 @@ class _Reader:
         self._unknown_fields(value, known, path)
         plain = {}
         for name, info in known.items():
-            if name not in children and (given := value.get(name)) is not None:
+            given = value.get(name)
+            if given is None or name in children:
+                continue
+            if name in _NOT_STORED:
+                self._note_other_type(given, info.type, f"{path}.{name}")
+            else:
                 plain[info.name] = self._scalar(given, info.type, f"{path}.{name}")
         return plain
+
+    def _note_other_type(self, value: Any, kind: Any, path: str) -> None:
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            self._pending.append(Deviation(path, "changed_type", _kind(value)))
 
     def _scalar(self, value: Any, kind: Any, path: str) -> Any:
         try:
@@ -282,14 +332,18 @@ class _Reader:
             read = self._leniently(value, kind, path)
         if isinstance(read, int) and read not in _INT64:
             raise _Unfit(f"{path} {read} is not an int64")
+        if isinstance(read, float) and not math.isfinite(read):
+            raise _Unfit(f"{path} {read} is not a number that can be kept")
+        if isinstance(read, str) and not _is_text(read):
+            raise _Unfit(f"{path} is not UTF-8")
         return read
 
     def _leniently(self, value: Any, kind: Any, path: str) -> Any:
-        if isinstance(value, float) and value.is_integer() and kind == (int | None):
-            # Above 2^53 a double no longer names one integer.
-            if abs(value) > 2**53:
+        if isinstance(value, float) and value.is_integer() and kind in _WHOLE_NUMBERS:
+            # From 2^53 on a double no longer names one integer.
+            if abs(value) >= 2**53:
                 raise _Unfit(f"{path} {value} is not an exact integer")
-            read: Any = int(value)
+            read: Any = self._scalar(int(value), kind, path)
         elif isinstance(value, int | float) and not isinstance(value, bool) and kind == (str | None):
             read = str(value)
         else:
@@ -310,11 +364,16 @@ class _Reader:
     def _unknown_fields(self, value: dict[str, Any], known: Any, path: str) -> None:
         for name, held in value.items():
             if name not in known:
-                place = f"{path}.{name}" if path else name
+                shown = _shown(name)
+                place = f"{path}.{shown}" if path else shown
                 self._pending.append(Deviation(place[:300], "unknown_field", _kind(held)))
 
     def _refuse(self, part: str, property_id: int | None, place: str, reason: str, value: Any) -> None:
-        self.found.refusals.append(refusal(part, property_id, place, reason, msgspec.json.encode(value)))
+        try:
+            sent = _shown(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+        except RecursionError:
+            sent = b""
+        self.found.refusals.append(refusal(part, property_id, place, reason, sent))
         if property_id is not None:
             self.found.unreadable.add(property_id)
 
@@ -333,6 +392,19 @@ _KINDS = {dict: "object", list: "array", str: "string", bool: "boolean", int: "i
 
 def _kind(value: object) -> str:
     return _KINDS.get(type(value), "null")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(text: str) -> str:
+    """Return a text that can be stored, whatever bytes it was read from."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _reason(error: Exception) -> str:

@@ -9,8 +9,13 @@ times a night, and are decoded once each by `interned`.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
-from msgspec import Raw, field
+from msgspec import Meta, Raw, field
+
+# As the document says; a larger number is refused with the part that it stands in.
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 
 NOTHING = Raw(b"null")
 
@@ -22,7 +27,7 @@ class _Wire(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class Board(_Wire):
     """Wire type BoardBasis."""
 
-    id: int | None = None
+    id: Int32 | None = None
     name: str | None = None
     detail: str | None = None
 
@@ -37,7 +42,7 @@ class Promotion(_Wire):
 class Penalty(_Wire):
     """Wire types CancelPenalty and DetailCancelPenalty; the exact parts come in detail answers only."""
 
-    window_hours: int | None = field(default=None, name="penaltyWindow")
+    window_hours: Int32 | None = field(default=None, name="penaltyWindow")
     penalty_pct: float | None = field(default=None, name="penaltyPercentage")
     penalty_nights: float | None = field(default=None, name="penaltyNights")
     is_refundable: bool | None = field(default=None, name="refundable")
@@ -99,12 +104,12 @@ class DetailProduct(_Wire):
 class ListRoomStay(_Wire):
     """Wire type RoomStayList."""
 
-    id: int | None = None
+    id: Int32 | None = None
     room_id: int | None = field(default=None, name="roomId")
     room_name: str | None = field(default=None, name="roomName")
     rate_type: str | None = field(default=None, name="rateType")
     products: list[ListProduct] | None = None
-    available_rooms: int | None = field(default=None, name="availableRooms")
+    available_rooms: Int32 | None = field(default=None, name="availableRooms")
 
 
 class Amenity(_Wire):
@@ -117,14 +122,14 @@ class Amenity(_Wire):
 class DetailRoomStay(_Wire):
     """Wire type RoomStayDetail."""
 
-    id: int | None = None
+    id: Int32 | None = None
     room_id: int | None = field(default=None, name="roomId")
     room_name: str | None = field(default=None, name="roomName")
     room_description: str | None = field(default=None, name="roomDescription")
     bed_type: str | None = field(default=None, name="bedTypeInfo")
     rate_type: str | None = field(default=None, name="rateType")
     products: list[DetailProduct] | None = None
-    available_rooms: int | None = field(default=None, name="availableRooms")
+    available_rooms: Int32 | None = field(default=None, name="availableRooms")
     images: list[str] | None = None
     amenities: list[Amenity] | None = field(default=None, name="roomAmenities")
 
@@ -149,9 +154,9 @@ class DetailProperty(_Wire):
 class ErrorItem(_Wire):
     """Both shapes of an error item, since either may come in either place."""
 
-    code: int | None = None
+    code: Int32 | None = None
     message: str | None = None
-    error_code: int | None = field(default=None, name="errorCode")
+    error_code: Int32 | None = field(default=None, name="errorCode")
     error_description: str | None = field(default=None, name="errorDescription")
 
     @property

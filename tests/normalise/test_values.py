@@ -1,0 +1,276 @@
+"""No value is altered in silence: it is stored as it was sent, or it is a reject or drift."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from raw_answers import answer, cells_of, house, normalised, product, record, room
+
+from pipeline.domain.search import Operation
+
+SINGLE = Operation.SINGLE
+
+
+def multi_with(lake, *products, **of_room):
+    return normalised(lake, [record(body=answer(house(rooms=[room(list(products), **of_room)])))])
+
+
+def total_written(lake, text: str):
+    """The tables of an answer with two products; the second one's total is written as `text`."""
+    body = json.dumps(answer(house(rooms=[room([product(), product(charges={"total": 0.123})])])))
+    return normalised(lake, [record(body=body.replace("0.123", text).encode("utf-8", "surrogateescape"))])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0", "0.1", "19.99", "100", "-5.25", "1e2", "0.0001", "0.0000", "1234567.8901", "99999999999.9999",
+        "99999999999999", "12345678901.2345", "123456789012.345", "999999999999.5", "90071992547409",
+    ],
+)  # fmt: skip
+def test_money_of_up_to_fifteen_digits_and_four_decimals_is_stored_exactly(lake, text):
+    tables = total_written(lake, text)
+    assert tables["offer"]["total"].to_pylist()[1] == Decimal(text)
+    assert tables["reject"].num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.00001", "19.99999", "1e-320", "100000000000000", "123456789012345678", "1e300", "1e400", "-1e400", "NaN",
+        "Infinity", "12345678901234.5678", "600000000000.0001", "9007199254740993", '"NaN"', '"inf"', '"1e400"',
+        '"12 EUR"', "true", "[]", "{}", "9" * 400, "9" * 5000,
+    ],
+)  # fmt: skip
+def test_money_that_would_be_rounded_is_a_reject_and_costs_its_offer_alone(lake, text):
+    tables = total_written(lake, text)
+    assert tables["offer"]["offer_no"].to_pylist() == [0]
+    assert [(r["part"], r["property_id"]) for r in tables["reject"].to_pylist()] == [("offer", 1)]
+    assert cells_of(tables)[1] == ("offered", None, 1)
+
+
+def test_large_money_beside_small_is_judged_by_itself(lake):
+    fine, large = product(charges={"total": 549755813887.9999}), product(charges={"total": 999999999999.5})
+    totals = multi_with(lake, fine, large)["offer"]["total"].to_pylist()
+    assert totals == [Decimal("549755813887.9999"), Decimal("999999999999.5")]
+
+
+def test_zero_null_and_missing_money_are_told_apart_from_each_other_by_null_alone(lake):
+    charges = [{"total": 0, "minSellablePrice": 0}, {"total": None, "minSellablePrice": None}, {}, None]
+    offers = multi_with(lake, *(product(charges=held) for held in charges))["offer"]
+    assert offers["total"].to_pylist() == [Decimal(0), None, None, None]
+    assert offers["floor"].to_pylist() == [Decimal(0), None, None, None]
+
+
+def test_null_and_missing_stay_null_at_every_level(lake):
+    empty = {"productId": None, "boardBasis": None, "charges": None, "promotions": None, "cancelPenalties": None}
+    bare = {"id": None, "roomId": None, "roomName": None, "rateType": None, "availableRooms": None}
+    body = answer({"propertyId": 1, "currencyCode": None, "roomStays": [bare | {"products": [empty, {}]}]})
+    tables = normalised(lake, [record(body=body)])
+    for row in tables["offer"].to_pylist():
+        stated = {
+            name
+            for name in ("currency", "room_stay_id", "room_id", "room_name", "rate_type", "available_rooms", "total")
+            if row[name] is not None
+        } | {name for name in ("product_id", "board_id", "board_name", "discount_pct") if row[name] is not None}
+        assert stated == set()
+        assert (row["policy_key"], row["promotion_key"], row["refundability"]) == (0, 0, "unknown")
+    assert tables["penalty"].num_rows == tables["promotion"].num_rows == 0
+
+
+def test_an_empty_text_is_not_null(lake):
+    offers = multi_with(lake, product(boardBasis={"id": 14, "name": ""}), roomName="")["offer"]
+    assert offers["room_name"].to_pylist() == offers["board_name"].to_pylist() == [""]
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**63 - 1, -(2**63), 0])
+def test_ids_are_whole_over_the_range_of_int64(lake, number):
+    offers = multi_with(lake, product(productId=number), roomId=number)["offer"]
+    assert offers["product_id"].to_pylist() == offers["room_id"].to_pylist() == [number]
+
+
+@pytest.mark.parametrize(("written", "stored"), [('"123"', 123), ("123.0", 123), ('"9007199254740993"', 2**53 + 1)])
+def test_an_id_written_another_way_is_kept_and_told(lake, written, stored):
+    body = json.dumps(answer(house(rooms=[room([product(productId=777)])]))).replace("777", written).encode()
+    tables = normalised(lake, [record(body=body)])
+    assert tables["offer"]["product_id"].to_pylist() == [stored]
+    assert drift(tables) == {("properties[].roomStays[].products[].productId", "changed_type")}
+
+
+@pytest.mark.parametrize("written", ["9007199254740993.0", "1.5", "true", '"abc"', str(2**63), "1e400", '""'])
+def test_an_id_that_names_no_int64_costs_its_offer_alone(lake, written):
+    body = json.dumps(answer(house(rooms=[room([product(), product(productId=777)])]))).replace("777", written)
+    tables = normalised(lake, [record(body=body.encode())])
+    assert tables["offer"]["product_id"].to_pylist() == [900]
+    assert tables["reject"]["part"].to_pylist() == ["offer"]
+
+
+@pytest.mark.parametrize("field", ["id", "availableRooms"])
+def test_a_number_beyond_int32_costs_its_room_stay_alone(lake, field):
+    body = answer(house(rooms=[room(), room(**{field: 2**31})]))
+    tables = normalised(lake, [record(body=body)])
+    assert tables["offer"].num_rows == 1
+    assert [(r["part"], r["path"]) for r in tables["reject"].to_pylist()] == [
+        ("room_stay", "properties[0].roomStays[1]")
+    ]
+
+
+def test_the_largest_int32_is_kept(lake):
+    assert multi_with(lake, product(), availableRooms=2**31 - 1)["offer"]["available_rooms"].to_pylist() == [2**31 - 1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"boardBasis": {"id": 2**31}},
+        {"cancelPenalties": [{"penaltyWindow": 2**31}]},
+        {"boardBasis": []},
+        {"charges": []},
+        {"promotions": "none"},
+        {"cancelPenalties": {}},
+        {"promotions": ["early"]},
+        {"cancelPenalties": [None]},
+        {"cancelPenalties": [{"penaltyPercentage": "NaN"}]},
+        {"charges": {"discountPercentage": "inf"}},
+        {"cancelPenalties": [{}] * 32769},
+        {"promotions": [{}] * 32769},
+    ],
+)
+def test_a_product_of_a_wrong_shape_costs_itself_alone(lake, change):
+    tables = multi_with(lake, product(productId=1), product(**change), product(productId=3))
+    assert tables["offer"]["product_id"].to_pylist() == [1, 3]
+    assert tables["offer"]["offer_no"].to_pylist() == [0, 2]
+    assert set(tables["penalty"]["offer_no"].to_pylist()) == {0, 2}
+    assert tables["reject"]["part"].to_pylist() == ["offer"]
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"\\ud800", b"\\udc00 x"])
+def test_bytes_that_are_no_text_cost_the_part_that_they_stand_in(lake, text):
+    body = json.dumps(answer(house(rooms=[room([product(), product(boardBasis={"name": "@@"})])])))
+    tables = normalised(lake, [record(body=body.encode().replace(b"@@", text))])
+    assert tables["offer"]["offer_no"].to_pylist() == [0]
+    assert tables["reject"]["part"].to_pylist() == ["offer"]
+
+
+def test_unknown_fields_at_every_level_cost_nothing_and_are_told(lake):
+    odd = product(
+        stars=5,
+        boardBasis={"id": 14, "kcal": 1},
+        charges={"total": 5, "tax": {}},
+        promotions=[{"promoType": "free night", "until": "soon"}],
+        cancelPenalties=[{"penaltyWindow": 5, "note": None}],
+    )
+    body = answer(house(1, rooms=[room([odd], view=True)], chain="x"), page=1, errors=[{"code": 1023, "id": 4}])
+    tables = normalised(lake, [record(body=body)])
+    assert tables["offer"].num_rows == 1
+    assert tables["reject"].num_rows == 0
+    place = "properties[].roomStays[].products[]"
+    assert {(r["path"], r["detail"]) for r in tables["drift"].to_pylist() if r["kind"] == "unknown_field"} == {
+        ("page", "integer"),
+        ("errors[].id", "integer"),
+        ("properties[].chain", "string"),
+        ("properties[].roomStays[].view", "boolean"),
+        (f"{place}.stars", "integer"),
+        (f"{place}.boardBasis.kcal", "integer"),
+        (f"{place}.charges.tax", "object"),
+        (f"{place}.promotions[].until", "string"),
+        (f"{place}.cancelPenalties[].note", "null"),
+    }
+
+
+def test_an_unknown_field_with_a_name_that_is_no_text_is_told_all_the_same(lake):
+    body = json.dumps(answer(house(1, **{"@@": 1}))).encode().replace(b"@@", b"\xff")
+    tables = normalised(lake, [record(body=body)])
+    assert tables["offer"].num_rows == 1
+    assert [row["path"] for row in tables["drift"].to_pylist()] == ["properties[].\\udcff"]
+
+
+def test_fields_that_no_table_holds_cost_nothing_whatever_stands_in_them(lake):
+    detail = room(roomDescription={"en": "x"}, bedTypeInfo=4, images="a.jpg", roomAmenities={"id": 1})
+    body = {"property": house(1, rooms=[detail], propertyName=["x"])}
+    tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
+    assert tables["offer"].num_rows == 1
+    assert tables["reject"].num_rows == 0
+    assert {path.rpartition(".")[2] for path, kind in drift(tables) if kind == "changed_type"} == {
+        "propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities",
+    }  # fmt: skip
+
+
+def test_unknown_boards_and_kinds_of_promotion_are_kept_and_told_with_their_count(lake):
+    odd = product(boardBasis={"id": 777, "name": "Brunch"}, promotions=[{"promoType": "Mystery"}])
+    tables = multi_with(lake, odd, odd, product(promotions=[{"promoType": "VALUE_ADD"}, {"promoType": "free night"}]))
+    assert tables["offer"]["board_id"].to_pylist() == [777, 777, 14]
+    told = {(r["path"].rpartition(".")[2], r["detail"]): r["occurrences"] for r in tables["drift"].to_pylist()}
+    assert told == {("id", "777"): 2, ("promoType", "Mystery"): 2}
+
+
+def detail_with(lake, penalty):
+    body = {"property": house(1, rooms=[room([product(cancelPenalties=[penalty])])])}
+    return normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
+
+
+def test_an_exact_date_is_kept_as_an_instant_with_its_offset(lake):
+    penalty = {
+        "penaltyStartDate": "2030-01-30T15:00:00+02:00",
+        "penaltyEndDate": "2030-02-01T15:00:00Z",
+        "penaltyInAmount": 80.5,
+    }
+    tables = detail_with(lake, penalty)
+    (row,) = tables["penalty"].to_pylist()
+    assert (row["start_at"], row["start_offset"]) == (datetime(2030, 1, 30, 13, tzinfo=UTC), "+02:00")
+    assert (row["end_at"], row["end_offset"]) == (datetime(2030, 2, 1, 15, tzinfo=UTC), "Z")
+    assert row["amount"] == Decimal("80.5")
+    assert tables["offer"]["free_cancel_until"].to_pylist() == [datetime(2030, 1, 30, 13, tzinfo=UTC)]
+
+
+@pytest.mark.parametrize(
+    "text", ["2030-01-30T15:00:00", "2030-01-30", "soon", "", "0001-01-01T00:00:00+14:00", "2030-02-30T00:00:00Z"]
+)
+def test_a_date_without_zone_or_sense_is_left_out_and_told_and_keeps_the_offer(lake, text):
+    tables = detail_with(lake, {"penaltyWindow": 24, "penaltyStartDate": text})
+    assert tables["penalty"].select(["window_hours", "start_at"]).to_pylist() == [
+        {"window_hours": 24, "start_at": None}
+    ]
+    assert ("property.roomStays[].products[].cancelPenalties[].penaltyStartDate", "changed_type") in drift(tables)
+
+
+def test_many_dates_without_zone_are_one_row_of_drift(lake):
+    penalties = [{"penaltyStartDate": f"2030-01-{day:02}T15:00:00"} for day in range(1, 29)]
+    body = {"property": house(1, rooms=[room([product(cancelPenalties=penalties)])])}
+    tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
+    (row,) = tables["drift"].to_pylist()
+    assert (row["detail"], row["occurrences"]) == ("9999-99-99T99:99:99", 28)
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ((), "unknown"),
+        ((None,), "unknown"),
+        ((True,), "refundable"),
+        ((False, False), "non_refundable"),
+        ((True, False), "mixed"),
+        ((None, True), "refundable"),
+    ],
+)
+def test_refundability_is_that_of_all_penalties_together(lake, stated, expected):
+    penalties = [{"penaltyWindow": 24, "penaltyPercentage": 100, "refundable": flag} for flag in stated]
+    assert multi_with(lake, product(cancelPenalties=penalties))["offer"]["refundability"].to_pylist() == [expected]
+
+
+def test_cancelling_is_free_until_the_earliest_penalty_that_costs_something(lake):
+    penalties = [
+        {"penaltyWindow": 96, "penaltyPercentage": 0, "refundable": True},
+        {"penaltyWindow": 48, "penaltyPercentage": 50, "refundable": True},
+        {"penaltyWindow": 24, "penaltyPercentage": 100, "refundable": True},
+    ]
+    never = [{"penaltyWindow": 48, "penaltyPercentage": 100, "refundable": False}]
+    offers = multi_with(lake, product(cancelPenalties=penalties), product(cancelPenalties=never))["offer"]
+    assert offers["free_cancel_hours"].to_pylist() == [48, None]
+
+
+def drift(tables):
+    return {(row["path"], row["kind"]) for row in tables["drift"].to_pylist()}
