@@ -222,10 +222,10 @@ def test_a_reject_says_which_part_where_and_why(lake):
     )
     rows = normalised(lake, [record(body=body)])["reject"].to_pylist()
     assert [(r["reject_no"], r["part"], r["property_id"], r["path"]) for r in rows] == [
-        (0, "room_stay", 1, "properties[0].roomStays[1]"),
-        (1, "property", None, "properties[1]"),
-        (2, "property", 2, "properties[2]"),
-        (3, "offer", 1, "properties[0].roomStays[0].products[1]"),
+        (0, "offer", 1, "properties[0].roomStays[0].products[1]"),
+        (1, "room_stay", 1, "properties[0].roomStays[1]"),
+        (2, "property", None, "properties[1]"),
+        (3, "property", 2, "properties[2]"),
     ]
     assert all(r["reason"] and r["sample"] for r in rows)
 

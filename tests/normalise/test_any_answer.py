@@ -24,8 +24,8 @@ quickly = settings(max_examples=80, deadline=None, suppress_health_check=[Health
 
 NAMES = (
     "properties", "property", "errors", "code", "errorCode", "propertyId", "currencyCode", "roomStays", "id", "roomId",
-    "roomName", "rateType", "availableRooms", "products", "productId", "boardBasis", "name", "detail", "charges", "total",
-    "minSellablePrice", "prePromoTotal", "discountPercentage", "promotions", "promoType", "description",
+    "roomName", "rateType", "availableRooms", "products", "productId", "boardBasis", "name", "detail", "charges",
+    "total", "minSellablePrice", "prePromoTotal", "discountPercentage", "promotions", "promoType", "description",
     "cancelPenalties", "penaltyWindow", "penaltyPercentage", "penaltyNights", "refundable", "penaltyStartDate",
     "penaltyInAmount", "images", "roomAmenities", "excludedChargeDetails", "cityTaxes", "unheard of",
 )  # fmt: skip
