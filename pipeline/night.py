@@ -220,9 +220,11 @@ def supplier_of(settings: Settings, lake: Lake, manifest: Manifest, *, is_needed
         return
     from pipeline.sandbox.process import SandboxProcess
 
+    sweeps = lake.sweep_ids()
     with SandboxProcess(
         seed=settings.sandbox_seed,
-        night=lake.sweep_ids().index(manifest.sweep_id),
+        night=sweeps.index(manifest.sweep_id),
+        opened=read_manifest(lake, sweeps[0]).snapshot_date,
         today=manifest.snapshot_date,
         properties=settings.sandbox_properties,
     ) as sandbox:

@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=given.seed,
             night=given.night,
             today=given.today or utc_today(),
+            opened=given.opened,
             properties=given.properties,
             plant_share=given.plant_share,
             missing_share=given.missing_share,
@@ -56,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8787, help="0 takes a free one (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--night", type=int, default=0)
+    parser.add_argument(
+        "--opened", type=date.fromisoformat, help="date of night 0; default: today moves with the night"
+    )
     parser.add_argument("--today", type=date.fromisoformat, help="default: today in UTC")
     parser.add_argument("--properties", type=int, default=DEFAULT_PROPERTIES)
     parser.add_argument("--plant-share", type=float, default=DEFAULT_PLANT_SHARE)

@@ -36,6 +36,7 @@ def main() -> None:
 
 def _options(settings: dict[str, Any]) -> Options:
     settings["today"] = date.fromisoformat(settings["today"])
+    settings["opened"] = date.fromisoformat(settings["opened"]) if settings["opened"] else None
     settings["faults"] = read_faults(settings["faults"])
     return Options(**settings)
 

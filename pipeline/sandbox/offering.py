@@ -51,6 +51,7 @@ class Offering:
         self._night = world.night
         self._lead_days = (search.check_in - world.today).days
         self._block = search.check_in.toordinal() // BLOCK_DAYS
+        self._price_lead_days = world.price_lead_days(search.check_in)
         self._sold = sold_per_mille(self._lead_days)
         self._on_sale = self._lead_days <= MAX_LEAD_DAYS and search.nights <= MAX_NIGHTS
         self._fingerprint = search.fingerprint()
@@ -73,7 +74,7 @@ class Offering:
             return chosen
         currency = search.currency or profile.home_currency
         terms = terms_of(profile, search, currency, self._night)
-        levels = [room_level(terms, room, keys[room.number], self._lead_days) for room in chosen]
+        levels = [room_level(terms, room, keys[room.number], self._price_lead_days) for room in chosen]
         rooms = []
         for stay_id, guests in enumerate(search.parties):
             for room, level in zip(chosen, levels, strict=True):
@@ -104,7 +105,7 @@ class Offering:
             factor = self._quote_factor(slot)
             if factor is None or left < len(search.parties) or room.capacity < guests.people:
                 return documented.NO_OFFER
-            level = room_level(terms, room, key, self._lead_days)
+            level = room_level(terms, room, key, self._price_lead_days)
             quoted.append(RoomOffers(stay_id, room, left, price_room(terms, room, guests, level, (slot,), factor)))
         if len({offers.room.number for offers in quoted}) > 1:
             return documented.DIFFERENT_ROOMS

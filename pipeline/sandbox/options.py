@@ -26,6 +26,8 @@ class Options:
     seed: int = 1
     night: int = 0
     today: date = field(default_factory=utc_today)
+    opened: date | None = None
+    """Date of night 0; None: night and date advance together."""
     properties: int = DEFAULT_PROPERTIES
     plant_share: float = DEFAULT_PLANT_SHARE
     """Share of the properties with a planted anomaly."""
@@ -43,5 +45,12 @@ class Options:
     def world(self) -> World:
         """Return the world of these options."""
         return World(
-            self.seed, self.night, self.today, self.properties, self.plant_share, self.missing_share, self.nulls
+            self.seed,
+            self.night,
+            self.today,
+            self.properties,
+            self.plant_share,
+            self.missing_share,
+            self.nulls,
+            self.opened,
         )

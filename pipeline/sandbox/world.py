@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Final
 
 from pipeline.sandbox import identifiers, planted
@@ -18,7 +18,10 @@ class World:
 
     The same arguments give the same answers to the byte. `night` counts nights from an arbitrary 0 and moves
     prices and availability; `today` is the date that decides which check-ins lie in the future and how near they
-    are. Let both advance together. Nothing is built before it is asked for.
+    are. Nothing is built before it is asked for.
+
+    `opened` is the date of night 0, by default the one that lets night and date advance together. Prices follow the
+    lead time of the night, not of the date, so that two nights of one date differ like any two nights.
 
     `plant_share` is the share of the properties with a planted anomaly, `missing_share` that of the properties whose
     answers lack documented fields; `nulls` False leaves out what would be null.
@@ -33,6 +36,7 @@ class World:
         plant_share: float = DEFAULT_PLANT_SHARE,
         missing_share: float = DEFAULT_MISSING_SHARE,
         nulls: bool = True,
+        opened: date | None = None,
     ) -> None:
         if night < 0:
             raise ValueError(f"a night is 0 or later, not {night}")
@@ -45,13 +49,21 @@ class World:
         self.plant_share = plant_share
         self.missing_share = missing_share
         self.nulls = nulls
+        self.opened = opened
         self._profiles: dict[int, Profile] = {}
 
     def at(self, night: int, today: date) -> World:
         """Return the same properties on another night; what was built is kept."""
-        moved = World(self.seed, night, today, self.properties, self.plant_share, self.missing_share, self.nulls)
+        moved = World(
+            self.seed, night, today, self.properties, self.plant_share, self.missing_share, self.nulls, self.opened
+        )
         moved._profiles = self._profiles
         return moved
+
+    def price_lead_days(self, check_in: date) -> int:
+        """Return the days from this night's own date to check-in: what prices and sales are derived from."""
+        tonight = self.today if self.opened is None else self.opened + timedelta(days=self.night)
+        return (check_in - tonight).days
 
     def property_ids(self) -> list[int]:
         """Return the id of every property."""

@@ -13,6 +13,7 @@ from pipeline.sandbox.answers import answer
 from pipeline.sandbox.documented import BOARDS, MARKETS
 from pipeline.sandbox.money import MARKUP, REFERENCE_RATES
 from pipeline.sandbox.search import Guests
+from pipeline.sandbox.world import World
 
 
 def test_the_same_arguments_give_the_same_bytes():
@@ -86,6 +87,14 @@ def test_about_five_percent_of_the_prices_move_a_night():
         both = before.keys() & after.keys()
         shares.append(sum(before[key] != after[key] for key in both) / len(both))
     assert 0.03 < sum(shares) / len(shares) < 0.075
+
+
+def test_two_nights_of_one_date_differ_like_any_two_nights():
+    soon = {"check_in": TODAY + timedelta(days=3)}
+    tonight = World(3, 5, TODAY, opened=TODAY)
+    before, after = totals(multi(tonight, **soon)), totals(multi(tonight.at(6, TODAY), **soon))
+    both = before.keys() & after.keys()
+    assert 0 < sum(before[key] != after[key] for key in both) / len(both) < 0.12
 
 
 def test_the_thousandth_night_costs_no_more_than_the_first():
