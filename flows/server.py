@@ -53,7 +53,10 @@ def prefect_server(*, has_scheduler: bool = False, ports: tuple[int, ...] = (0,)
             _await_ready(child, log)
             address = f"http://{LOOPBACK}:{port}/api"
             with temporary_settings({PREFECT_API_URL: address}):
-                yield address
+                try:
+                    yield address
+                finally:
+                    _send_what_is_queued()
         finally:
             _stop(child)
 
@@ -108,6 +111,16 @@ def _await_ready(child: subprocess.Popen[bytes], log: IO[bytes]) -> None:
         kept="Nothing was started.",
         hint="Without Prefect, a night is: nightaudit sweep, then nightaudit publish",
     )
+
+
+def _send_what_is_queued() -> None:
+    # Logs and events of runs wait in threads of this process, which would try for a minute to reach a server that
+    # has gone.
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogHandler
+
+    APILogHandler().flush()
+    EventsWorker.drain_all(timeout=_STOP_SECONDS)
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
