@@ -91,7 +91,7 @@ def test_about_five_percent_of_the_prices_move_a_night():
 
 def test_two_nights_of_one_date_differ_like_any_two_nights():
     soon = {"check_in": TODAY + timedelta(days=3)}
-    tonight = World(3, 5, TODAY, opened=TODAY)
+    tonight = World(3, 5, TODAY, properties=300, plant_share=0.0, missing_share=0.0, opened=TODAY)
     before, after = totals(multi(tonight, **soon)), totals(multi(tonight.at(6, TODAY), **soon))
     both = before.keys() & after.keys()
     assert 0 < sum(before[key] != after[key] for key in both) / len(both) < 0.12
