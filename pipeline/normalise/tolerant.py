@@ -199,7 +199,7 @@ class _Reader:
                 raise _Unfit("was not asked for")
             room_stays = self._list(value.get("roomStays"), f"{path}.roomStays")
         except _Unfit as error:
-            self._refuse("property", property_id, place, str(error), value)
+            self._refuse("property", self._id_of(value), place, str(error), value)
             if not self._is_multi:
                 # Nothing else was asked for: what the answer says of it is in here, or nowhere.
                 self.found.unreadable |= self._asked
@@ -214,6 +214,16 @@ class _Reader:
         ]
         self.found.properties.append(kind(**fields, room_stays=kept))
         self._flush()
+
+    def _id_of(self, value: Any) -> int | None:
+        """Return the id of a property that is refused, if at least that can be read."""
+        given, before = value.get("propertyId") if isinstance(value, dict) else None, self._pending.copy()
+        try:
+            return None if given is None else self._scalar(given, int | None, "propertyId")
+        except _Unfit:
+            return None
+        finally:
+            self._pending = before
 
     def _room_stay(
         self,

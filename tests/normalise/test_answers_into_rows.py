@@ -195,6 +195,10 @@ def test_a_compressed_body_is_read_like_a_plain_one(lake, body, encoding):
     assert search["body_bytes"] == len(gzip.decompress(PACKED))
 
 
+def test_a_property_that_cannot_be_read_has_failed_and_is_not_absent(lake):
+    assert cells(lake, answer(house(1), house(2, currencyCode={})))[2] == ("failed", None, 0)
+
+
 def test_a_byte_order_mark_costs_nothing_and_is_told(lake):
     body = b"\xef\xbb\xbf" + json.dumps(answer(house())).encode()
     tables = normalised(lake, [record(body=body)])
