@@ -122,7 +122,7 @@ def test_a_token_address_that_fails_for_now_is_tried_again(wire, trouble):
     }[trouble]
     supplier = wire.Supplier([wire.reply(200, GOOD)], tokens=[bad, wire.token_reply("token-1")])
     (answer,) = ask(wire, supplier)
-    assert (answer.failure, answer.attempts) == (None, 1)
+    assert (answer.failure, answer.attempts, len(supplier.token_requests)) == (None, 1, 2)
 
 
 def test_a_token_address_that_keeps_failing_fails_the_search_and_not_the_sweep(wire):
