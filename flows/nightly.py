@@ -40,7 +40,7 @@ SUMMARY_KEY = "nightly-summary"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a caller in this process hands to the flow beside its parameters, which Prefect would record.
+    """What a caller in this process hands to the flow, past Prefect, which would record it.
 
     `watch` is told of progress a few times a second; `show` is told of the night once it is published, also where the
     run then ends with TooManyFailures.
@@ -81,10 +81,10 @@ def run_nightly(
 
 
 @flow(name="nightly", persist_result=False, log_prints=False)
-def nightly(lake: str | None = None, spec: str | None = None) -> NightSummary:
-    """Sweep, load and publish one night. `lake` and `spec` stand above the settings of the same name."""
+def nightly() -> NightSummary:
+    """Sweep, load and publish one night. It has no parameters: its settings are those of its environment."""
     given = _GIVEN.get()
-    settings = given.settings or read_settings(**{k: v for k, v in {"lake": lake, "spec": spec}.items() if v})
+    settings = given.settings or read_settings()
     place = Lake(settings.lake)
     with place.writing("the nightly run"):
         publish_left_over(settings, place)
