@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ from pipeline.warehouse import query_published
 
 STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
 
-SIMULATED = "Simulated: these are the bundled sandbox's inventions, and no real prices."
+SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
 
 # Runs in plain DuckDB on the published file; money stands beside its currency.
 QUERY = (
@@ -94,21 +93,6 @@ def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
         ("price changes", _price_changes(summary)),
         ("published file", str(summary.file)),
     ]
-
-
-def one_to_try(summary: NightSummary) -> str:
-    """Return a command line that runs the summary's query with DuckDB's own client."""
-    return f'duckdb -readonly {shlex.quote(str(summary.file))} "{summary.query}"'
-
-
-def as_text(summary: NightSummary) -> str:
-    """Return the summary as plain text."""
-    pairs = lines_of(summary)
-    width = max(len(label) for label, _ in pairs)
-    lines = [f"{label:<{width}}  {text}" for label, text in pairs]
-    if summary.is_simulated:
-        lines.insert(0, SIMULATED)
-    return "\n".join([*lines, "", "One query to try:", f"  {one_to_try(summary)}"])
 
 
 def as_markdown(summary: NightSummary) -> str:

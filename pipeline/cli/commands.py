@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from pipeline import night
 from pipeline.cli import views
@@ -17,6 +19,7 @@ from pipeline.lake import Lake
 from pipeline.overview import overview, sweep_rows
 from pipeline.raw import Manifest, read_manifest
 from pipeline.settings import Settings, read_settings
+from pipeline.summary import NightSummary
 
 
 def settings_with(spec: Path | None) -> Settings:
@@ -90,17 +93,26 @@ def publish(sweep_id: str | None) -> None:
 
 def nightly(spec: Path | None) -> None:
     """Run the nightly flow in this process."""
-    if spec is not None:
-        # The flow reads its settings itself, as it does on a schedule.
-        os.environ["NIGHTAUDIT_SPEC"] = str(spec.absolute())
-    read_settings()
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "WARNING")
+    settings = settings_with(spec)
     console = Console()
-    console.print("Starting Prefect …", style="dim")
-    from flows.nightly import nightly as flow
+    with console.status("Starting Prefect …"):
+        from flows.nightly import run_nightly
 
-    with display(console):
-        flow()
+    def show(summary: NightSummary) -> None:
+        console.print(views.night_view(summary))
+        # Unwrapped, so that it can be copied.
+        console.print(Text(f'{_command()} query "{summary.query}"', style="cyan"), soft_wrap=True)
+
+    with display(console) as watch:
+        run_nightly(settings, watch=watch, show=show)
+
+
+def _command() -> str:
+    """Return how the user can call this command line again from where they are."""
+    if shutil.which("nightaudit"):
+        return "nightaudit"
+    called = Path(sys.argv[0])
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
 
 
 def status() -> None:

@@ -18,8 +18,8 @@ from pipeline.publish import Published
 from pipeline.raw import Manifest
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
+from pipeline.summary import SIMULATED, NightSummary, lines_of
 
-SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
 _STATUSES = [status.value for status in CellStatus]
 
 
@@ -84,6 +84,14 @@ def published_view(published: Published) -> RenderableType:
     table.add_row("Offers gone, back", f"{row['offers_gone']:,}, {row['offers_back']:,}")
     said = Text("Published." if published.is_new else "It was published before; nothing changed.", style="green")
     return Group(said, table, _simulated(row["is_simulated"]))
+
+
+def night_view(summary: NightSummary) -> RenderableType:
+    """Show what a night came to."""
+    table = _pairs()
+    for label, told in lines_of(summary):
+        table.add_row(label, Text(told, overflow="fold"))
+    return Group(_simulated(summary.is_simulated), table, Text("\nOne query to try:"))
 
 
 def status_view(held: Overview, now: datetime) -> RenderableType:
