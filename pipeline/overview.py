@@ -83,7 +83,7 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
         manifest.started_at,
         manifest.is_simulated,
         manifest.cells,
-        sum(partition.stop - partition.start for partition in manifest.partitions),
+        sum(partition.searches for partition in manifest.partitions),
         searches,
         state,
         counts.get(sweep_id, {}),

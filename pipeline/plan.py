@@ -14,28 +14,13 @@ from itertools import islice, product
 
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation, ProductType, Search
+from pipeline.domain.shards import Partition
 from pipeline.domain.stay import Party, Stay
 from pipeline.spec.model import Stays, SweepSpec
 from pipeline.spec.values import Anchor, check_in_problem
 
 # Raised whenever the same spec, ids and date would give other numbers: a sweep is resumed by the version it began with.
 PLAN_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """The contiguous searches of one operation and market: numbers `first` to `stop - 1`."""
-
-    operation: Operation
-    market: str
-    first: int
-    count: int
-    cells: int
-
-    @property
-    def stop(self) -> int:
-        """The number after the partition's last search."""
-        return self.first + self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +114,7 @@ class SweepPlan:
     def searches(self, start: int = 0, stop: int | None = None) -> Iterator[Search]:
         """Stream the searches numbered `start` to `stop - 1`; numbers outside the plan are left out."""
         for partition in self.partitions:
-            first = max(start, partition.first)
+            first = max(start, partition.start)
             last = partition.stop if stop is None else min(stop, partition.stop)
             if first < last:
                 yield from self._stretch(partition, first, last)
@@ -146,9 +131,14 @@ class SweepPlan:
         searches = dict.fromkeys(self.properties, 0)
         cells = dict.fromkeys(self.properties, 0)
         for partition in self.partitions:
-            searches[partition.operation] += partition.count
-            cells[partition.operation] += partition.cells
+            searches[partition.operation] += partition.searches
+            cells[partition.operation] += self.cells_of(partition)
         return PlanCounts(sum(cells.values()), sum(searches.values()), cells, searches)
+
+    def cells_of(self, partition: Partition) -> int:
+        """Return how many cells the searches of a partition ask about."""
+        ids, _ = self.properties[partition.operation]
+        return len(ids) * self._questions_of(partition.market)
 
     def _questions_of(self, market: str) -> int:
         """Return how many searches one batch takes in `market`."""
@@ -160,7 +150,7 @@ class SweepPlan:
             for market in self.markets:
                 questions = self._questions_of(market)
                 size = -(-len(ids) // batch) * questions
-                yield Partition(operation, market, first, size, len(ids) * questions)
+                yield Partition(operation, market, first, first + size)
                 first += size
 
     def _stretch(self, partition: Partition, first: int, last: int) -> Iterator[Search]:
@@ -169,7 +159,7 @@ class SweepPlan:
         currencies = self.currencies[market]
         per_batch = self._questions_of(market)
         while first < last:
-            batch, skipped = divmod(first - partition.first, per_batch)
+            batch, skipped = divmod(first - partition.start, per_batch)
             stop = min(last, first + per_batch - skipped)
             property_ids = ids[batch * size : (batch + 1) * size]
             questions = product(self.product_types, self.parties, currencies, self.stays)

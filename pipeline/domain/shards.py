@@ -30,6 +30,11 @@ class Partition:
         """Readable name, unique in a sweep."""
         return f"{self.operation}-{self.market}"
 
+    @property
+    def searches(self) -> int:
+        """How many searches it holds."""
+        return self.stop - self.start
+
 
 @dataclass(frozen=True, slots=True)
 class Shard:

@@ -10,7 +10,6 @@ import xxhash
 from pipeline import __version__
 from pipeline.domain.codes import CONTRACT_VERSION
 from pipeline.domain.errors import InputError, LakeError
-from pipeline.domain.shards import Partition
 from pipeline.lake import Lake
 from pipeline.plan import PLAN_VERSION, SweepPlan
 from pipeline.raw import Manifest, write_manifest
@@ -51,7 +50,7 @@ def begin(
         supplier=supplier,
         spec=text,
         property_ids=tuple(sorted(set(property_ids))),
-        partitions=tuple(Partition(p.operation, p.market, p.first, p.stop) for p in plan.partitions if p.count),
+        partitions=tuple(partition for partition in plan.partitions if partition.searches),
         cells=cells,
         send_rate_type=send_rate_type,
         plan_version=PLAN_VERSION,

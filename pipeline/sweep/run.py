@@ -93,7 +93,7 @@ def _progress(lake: Lake, manifest: Manifest) -> SweepProgress:
     searches = 0
     for partition in manifest.partitions:
         searches += sum(shard.stop - shard.start for shard in _shards(partition) if shard.name in there)
-    planned = sum(partition.stop - partition.start for partition in manifest.partitions)
+    planned = sum(partition.searches for partition in manifest.partitions)
     return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches)
 
 

@@ -114,11 +114,14 @@ def test_partitions_follow_each_other_and_hold_one_operation_and_market_each(spe
     assert [(each.operation, each.market) for each in found] == [
         (operation, market) for operation in spec.ask.operations for market in spec.ask.markets
     ]
-    assert [each.first for each in found] == [0, *(each.stop for each in found[:-1])]
+    assert [each.start for each in found] == [0, *(each.stop for each in found[:-1])]
     for each in found:
-        held = list(plan(spec, property_ids, SNAPSHOT, each.first, each.stop))
+        held = list(plan(spec, property_ids, SNAPSHOT, each.start, each.stop))
         assert {(search.operation, search.market) for search in held} <= {(each.operation, each.market)}
-        assert (len(held), sum(len(search.property_ids) for search in held)) == (each.count, each.cells)
+        assert (len(held), sum(len(search.property_ids) for search in held)) == (
+            each.searches,
+            SweepPlan.of(spec, property_ids, SNAPSHOT).cells_of(each),
+        )
 
 
 @settings(max_examples=60)
