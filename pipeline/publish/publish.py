@@ -37,6 +37,14 @@ _STORAGE_VERSION = "v1.2.0"
 _NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced")
 
 
+# What the file carries from night to night.
+_TABLES = {f"state.{table.name}": table for table in STATE_TABLES} | {"mart.sweep": SWEEP_PUBLISHED}
+
+
+# How DuckDB tells that it could not write: at once, when memory and its overflow are full, or at a commit.
+_WRITE_ERRORS = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.TransactionException)
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """What was published: the file, and the sweep's row of `mart.sweep`."""
@@ -77,22 +85,37 @@ def publish(lake: Lake, sweep_id: str, now: datetime) -> Published:
     if in_order[: len(held)] != [entry for entry in in_order if entry.sweep_id in held]:
         held, todo = [], [entry.sweep_id for entry in in_order]
     beside = file.with_name(f".{file.stem}.{sweep_id}.duckdb")
+    all_sweeps = [entry.sweep_id for entry in in_order]
     try:
-        _build(lake, beside, file if held else None, todo, [entry.sweep_id for entry in in_order])
+        _remove_left_overs(file)
+        try:
+            _build(lake, beside, file if held else None, todo, all_sweeps)
+        except duckdb.Error as error:
+            if not held or _is_whole(file):
+                raise
+            logger.warning("%s is damaged (%s) and is built anew", file, str(error).splitlines()[0])
+            _remove_left_overs(file)
+            _build(lake, beside, None, all_sweeps, all_sweeps)
         with beside.open("rb") as built:
             os.fsync(built.fileno())
         enter(lake, wanted)
         beside.replace(file)
-    except (OSError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
-        raise LakeFull(
+    except (OSError, duckdb.Error) as error:
+        is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
+        raise (LakeFull if is_full else LakeError)(
             f"The published file could not be built: {str(error).splitlines()[0]}",
             kept="The last published file is as it was, and the sweep stays loaded.",
-            hint=f"Mend the cause (space, memory), then: nightaudit publish {sweep_id}",
+            hint=f"Mend the cause (space, memory, a damaged file), then: nightaudit publish {sweep_id}",
         ) from None
     finally:
-        beside.unlink(missing_ok=True)
-        beside.with_name(beside.name + ".wal").unlink(missing_ok=True)
+        _remove_left_overs(file)
     return Published(file, _sweep_row(file, sweep_id), is_new=is_new)
+
+
+def _remove_left_overs(file: Path) -> None:
+    # A build that was killed leaves its file and its log, which DuckDB would apply to the next file of that name.
+    for left_over in file.parent.glob(f".{file.stem}.*"):
+        left_over.unlink(missing_ok=True)
 
 
 def _sweeps_of(file: Path) -> list[str]:
@@ -102,10 +125,26 @@ def _sweeps_of(file: Path) -> list[str]:
     try:
         with _reading(file) as session:
             rows = session.execute("SELECT sweep_id FROM published.mart.sweep ORDER BY started_at").fetchall()
+            for name, table in _TABLES.items():
+                found = session.execute(f"DESCRIBE published.{name}").fetchall()
+                if [column[0] for column in found] != [column.name for column in table.columns]:
+                    logger.warning("%s was written by another version and is built anew", file)
+                    return []
     except duckdb.Error as error:
         logger.warning("%s cannot be read (%s) and is built anew", file, str(error).splitlines()[0])
         return []
     return [row[0] for row in rows]
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether everything that the published file carries from night to night can be read."""
+    try:
+        with _reading(file) as session:
+            for name in _TABLES:
+                session.execute(f"SELECT max(COLUMNS(*)) FROM published.{name}").fetchall()  # noqa: S608 - our own names
+    except duckdb.Error:
+        return False
+    return True
 
 
 def _sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
@@ -138,15 +177,17 @@ def _build(lake: Lake, beside: Path, before: Path | None, todo: Sequence[str], p
             session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
         for name in ("cell_key", "offer_key"):
             session.execute(_macro(name))
-        for table in STATE_TABLES:
-            session.execute(_create(f"state.{table.name}", table))
-        session.execute(_create("mart.sweep", SWEEP_PUBLISHED))
+        for name, table in _TABLES.items():
+            session.execute(_create(name, table))
         for sweep_id in todo:
             _add_night(session, lake, sweep_id)
+        # Hundreds of small statements: one by one, each would wait for the disk.
+        session.execute("BEGIN")
         write_reference(session)
         write_views(session, lake, published)
         session.execute(_macro("offer_as_of"))
         describe(session)
+        session.execute("COMMIT")
         session.execute("CHECKPOINT nightaudit")
         session.execute("USE memory")
         session.execute("DETACH nightaudit")

@@ -1,0 +1,250 @@
+"""The published file: whole or not at all, whatever happens beside it."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from datetime import timedelta
+
+import duckdb
+import pytest
+from nights import FIRST_DAY, digest, finish, load_night, started_at, sweep_id
+
+from pipeline.domain.errors import InputError, LakeError, LakeFull
+from pipeline.domain.tables import STATE_TABLES
+from pipeline.lake import Lake
+from pipeline.publish.ledger import published_sweeps
+from pipeline.publish.publish import publish
+from pipeline.warehouse import query_published
+
+publishing = importlib.import_module("pipeline.publish.publish")
+
+NAMES = ("mart.sweep", "mart.offer_latest", "mart.offer_history", *(f"state.{table.name}" for table in STATE_TABLES))
+
+
+def night(lake: Lake, number: int, total=100, count=3) -> str:
+    day = FIRST_DAY + timedelta(days=60)
+    offers = [{"property_id": n, "check_in": day, "total": total, "offer_no": n, "room_id": 7} for n in range(count)]
+    cells = [{"property_id": n, "check_in": day, "offers": 1} for n in range(count)]
+    return load_night(lake, number, cell=cells, offer=offers)
+
+
+def contents(file):
+    return {name: query_published(file, f"FROM {name} ORDER BY ALL").fetchall() for name in NAMES}
+
+
+@pytest.fixture
+def published(lake):
+    """Two published nights."""
+    for number in range(2):
+        made = publish(lake, night(lake, number, 100 + number), started_at(number))
+    return made
+
+
+def test_publishing_again_changes_nothing(lake, published):
+    before, entries = digest(published.file), published_sweeps(lake)
+    again = publish(lake, sweep_id(1), started_at(5))
+    assert published.is_new
+    assert not again.is_new
+    assert again.sweep == published.sweep
+    assert digest(published.file) == before
+    assert published_sweeps(lake) == entries
+
+
+def test_an_older_sweep_is_refused(lake, published):
+    before = digest(published.file)
+    finish(lake, -1)
+    with pytest.raises(InputError, match="older"):
+        publish(lake, sweep_id(-1), started_at(5))
+    assert digest(published.file) == before
+
+
+def test_a_sweep_that_is_not_loaded_is_refused(lake, published):
+    before = digest(published.file)
+    raw = lake.manifest_path(sweep_id(1))
+    lake.put_new(lake.manifest_path(sweep_id(2)), lake.get(raw).replace(sweep_id(1).encode(), sweep_id(2).encode()))
+    with pytest.raises(LakeError, match="not loaded"):
+        publish(lake, sweep_id(2), started_at(5))
+    assert digest(published.file) == before
+
+
+def in_the_middle(data: bytes) -> bytes:
+    """Every block after the headers damaged in a byte, so that the file still opens or not, as it happens."""
+    damaged = bytearray(data)
+    for start in range(3 * 4096 + 200, len(damaged), 4096):
+        damaged[start] ^= 0xFF
+    return bytes(damaged)
+
+
+DAMAGE = {
+    "deleted": None,
+    "empty": lambda _: b"",
+    "cut": lambda data: data[: len(data) // 2],
+    "not a database": lambda _: b"hello" * 5000,
+    "damaged inside": in_the_middle,
+}
+
+
+# A night that is in a file that opens is not looked at again, so damage inside is met by the next one.
+@pytest.mark.parametrize(("how", "next_night"), [("deleted", 1), ("cut", 1), *((how, 2) for how in DAMAGE)])
+def test_a_file_that_was_damaged_is_built_anew_from_the_ledger(lake, published, how, next_night):
+    expected = contents(published.file)
+    if next_night == 2:
+        twin = Lake(str(lake.root.parent / "twin"))
+        for number in range(3):
+            expected = contents(publish(twin, night(twin, number, 100 + number), started_at(number)).file)
+        night(lake, 2, 102)
+    change = DAMAGE[how]
+    if change is None:
+        published.file.unlink()
+    else:
+        published.file.write_bytes(change(published.file.read_bytes()))
+    publish(lake, sweep_id(next_night), started_at(next_night))
+    assert contents(published.file) == expected
+
+
+def test_a_file_of_another_version_is_built_anew(lake, published):
+    expected = contents(published.file)
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{published.file}' AS old")
+        session.execute("ALTER TABLE old.state.cell ADD COLUMN something INTEGER")
+    publish(lake, sweep_id(1), started_at(3))
+    assert contents(published.file) == expected
+
+
+def test_what_a_killed_build_left_behind_harms_nothing(lake, published):
+    expected = contents(published.file)
+    left = published.file.with_name(f".nightaudit.{sweep_id(2)}.duckdb")
+    script = (
+        "import duckdb, os; s = duckdb.connect(':memory:'); "
+        f"s.execute(\"ATTACH '{left}' AS a; CREATE SCHEMA a.state; CREATE TABLE a.state.cell (x INTEGER)\"); "
+        "os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False)
+    assert left.with_name(left.name + ".wal").exists()
+    published.file.with_name(".nightaudit.another.duckdb").write_bytes(b"half")
+    finish(lake, 2)
+    publish(lake, sweep_id(2), started_at(2))
+    assert contents(published.file)["state.offer_open"] == expected["state.offer_open"]
+    assert {path.name for path in published.file.parent.iterdir()} == {"nightaudit.duckdb", "ledger"}
+
+
+@pytest.mark.parametrize("point", ["_build", "enter", "describe"])
+def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(lake, published, monkeypatch, point):
+    before = digest(published.file)
+    night(lake, 2, 102)
+    twin = Lake(str(lake.root.parent / "twin"))
+    for number in range(3):
+        expected = contents(publish(twin, night(twin, number, 100 + number), started_at(number)).file)
+
+    real = getattr(publishing, point)
+
+    def stop(*given):
+        real(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, point, stop)
+        with pytest.raises(KeyboardInterrupt):
+            publish(lake, sweep_id(2), started_at(2))
+    assert digest(published.file) == before
+    publish(lake, sweep_id(2), started_at(2))
+    assert contents(published.file) == expected
+
+
+def test_a_reader_keeps_what_it_opened_and_new_readers_see_the_next_night(lake, published):
+    with duckdb.connect(":memory:") as reader:
+        reader.execute(f"ATTACH '{published.file}' AS p (READ_ONLY)")
+        assert reader.execute("SELECT DISTINCT total FROM p.state.offer_open").fetchall() == [(101,)]
+        publish(lake, night(lake, 2, 102), started_at(2))
+        assert reader.execute("SELECT count(*), max(total) FROM p.state.offer_open").fetchall() == [(3, 101)]
+    assert query_published(published.file, "SELECT max(total) FROM mart.offer_latest").fetchall() == [(102,)]
+
+
+def test_another_process_opens_the_last_night_while_the_next_is_built(lake, published, monkeypatch):
+    seen = []
+    script = (
+        "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); "
+        "print(c.execute('SELECT max(total) FROM mart.offer_latest').fetchone()[0])"
+    )
+
+    def describe_while_read(_session):
+        done = subprocess.run(
+            [sys.executable, "-c", script, published.file], capture_output=True, text=True, check=True
+        )
+        seen.append(done.stdout.strip())
+
+    monkeypatch.setattr(publishing, "describe", describe_while_read)
+    publish(lake, night(lake, 2, 102), started_at(2))
+    assert seen == ["101.0000"]
+
+
+def test_everything_that_analysts_see_is_commented(published):
+    without = """
+        SELECT schema_name, name, column_name FROM (
+            SELECT schema_name, table_name AS name, column_name, comment FROM duckdb_columns() WHERE NOT internal
+            UNION ALL SELECT schema_name, table_name, NULL, comment FROM duckdb_tables()
+            UNION ALL SELECT schema_name, view_name, NULL, comment FROM duckdb_views() WHERE NOT internal
+        ) WHERE comment IS NULL OR trim(comment) = ''
+    """
+    assert query_published(published.file, without).fetchall() == []
+    views = query_published(published.file, "SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal")
+    assert {("mart", "offer_latest"), ("mart", "offer_history"), ("mart", "cell_latest")} <= set(views.fetchall())
+    assert query_published(published.file, "SELECT count(*) FROM ref.market").fetchall() == [(36,)]
+    assert query_published(published.file, "SELECT count(*) FROM ref.board_basis").fetchall() == [(28,)]
+    assert query_published(published.file, "SELECT count(*) FROM ref.error_code").fetchall() == [(28,)]
+
+
+def test_every_view_can_be_read_even_of_tables_without_a_row(published):
+    names = query_published(
+        published.file, "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal"
+    ).fetchall()
+    for (name,) in names:
+        query_published(published.file, f"FROM {name}").fetchall()
+    assert query_published(published.file, "SELECT count(*) FROM lake.offer").fetchall() == [(6,)]
+
+
+def test_the_previous_generation_of_duckdb_can_open_it(published):
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{published.file}' AS p (READ_ONLY)")
+        ((tags,),) = session.execute("SELECT tags FROM duckdb_databases() WHERE database_name = 'p'").fetchall()
+    assert tags["storage_version"].startswith("v1.2")
+
+
+def test_a_damaged_file_of_the_lake_publishes_nothing(lake, published):
+    before = digest(published.file)
+    sweep = night(lake, 2, 102)
+    lake.local(lake.table_file("offer", sweep, "multi-GB-00000")).write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(LakeError, match="could not be built"):
+        publish(lake, sweep, started_at(2))
+    assert digest(published.file) == before
+    assert {path.name for path in published.file.parent.iterdir()} == {"nightaudit.duckdb", "ledger"}
+    assert [entry.sweep_id for entry in published_sweeps(lake)] == [sweep_id(0), sweep_id(1)]
+
+
+def test_a_full_disk_publishes_nothing_and_says_so(lake, published):
+    before = digest(published.file)
+    sweep = night(lake, 2, 102, count=20_000)
+    script = f"""
+import resource, signal, sys
+from datetime import datetime, UTC
+from pipeline.domain.errors import LakeFull
+from pipeline.lake import Lake
+from pipeline.publish.publish import publish
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+lake = Lake({str(lake.root)!r})
+size = lake.published_file.stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100_000, size + 100_000))
+try:
+    publish(lake, {sweep!r}, datetime.now(UTC))
+except LakeFull as error:
+    print("full:", error.message)
+    sys.exit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 7, done.stderr
+    assert digest(published.file) == before
+    assert {path.name for path in published.file.parent.iterdir()} == {"nightaudit.duckdb", "ledger"}
+    assert publish(lake, sweep, started_at(2)).is_new
+    assert issubclass(LakeFull, LakeError)
