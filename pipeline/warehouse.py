@@ -15,6 +15,9 @@ from pipeline.lake import Lake
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
 _MEMORY_LIMIT = "1500MB"
 
+# Tables of which a row belongs to an offer.
+_OF_OFFERS = ("offer", "penalty", "promotion")
+
 _SQL_TYPES = {
     "string": "VARCHAR",
     "int16": "SMALLINT",
@@ -46,12 +49,37 @@ def connect(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
         yield session
 
 
-def view_sweep_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, schema: str) -> None:
-    """Create one view per table over the files of one sweep; a table without files is an empty view."""
+def view_sweep_files(
+    session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, schema: str, *, is_before_audit: bool = False
+) -> None:
+    """Create one view per table over the files of one sweep; a table without files is an empty view.
+
+    Offers in quarantine are left out, with what belongs to them; `is_before_audit` shows all as if there were none.
+    """
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    quarantine = quarantine_file(lake, sweep_id)
     for name in ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"):
         files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
-        session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select_files(name, files)}")
+        if is_before_audit:
+            select = select_files(name, [file for file in files if file != quarantine])
+        else:
+            select = select_kept(name, files, [quarantine])
+        session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select}")
+
+
+def quarantine_file(lake: Lake, sweep_id: str) -> Path:
+    """Return where the audit puts the offers that it takes out of a sweep: a file of the table `reject`."""
+    return lake.local(lake.table_file("reject", sweep_id, "quarantine"))
+
+
+def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Path]) -> str:
+    """Return a SELECT like `select_files`, without offers in quarantine and what belongs to them."""
+    select = select_files(table, files)
+    taken = [quoted(str(file)) for file in quarantine if file.exists()]
+    if table not in _OF_OFFERS or not taken:
+        return select
+    join = " AND ".join(f"taken.{name} = kept.{name}" for name in ("sweep_id", "search_id", "offer_no"))
+    return f"SELECT kept.* FROM ({select}) AS kept ANTI JOIN read_parquet([{', '.join(taken)}]) AS taken ON {join}"  # noqa: S608 - our own names; paths are quoted
 
 
 def select_files(table: str, files: Iterable[Path | str]) -> str:

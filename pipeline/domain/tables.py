@@ -25,12 +25,18 @@ MONEY = pa.decimal128(18, MONEY_SCALE)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its meaning goes into the published comments word for word."""
+    """A column: its meaning goes into the published comments word for word.
+
+    `values`, `lowest` and `highest` are what the quality gate holds its values to; NULL is a matter of `is_required`.
+    """
 
     name: str
     type: pa.DataType
     meaning: str
     is_required: bool = False
+    values: tuple[str, ...] = ()
+    lowest: float | None = None
+    highest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -48,8 +54,19 @@ class Table:
         return pa.schema([pa.field(c.name, c.type, nullable=not c.is_required) for c in self.columns])
 
 
-def _required(name: str, kind: pa.DataType, meaning: str) -> Column:
-    return Column(name, kind, meaning, is_required=True)
+def _required(
+    name: str,
+    kind: pa.DataType,
+    meaning: str,
+    values: tuple[str, ...] = (),
+    lowest: float | None = None,
+    highest: float | None = None,
+) -> Column:
+    return Column(name, kind, meaning, True, values, lowest, highest)
+
+
+_SOURCES = ("multi", "detail")
+_STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
 
 
 SWEEP_ID = _required("sweep_id", TEXT, "Sweep: start in UTC and a short hash of what was asked.")
@@ -62,13 +79,13 @@ PROPERTY_ID = _required("property_id", LONG, "The supplier's property id.")
 MARKET = _required("market", TEXT, "Market code asked for: the point of sale.")
 ASKED = (
     MARKET,
-    _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
+    _required("product_type", TEXT, "`Hotel` or `Package`, as asked for.", ("Hotel", "Package")),
     _required("check_in", DAY, "First night of the stay."),
-    _required("nights", SMALL, "Nights of the stay; the day of departure is check_in + nights."),
+    _required("nights", SMALL, "Nights of the stay; the day of departure is check_in + nights.", lowest=1),
     _required("party", TEXT, "Guests of all rooms: rooms joined by +, 2c5-9 is two adults with children of 5 and 9."),
     Column("currency_asked", TEXT, "ISO 4217 code asked for; NULL: none was named."),
 )
-OFFER_NO = _required("offer_no", INT, "Position of the offer in the answer, from 0.")
+OFFER_NO = _required("offer_no", INT, "Position of the offer in the answer, from 0.", lowest=0)
 RAW_ADDRESS = Column("raw_address", TEXT, "Where the raw answer lies: object of the lake, #, row.")
 
 SWEEP = Table(
@@ -111,18 +128,19 @@ SEARCH = Table(
     (
         SWEEP_ID,
         SEARCH_ID,
-        _required("operation", TEXT, "`multi`, `single` or `quote`."),
+        _required("operation", TEXT, "`multi`, `single` or `quote`.", ("multi", "single", "quote")),
         *ASKED,
-        _required("properties", INT, "Properties asked for."),
+        _required("properties", INT, "Properties asked for.", lowest=1),
         _required(
             "outcome",
             TEXT,
             "`answered`, `rejected` (400), `failed`, or `split`: the batch failed and its halves were asked instead.",
+            ("answered", "rejected", "failed", "split"),
         ),
         Column("http_status", SMALL, "HTTP status of the last attempt; NULL: there was no answer."),
         Column("codes", TEXT, "Documented or unknown error codes of the answer, joined by commas."),
         Column("failure", TEXT, "Why the search failed."),
-        _required("attempts", SMALL, "Requests sent for this search."),
+        _required("attempts", SMALL, "Requests sent for this search.", lowest=0),
         _required("started_at", INSTANT, "Start of the last attempt."),
         _required("ended_at", INSTANT, "End of the last attempt."),
         _required("latency_ms", INT, "Milliseconds from the start to the end of the last attempt."),
@@ -142,13 +160,13 @@ CELL = Table(
     (
         SWEEP_ID,
         SEARCH_ID,
-        _required("operation", TEXT, "`multi` or `single`."),
+        _required("operation", TEXT, "`multi` or `single`.", ("multi", "single")),
         PROPERTY_ID,
         *ASKED,
-        _required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`."),
+        _required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`.", _STATUSES),
         Column("code", INT, "Error code behind the status, where the supplier gave one."),
         Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
-        _required("offers", INT, "Offers stored for this cell."),
+        _required("offers", INT, "Offers stored for this cell.", lowest=0),
     ),
 )
 
@@ -160,7 +178,12 @@ OFFER = Table(
         SWEEP_ID,
         SEARCH_ID,
         OFFER_NO,
-        _required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
+        _required(
+            "source",
+            TEXT,
+            "`multi`: cheapest per board and policy; `detail`: every product. Never one series.",
+            _SOURCES,
+        ),
         _required("searched_at", INSTANT, "When the search was sent."),
         PROPERTY_ID,
         *ASKED,
@@ -176,19 +199,27 @@ OFFER = Table(
         _required("promotion_key", LONG, "Stable hash of the promotions in order; 0: none."),
         Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
         Column("total", MONEY, "Room cost for the whole stay after promotions."),
-        Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions."),
-        Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total."),
+        Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions.", lowest=0),
+        Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total.", lowest=0, highest=100),
         Column(
-            "floor", MONEY, "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated."
+            "floor",
+            MONEY,
+            "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated.",
+            lowest=0,
         ),
-        Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay."),
-        Column("included_charges", MONEY, "Taxes and fees inside total. Detail only."),
-        Column("excluded_charges", MONEY, "Amounts outside total. Detail only."),
-        Column("resort_fee", MONEY, "Resort fee, paid at the property. Detail only."),
-        Column("child_resort_fee", MONEY, "Resort fee for children, paid at the property. Detail only."),
-        Column("city_taxes", MONEY, "City taxes, paid at the property. Detail only."),
-        Column("hotel_service_fee", MONEY, "Service fee, paid at the property. Detail only."),
-        _required("refundability", TEXT, "`refundable`, `non_refundable`, `mixed` or `unknown` (no penalty says)."),
+        Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay.", lowest=0),
+        Column("included_charges", MONEY, "Taxes and fees inside total. Detail only.", lowest=0),
+        Column("excluded_charges", MONEY, "Amounts outside total. Detail only.", lowest=0),
+        Column("resort_fee", MONEY, "Resort fee, paid at the property. Detail only.", lowest=0),
+        Column("child_resort_fee", MONEY, "Resort fee for children, paid at the property. Detail only.", lowest=0),
+        Column("city_taxes", MONEY, "City taxes, paid at the property. Detail only.", lowest=0),
+        Column("hotel_service_fee", MONEY, "Service fee, paid at the property. Detail only.", lowest=0),
+        _required(
+            "refundability",
+            TEXT,
+            "`refundable`, `non_refundable`, `mixed` or `unknown` (no penalty says).",
+            ("refundable", "non_refundable", "mixed", "unknown"),
+        ),
         Column(
             "free_cancel_hours", INT, "Hours before check-in at which the earliest penalty starts; NULL: none stated."
         ),
@@ -209,13 +240,13 @@ PENALTY = Table(
         MARKET,
         Column("window_hours", INT, "Hours before check-in in which the penalty applies."),
         Column("penalty_pct", NUMBER, "Percentage of the total, or of the nights of penalty_nights."),
-        Column("penalty_nights", NUMBER, "Nights charged, read together with penalty_pct."),
+        Column("penalty_nights", NUMBER, "Nights charged, read together with penalty_pct.", lowest=0),
         Column("is_refundable", FLAG, "False: cannot be refunded."),
         Column("start_at", INSTANT, "Exact start. Detail only."),
         Column("start_offset", TEXT, "Offset of the start as sent. Detail only."),
         Column("end_at", INSTANT, "Exact end. Detail only."),
         Column("end_offset", TEXT, "Offset of the end as sent. Detail only."),
-        Column("amount", MONEY, "Fixed amount, in the offer's currency. Detail only."),
+        Column("amount", MONEY, "Fixed amount, in the offer's currency. Detail only.", lowest=0),
     ),
 )
 
@@ -237,19 +268,26 @@ PROMOTION = Table(
 
 REJECT = Table(
     "reject",
-    "One row per answer, or part of one, that could not be read.",
+    "One row per answer, or part of one, that could not be read, and per offer that the audit has put in quarantine.",
     ("sweep_id", "search_id", "reject_no"),
     (
         SWEEP_ID,
         SEARCH_ID,
-        _required("reject_no", INT, "Position in the answer, from 0."),
+        _required("reject_no", INT, "Position in the answer, from 0; of offers in quarantine 1,000,000 + offer_no."),
         MARKET,
         Column("property_id", LONG, "Property of the part, where it could be read."),
-        _required("part", TEXT, "`answer`, `property`, `room_stay` or `offer`."),
+        _required(
+            "part",
+            TEXT,
+            "`answer`, `property`, `room_stay` or `offer`.",
+            ("answer", "property", "room_stay", "offer"),
+        ),
         _required("path", TEXT, "Where in the body the part stands."),
-        _required("reason", TEXT, "Why it could not be read."),
+        _required("reason", TEXT, "Why it could not be read, or how it breaks the rule."),
         Column("sample", TEXT, "The part as sent, cut to 500 characters."),
         RAW_ADDRESS,
+        Column("rule", TEXT, "Rule of the audit that the offer breaks, several joined by commas; NULL: unreadable."),
+        Column("offer_no", INT, "Offer in quarantine; NULL: unreadable."),
     ),
 )
 
@@ -299,8 +337,35 @@ OFFER_CHANGE = Table(
     ),
 )
 
+QUALITY = Table(
+    "quality",
+    "One row per sweep, audit, market, table and check.",
+    ("sweep_id", "audit_no", "market", "table_name", "check_name"),
+    (
+        SWEEP_ID,
+        _required("audit_no", INT, "Audit of the sweep, from 1; the highest counts."),
+        _required("audited_at", INSTANT, "When the audit was made."),
+        _required("market", TEXT, "Market code asked for; `all`: the sweep as a whole."),
+        _required("table_name", TEXT, "Table that was looked at."),
+        _required("check_name", TEXT, "What was checked."),
+        _required("severity", TEXT, "`critical` keeps the sweep from being published, `warning` is told."),
+        _required("outcome", TEXT, "`passed`, `failed`, or `not_judged`: too few nights to compare with."),
+        _required("basis", TEXT, "`rule`: the same for each night; `history`: the nights before; `rows`: an SQL rule."),
+        Column("observed", NUMBER, "What was found; NULL: nothing to measure."),
+        Column("lowest", NUMBER, "Least that passes; NULL: no bound."),
+        Column("highest", NUMBER, "Most that passes; NULL: no bound."),
+        _required("nights_before", INT, "Nights that the bounds come from; 0: a rule."),
+        _required("violations", LONG, "Rows that break an SQL rule; 1 or 0 for other checks that fail or not."),
+        _required("meaning", TEXT, "The check in words."),
+        Column("examples", TEXT, "Up to three rows that break it, as JSON, with their raw address."),
+    ),
+)
 
-TABLES = {table.name: table for table in (SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE)}
+
+TABLES = {
+    table.name: table
+    for table in (SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE, QUALITY)
+}
 
 # What the published file carries from night to night. Analysts read these through the views of `mart`.
 
@@ -386,6 +451,9 @@ SWEEP_PUBLISHED = Table(
     ("sweep_id",),
     (
         *SWEEP.columns,
+        _required("audit", TEXT, "`passed`, `overridden`: published although blocked, or `none`: published unchecked."),
+        Column("override_reason", TEXT, "Why it was published although its audit failed."),
+        _required("quarantined", LONG, "Offers that the audit took out: rows of `reject` with their rule."),
         _required("offers_first", LONG, "Offer keys seen for the first time."),
         _required("offers_changed", LONG, "Offer keys of which a value changed since they were last seen."),
         _required("offers_gone", LONG, "Offer keys that were on sale and are not any more."),

@@ -8,13 +8,13 @@ import duckdb
 
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import STATE_TABLES, SWEEP_PUBLISHED, TABLES
+from pipeline.domain.tables import QUALITY, STATE_TABLES, SWEEP_PUBLISHED, TABLES
 from pipeline.lake import Lake
 from pipeline.relations import declared_meanings, relation
-from pipeline.warehouse import quoted, select_files
+from pipeline.warehouse import quarantine_file, quoted, select_kept
 
 # In the order in which they build on each other.
-MART_VIEWS = ("offer_latest", "offer_history", "cell_latest")
+MART_VIEWS = ("offer_latest", "offer_history", "cell_latest", "quality")
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -61,10 +61,15 @@ def write_reference(session: duckdb.DuckDBPyConnection) -> None:
 def write_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str]) -> None:
     """Write the views: marts over the file's own state, schema `lake` over the files of the published sweeps."""
     sweeps = list(published)
+    quarantine = [quarantine_file(lake, sweep_id) for sweep_id in sweeps]
     for name in TABLES:
         root = lake.table_root(name)
-        patterns = [root / sweep_id / "*.parquet" for sweep_id in sweeps if any((root / sweep_id).glob("*.parquet"))]
-        session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_files(name, patterns)}")
+        # What a check found in a sweep that it kept from being published is for reading too.
+        wanted = lake.sweep_ids() if name == QUALITY.name else sweeps
+        patterns = [root / sweep_id / "*.parquet" for sweep_id in wanted if any((root / sweep_id).glob("*.parquet"))]
+        if name == QUALITY.name and patterns:
+            patterns = [root / "*" / "*.parquet"]
+        session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
     for name in MART_VIEWS:
         session.execute(f"CREATE OR REPLACE VIEW mart.{name} AS {relation('mart', name).sql}")
 

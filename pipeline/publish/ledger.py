@@ -15,11 +15,16 @@ _FOLDER = "published/ledger"
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One published sweep. The order of `started_at` is the order in which states follow each other."""
+    """One published sweep. The order of `started_at` is the order in which states follow each other.
+
+    `audit` is `passed`, `overridden` or `none`; `override_reason` is why a sweep was published although it failed.
+    """
 
     sweep_id: str
     started_at: datetime
     published_at: datetime
+    audit: str = "none"
+    override_reason: str | None = None
 
 
 def published_sweeps(lake: Lake) -> list[LedgerEntry]:

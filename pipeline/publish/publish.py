@@ -54,8 +54,12 @@ class Published:
     is_new: bool
 
 
-def publish(lake: Lake, sweep_id: str, now: datetime) -> Published:
+def publish(
+    lake: Lake, sweep_id: str, now: datetime, *, audit: str = "none", override_reason: str | None = None
+) -> Published:
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
+
+    Whether it may be published is the caller's to know; `audit` and `override_reason` are only written down.
 
     Readers see the last file until the next one is whole. Raises LakeError where the sweep is not loaded, or is older
     than what is published already; then the published file stays as it was.
@@ -69,7 +73,7 @@ def publish(lake: Lake, sweep_id: str, now: datetime) -> Published:
         )
     file = lake.published_file
     held = _sweeps_of(file)
-    wanted = LedgerEntry(sweep_id, manifest.started_at, now)
+    wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason)
     entries = {entry.sweep_id: entry for entry in published_sweeps(lake)}
     if sweep_id in held and not entries.keys() - set(held):
         return Published(file, _sweep_row(file, sweep_id), is_new=False)
@@ -81,9 +85,9 @@ def publish(lake: Lake, sweep_id: str, now: datetime) -> Published:
         )
     entries.setdefault(sweep_id, wanted)
     in_order = sorted(entries.values(), key=lambda entry: entry.started_at)
-    todo = [entry.sweep_id for entry in in_order if entry.sweep_id not in held]
+    todo = [entry for entry in in_order if entry.sweep_id not in held]
     if in_order[: len(held)] != [entry for entry in in_order if entry.sweep_id in held]:
-        held, todo = [], [entry.sweep_id for entry in in_order]
+        held, todo = [], in_order
     beside = file.with_name(f".{file.stem}.{sweep_id}.duckdb")
     all_sweeps = [entry.sweep_id for entry in in_order]
     try:
@@ -95,7 +99,7 @@ def publish(lake: Lake, sweep_id: str, now: datetime) -> Published:
                 raise
             logger.warning("%s is damaged (%s) and is built anew", file, str(error).splitlines()[0])
             _remove_left_overs(file)
-            _build(lake, beside, None, all_sweeps, all_sweeps)
+            _build(lake, beside, None, in_order, all_sweeps)
         with beside.open("rb") as built:
             os.fsync(built.fileno())
         enter(lake, wanted)
@@ -162,7 +166,9 @@ def _reading(file: Path) -> duckdb.DuckDBPyConnection:
     return session
 
 
-def _build(lake: Lake, beside: Path, before: Path | None, todo: Sequence[str], published: Sequence[str]) -> None:
+def _build(
+    lake: Lake, beside: Path, before: Path | None, todo: Sequence[LedgerEntry], published: Sequence[str]
+) -> None:
     beside.parent.mkdir(parents=True, exist_ok=True)
     beside.unlink(missing_ok=True)
     if before is not None:
@@ -179,8 +185,8 @@ def _build(lake: Lake, beside: Path, before: Path | None, todo: Sequence[str], p
             session.execute(_macro(name))
         for name, table in _TABLES.items():
             session.execute(_create(name, table))
-        for sweep_id in todo:
-            _add_night(session, lake, sweep_id)
+        for entry in todo:
+            _add_night(session, lake, entry)
         # Hundreds of small statements: one by one, each would wait for the disk.
         session.execute("BEGIN")
         write_reference(session)
@@ -193,11 +199,14 @@ def _build(lake: Lake, beside: Path, before: Path | None, todo: Sequence[str], p
         session.execute("DETACH nightaudit")
 
 
-def _add_night(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+def _add_night(session: duckdb.DuckDBPyConnection, lake: Lake, entry: LedgerEntry) -> None:
     """Work out what a sweep changes, and move the state on to after it."""
+    sweep_id = entry.sweep_id
     view_sweep_files(session, lake, sweep_id, "memory.sweep_files")
     sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
     session.execute(f"CREATE OR REPLACE VIEW memory.night.sweep AS {select_files('sweep', [sweep_file])}")
+    session.execute("CREATE OR REPLACE TABLE memory.night.audit (audit VARCHAR, override_reason VARCHAR)")
+    session.execute("INSERT INTO memory.night.audit VALUES (?, ?)", [entry.audit, entry.override_reason])
     for name in _NIGHT:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     _load_changes(session, lake, sweep_id)

@@ -1,8 +1,16 @@
 -- One row: the sweep that is being published, with what it changed.
 SELECT
     sweep.*,
+    audit.*,
+    quarantine.*,
     changes.*
 FROM night.sweep AS sweep
+CROSS JOIN night.audit AS audit
+CROSS JOIN (
+    SELECT count(*) AS quarantined
+    FROM sweep_files.reject
+    WHERE rule IS NOT NULL
+) AS quarantine
 CROSS JOIN (
     SELECT
         count(*) FILTER (WHERE change = 'first') AS offers_first,
