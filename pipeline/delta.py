@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +24,15 @@ def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
     """Whether a transaction of that name has been committed to a table."""
     delta = _existing(lake, table)
     return delta is not None and delta.transaction_version(transaction) is not None
+
+
+def committed_files(lake: Lake, table: Table) -> list[Path]:
+    """Return the data files of a table; none where there is no table yet."""
+    delta = _existing(lake, table)
+    if delta is None:
+        return []
+    actions = pa.table(delta.get_add_actions())
+    return sorted(lake.table_root(table.name) / path for path in actions["path"].to_pylist())
 
 
 def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_name: str, transaction: str) -> None:

@@ -4,7 +4,9 @@
 <lake>/raw/<sweep>/sweep.json             what was asked, from when: written before the first search
 <lake>/raw/<sweep>/<op>-<market>-<shard>.parquet
 <lake>/raw/<sweep>/end.json               the sweep has ended; what has not landed is not swept
-<lake>/tables/<table>/                    Delta tables; data files in one folder a sweep
+<lake>/raw/inputs/<kind>/                 files that users loaded, as they were, and a note of each loading
+<lake>/quotes/<run>/                      ledger of quotes: an intent before each call, its answer right after
+<lake>/tables/<table>/                    Delta tables; data files in one folder a sweep, input or run of quotes
 <lake>/published/nightaudit.duckdb        what analysts open
 <lake>/calls/<day>/                       leases of the daily cap
 """
@@ -73,6 +75,16 @@ class Lake:
     def shard_path(sweep_id: str, shard_name: str) -> str:
         """Object that holds the answers of one shard."""
         return f"raw/{sweep_id}/{shard_name}.parquet"
+
+    @staticmethod
+    def inputs_folder(kind: str) -> str:
+        """Folder of the files of one kind that users loaded."""
+        return f"raw/inputs/{kind}"
+
+    @staticmethod
+    def quotes_folder(run_id: str) -> str:
+        """Folder of a run of quotes."""
+        return f"quotes/{run_id}" if run_id else "quotes"
 
     @staticmethod
     def table_file(table: str, sweep_id: str, name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from pipeline.domain.tables import STATE_TABLES, TABLES
+from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
 
 _COLUMN_LINE = re.compile(r"-- (?P<name>[a-z_0-9]+): (?P<meaning>.+)")
 
@@ -53,7 +53,7 @@ def relation(schema: str, name: str) -> Relation:
 def declared_meanings() -> dict[str, str]:
     """Return what the declared tables say of each column: the same name means the same everywhere."""
     meanings: dict[str, str] = {}
-    for table in (*STATE_TABLES, *TABLES.values()):
+    for table in (*STATE_TABLES, *TABLES.values(), *SIDE_TABLES.values()):
         for column in table.columns:
             meanings.setdefault(column.name, column.meaning)
     return meanings

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 
 from pipeline.domain.errors import InputError
-from pipeline.domain.tables import TABLES, Column
+from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
 from pipeline.lake import Lake
 
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
@@ -28,6 +28,7 @@ _SQL_TYPES = {
     "date32[day]": "DATE",
     "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
     "decimal128(18, 4)": "DECIMAL(18,4)",
+    "decimal128(18, 8)": "DECIMAL(18,8)",
 }
 
 
@@ -84,7 +85,7 @@ def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Pa
 
 def select_files(table: str, files: Iterable[Path | str]) -> str:
     """Return a SELECT of a table's declared columns over Parquet files or patterns."""
-    columns = TABLES[table].columns
+    columns = (TABLES | SIDE_TABLES)[table].columns
     paths = [quoted(str(file)) for file in files]
     if not paths:
         empty = ", ".join(f"NULL::{sql_type(column)} AS {column.name}" for column in columns)
@@ -98,8 +99,12 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def query_published(file: Path, query: str) -> duckdb.DuckDBPyConnection:
+def query_published(
+    file: Path, query: str, parameters: Mapping[str, object] | None = None
+) -> duckdb.DuckDBPyConnection:
     """Run a query over the published file, read-only, and return the session with its result.
+
+    `parameters` are what the query names as $name.
 
     Raises InputError where the file is missing or the query cannot be run.
     """
@@ -111,7 +116,7 @@ def query_published(file: Path, query: str) -> duckdb.DuckDBPyConnection:
     try:
         session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
-        return session.execute(query)
+        return session.execute(query, parameters)
     except duckdb.Error as error:
         session.close()
         raise InputError(f"The query cannot be run: {error}", hint='nightaudit query "SHOW ALL TABLES"') from None

@@ -21,6 +21,9 @@ DAY = pa.date32()
 INSTANT = pa.timestamp("us", tz="UTC")
 MONEY_SCALE = 4
 MONEY = pa.decimal128(18, MONEY_SCALE)
+# Reference rates are stated with up to six or seven decimals.
+RATE_SCALE = 8
+RATE = pa.decimal128(18, RATE_SCALE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,11 @@ SEARCH = Table(
             TEXT,
             "`answered`, `rejected` (400), `failed`, or `split`: the batch failed and its halves were asked instead.",
             ("answered", "rejected", "failed", "split"),
+        ),
+        Column(
+            "sent_property_id",
+            LONG,
+            "Property id that was sent instead of the cell's own: the unbranded one of the map; NULL: its own.",
         ),
         Column("http_status", SMALL, "HTTP status of the last attempt; NULL: there was no answer."),
         Column("codes", TEXT, "Documented or unknown error codes of the answer, joined by commas."),
@@ -366,6 +374,129 @@ TABLES = {
     table.name: table
     for table in (SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE, QUALITY)
 }
+
+# What the user feeds in, and what is asked outside sweeps. Their files lie in one folder an input or a run.
+
+INPUT_ID = _required("input_id", TEXT, "File that was loaded: its number among those of its kind, and its SHA-256.")
+LOADED_AT = _required("loaded_at", INSTANT, "When the file was loaded.")
+LINE_NO = _required("line_no", LONG, "Row of that file, as a spreadsheet counts: the header is row 1.")
+
+FX_RATE = Table(
+    "fx_rate",
+    "One row per currency, day and file that states its reference rate. The file loaded last wins: mart.fx_rate_on.",
+    ("input_id", "rate_date", "currency"),
+    (
+        INPUT_ID,
+        LOADED_AT,
+        LINE_NO,
+        _required("rate_date", DAY, "Business day that the reference rate was set for."),
+        _required("currency", TEXT, "ISO 4217 code of the currency that the rate is of."),
+        _required("rate", RATE, "Units of the currency for one euro."),
+    ),
+)
+
+SELLING_PRICE = Table(
+    "selling_price",
+    "One row per selling price that a file states. The file loaded last wins: mart.selling_price.",
+    ("input_id", "line_no"),
+    (
+        INPUT_ID,
+        LOADED_AT,
+        LINE_NO,
+        PROPERTY_ID,
+        MARKET,
+        _required("product_type", TEXT, "`Hotel` or `Package`."),
+        _required("check_in", DAY, "First night of the stay."),
+        _required("nights", SMALL, "Nights of the stay; the day of departure is check_in + nights."),
+        _required("party", TEXT, "Guests of all rooms: rooms joined by +, 2c5-9 is two adults with children."),
+        _required("currency", TEXT, "ISO 4217 code of price."),
+        _required("price", MONEY, "What the whole stay is sold at, in currency."),
+        _required("observed_at", INSTANT, "When this price was on sale."),
+        Column("room_id", LONG, "The supplier's room id; NULL: not given, so any room may be meant."),
+        Column("board_id", INT, "Board basis id; NULL: not given."),
+        Column("policy_key", LONG, "Hash of the cancel penalties, as in offer; NULL: not given."),
+        Column("channel", TEXT, "Where it was sold or seen; NULL: not given."),
+    ),
+)
+
+PROPERTY_MAP = Table(
+    "property_map",
+    "One row per opaque pair and file. The file loaded last is the map: mart.property_map.",
+    ("input_id", "branded_id"),
+    (
+        INPUT_ID,
+        LOADED_AT,
+        LINE_NO,
+        _required("branded_id", LONG, "Property id under which the offer is shown with its brand."),
+        _required("unbranded_id", LONG, "Property id that single searches and quotes of it are sent with."),
+    ),
+)
+
+WEIGHT = Table(
+    "weight",
+    "One row per property or market and file. The file loaded last holds: mart.weight.",
+    ("input_id", "line_no"),
+    (
+        INPUT_ID,
+        LOADED_AT,
+        LINE_NO,
+        Column("property_id", LONG, "Property that the weight is of; NULL: it is a market's."),
+        Column("market", TEXT, "Market that the weight is of; NULL: it is a property's."),
+        _required("weight", NUMBER, "Weight in scores, 0 or more; what is not listed weighs 1."),
+    ),
+)
+
+QUOTE = Table(
+    "quote",
+    "One row per quote that was about to be asked, with what came of it.",
+    ("run_id", "quote_no"),
+    (
+        _required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of what was chosen."),
+        _required("quote_no", INT, "Position in the run, from 0."),
+        _required("is_simulated", FLAG, "True if the answer comes from the sandbox."),
+        SWEEP_ID,
+        SEARCH_ID,
+        _required("offer_no", INT, "Position of the quoted offer in the answer of that search, from 0."),
+        _required("source", TEXT, "Answer that the offer was in: `multi` (list) or `detail`."),
+        _required("offer_key", LONG, "Stable hash of what the offer's price series runs along: mart.offer_key."),
+        PROPERTY_ID,
+        _required("sent_property_id", LONG, "Property id that was sent: the unbranded one where the map has one."),
+        *ASKED,
+        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        Column("room_id", LONG, "The supplier's room id, as the search said."),
+        Column("board_id", INT, "Board basis id, as the search said."),
+        _required("policy_key", LONG, "Stable hash of the cancel penalties, as the search said."),
+        _required("product_id", LONG, "The product that the quote named."),
+        _required("searched_at", INSTANT, "When the search was sent that gave the offer."),
+        _required("currency", TEXT, "ISO 4217 code of search_total."),
+        _required("search_total", MONEY, "Room cost for the whole stay as the search said."),
+        _required("intended_at", INSTANT, "When the intent was written down, before the call."),
+        Column("quoted_at", INSTANT, "When the quote was sent; NULL: nothing is known of the call."),
+        Column("answered_at", INSTANT, "When its answer had come, or failed to; NULL: nothing is known of the call."),
+        Column("age_seconds", LONG, "Seconds from the search to the quote: the age of the price."),
+        _required(
+            "outcome",
+            TEXT,
+            "`matched`, `raised`, `lowered`, `gone`, `refused` (400), `not_comparable` (answered without a price, in "
+            "another currency, or for another product), `failed` (no reservation was made or told), or `unknown`.",
+        ),
+        Column("code", INT, "Error code behind the outcome, where the supplier gave one."),
+        Column("failure", TEXT, "Why there is no answer."),
+        Column("http_status", SMALL, "HTTP status of the answer; NULL: there was none."),
+        _required("is_reservation_possible", FLAG, "True where a reservation was made, or cannot be ruled out."),
+        Column("reservation_id", LONG, "Reservation that guarantees the price."),
+        Column("quote_currency", TEXT, "ISO 4217 code of quote_total, as sent."),
+        Column("quote_total", MONEY, "Room cost for the whole stay as the quote said."),
+        Column("quote_room_id", LONG, "Room id, as the quote said."),
+        Column("quote_board_id", INT, "Board basis id, as the quote said."),
+        Column("quote_policy_key", LONG, "Stable hash of the cancel penalties, as the quote said."),
+        RAW_ADDRESS,
+    ),
+)
+
+INPUT_TABLES = {table.name: table for table in (FX_RATE, SELLING_PRICE, PROPERTY_MAP, WEIGHT)}
+# All that is not made by sweeps.
+SIDE_TABLES = INPUT_TABLES | {QUOTE.name: QUOTE}
 
 # What the published file carries from night to night. Analysts read these through the views of `mart`.
 

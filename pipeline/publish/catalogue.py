@@ -6,15 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import duckdb
 
+from pipeline.delta import committed_files
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import QUALITY, STATE_TABLES, SWEEP_PUBLISHED, TABLES
+from pipeline.domain.tables import QUALITY, SIDE_TABLES, STATE_TABLES, SWEEP_PUBLISHED, TABLES
 from pipeline.lake import Lake
 from pipeline.relations import declared_meanings, relation
-from pipeline.warehouse import quarantine_file, quoted, select_kept
+from pipeline.warehouse import quarantine_file, quoted, select_files, select_kept
 
 # In the order in which they build on each other.
-MART_VIEWS = ("offer_latest", "offer_history", "cell_latest", "quality")
+MART_VIEWS = (
+    "offer_latest",
+    "offer_history",
+    "cell_latest",
+    "quality",
+    "fx_rate_on",
+    "selling_price",
+    "property_map",
+    "weight",
+)
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -70,6 +80,8 @@ def write_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Itera
         if name == QUALITY.name and patterns:
             patterns = [root / "*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
+    for name, table in SIDE_TABLES.items():
+        session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_files(name, committed_files(lake, table))}")
     for name in MART_VIEWS:
         session.execute(f"CREATE OR REPLACE VIEW mart.{name} AS {relation('mart', name).sql}")
 
@@ -83,7 +95,7 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
         _comment(session, "TABLE", f"state.{table.name}", table.grain, meanings)
     meanings = {column.name: column.meaning for column in SWEEP_PUBLISHED.columns}
     _comment(session, "TABLE", "mart.sweep", SWEEP_PUBLISHED.grain, meanings)
-    for table in TABLES.values():
+    for table in (*TABLES.values(), *SIDE_TABLES.values()):
         meanings = {column.name: column.meaning for column in table.columns}
         _comment(session, "VIEW", f"lake.{table.name}", table.grain, meanings)
     for name in MART_VIEWS:

@@ -1,0 +1,4 @@
+-- One row per property or market of the weights that were loaded last.
+SELECT weighed.*
+FROM lake.weight AS weighed
+QUALIFY rank() OVER (ORDER BY weighed.input_id DESC) = 1
