@@ -100,6 +100,17 @@ def query(
 
 
 @app.command()
+def show(
+    address: Annotated[str, typer.Argument(help="As in lake.search: raw/<sweep>/<shard>.parquet#<row>")],
+    body: Annotated[bool, typer.Option("--body", help="Write the inflated body alone, as it is.")] = False,
+) -> None:
+    """Show a raw answer with its request, checked against the hash that was loaded."""
+    from pipeline.cli import showing
+
+    showing.show(address, body_only=body)
+
+
+@app.command()
 def doctor(spec: Spec = None) -> None:
     """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
     from pipeline.cli import examining
