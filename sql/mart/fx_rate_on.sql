@@ -34,7 +34,7 @@ with_euro AS (
 )
 
 SELECT
-    (with_euro.rate_date + later.days)::DATE AS on_date,
+    with_euro.rate_date + later.days::INTEGER AS on_date,
     with_euro.currency,
     with_euro.rate,
     with_euro.rate_date,
