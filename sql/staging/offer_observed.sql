@@ -1,28 +1,48 @@
 -- One row per source and offer key of the sweep: the cheapest where an answer names a key twice.
+-- Narrow on purpose, and with the key of its cell: sorting wide rows and hashing per offer doubled the cost of a night.
 WITH keyed AS (
     SELECT
-        offer.*,
-        mart.cell_key(
-            CASE offer.source WHEN 'multi' THEN 'multi' ELSE 'single' END,
-            offer.property_id,
-            offer.market,
-            offer.product_type,
-            offer.check_in,
-            offer.nights,
-            offer.party,
-            offer.currency_asked
-        ) AS cell_key
+        offer.source,
+        offer.property_id,
+        offer.market,
+        offer.product_type,
+        offer.check_in,
+        offer.nights,
+        offer.party,
+        offer.currency_asked,
+        offer.currency,
+        offer.room_stay_id,
+        offer.room_id,
+        offer.room_name,
+        offer.board_id,
+        offer.board_name,
+        offer.policy_key,
+        offer.refundability,
+        offer.free_cancel_hours,
+        offer.product_id,
+        offer.total,
+        offer.pre_promo_total,
+        offer.discount_pct,
+        offer.floor,
+        offer.available_rooms,
+        offer.promotion_key,
+        offer.search_id,
+        offer.offer_no,
+        cell.cell_key,
+        mart.offer_key(
+            cell.cell_key, offer.room_stay_id, offer.room_id, offer.board_id, offer.policy_key, offer.currency
+        ) AS offer_key
     FROM sweep_files.offer AS offer
+    INNER JOIN night.cell_observed AS cell
+        ON
+            cell.search_id = offer.search_id
+            AND cell.property_id = offer.property_id
 )
 
-SELECT
-    keyed.*,
-    mart.offer_key(
-        keyed.cell_key, keyed.room_stay_id, keyed.room_id, keyed.board_id, keyed.policy_key, keyed.currency
-    ) AS offer_key
+SELECT keyed.*
 FROM keyed
 QUALIFY
     row_number() OVER (
-        PARTITION BY keyed.source, keyed.property_id, offer_key -- noqa: RF03
-        ORDER BY keyed.total ASC NULLS LAST, keyed.search_id ASC, keyed.offer_no ASC
+        PARTITION BY source, property_id, offer_key
+        ORDER BY total ASC NULLS LAST, search_id ASC, offer_no ASC
     ) = 1
