@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 # Halves of a batch that has used up all its attempts are not given as many again.
 ATTEMPTS_OF_A_HALF = 2
-# So many searches in a row without one success, each with its retries: the supplier is down, not a batch poisoned.
-# A batch with several poisoned properties fails at most seven times on the way to the first that stands alone.
+# So many searches in a row without one success, each with its retries: the supplier is down, or a batch is poisoned
+# through and through. Asking again for one property that was answered before tells the two apart.
 GIVE_UP_AFTER = 20
 # Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
 EXTRA_OPEN_SHARDS = 2
@@ -83,6 +83,7 @@ class Collector:
         self._on_landed = on_landed
         self._stopping = False
         self._failures_in_a_row = 0
+        self._last_answered: Search | None = None
         self._reported: set[int] = set()
         self._open_shards = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
         self._next = asyncio.Lock()
@@ -139,6 +140,8 @@ class Collector:
         answer = await self._ask(search.operation, request, attempts=attempts)
         is_split = len(search.property_ids) > 1 and may_be_poisoned(answer)
         self._count(search, answer, is_split=is_split)
+        if self._failures_in_a_row and self._failures_in_a_row % GIVE_UP_AFTER == 0:
+            await self._give_up_unless_answered(answer)
         records = [_record(search, request, answer, is_split=is_split)]
         if is_split:
             for half in search.halves():
@@ -155,17 +158,30 @@ class Collector:
         outcome = outcome_of(answer)
         if outcome.verdict is not Verdict.FAILED:
             self._failures_in_a_row = 0
+            if outcome.verdict is Verdict.ANSWERED:
+                self._last_answered = search
             if outcome.verdict is Verdict.REJECTED and not is_split:
                 tally.rejected_cells += cells
                 self._report_own_mistakes(outcome)
             return
         tally.failed_cells += 0 if is_split else cells
         self._failures_in_a_row += 1
-        if self._failures_in_a_row >= GIVE_UP_AFTER:
-            raise SupplierDown(
-                f"The supplier failed {GIVE_UP_AFTER} searches in a row and answered none in between; the last one: "
-                f"{answer.failure}{f' ({answer.failure_detail})' if answer.failure_detail else ''}.",
-            )
+
+    async def _give_up_unless_answered(self, failed: Answer) -> None:
+        """Raise SupplierDown, unless a question that was answered before is answered again."""
+        count, before = self._failures_in_a_row, self._last_answered
+        if before is not None:
+            probe = replace(before, property_ids=before.property_ids[:1])
+            answer = await self._ask(probe.operation, self._request_of(probe), attempts=ATTEMPTS_OF_A_HALF)
+            self.tally.requests += answer.attempts
+            if outcome_of(answer).verdict is not Verdict.FAILED:
+                self._failures_in_a_row = 0
+                return
+        detail = f" ({failed.failure_detail})" if failed.failure_detail else ""
+        raise SupplierDown(
+            f"The supplier failed {count} searches in a row and answered none in between; the last one: "
+            f"{failed.failure}{detail}.",
+        )
 
     def _report_own_mistakes(self, outcome: Outcome) -> None:
         for code in SHAPE_CODES.intersection(outcome.codes) - self._reported:
@@ -180,6 +196,8 @@ class Collector:
 
     async def _land(self, opened: _OpenShard) -> None:
         await asyncio.to_thread(self._put, opened)
+        # What follows may hold this worker back for long; the bodies must not wait in memory with it.
+        opened.records.clear()
         self.tally.shards += 1
         self._open_shards.release()
         await self._on_landed(opened.shard)
@@ -203,4 +221,5 @@ def _record(search: Search, request: bytes, answer: Answer, *, is_split: bool) -
         failure=answer.failure or "",
         failure_detail=answer.failure_detail,
         is_split=is_split,
+        own_property_id=search.property_ids[0] if search.operation is Operation.SINGLE else None,
     )

@@ -166,7 +166,7 @@ def test_a_file_built_anew_from_the_ledger_is_the_same_table_by_table(lake):
     published.file.unlink()
     publish(lake, sweep_id(3), started_at(9))
     assert {name: all_of(published.file, name) for name in ALL_TABLES} == before
-    assert all(before.values())
+    assert all(before[name] for name in ("mart.sweep", "lake.offer", "lake.offer_change", "state.offer_closed"))
 
 
 ALL_TABLES = ("mart.sweep", "lake.offer_change", "lake.offer", *(f"state.{table.name}" for table in STATE_TABLES))
