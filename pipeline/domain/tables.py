@@ -345,6 +345,92 @@ OFFER_CHANGE = Table(
     ),
 )
 
+_CONTENT_CHANGE = (
+    SWEEP_ID,
+    _required("search_id", LONG, "Search that shows the change: the first of the sweep that says so, or says no more."),
+    _required("changed_at", INSTANT, "Start of the sweep that saw the change."),
+    _required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`.", ("first", "value", "gone", "back")),
+    PROPERTY_ID,
+)
+ROOM_ID = Column("room_id", LONG, "The supplier's room id; NULL: sent without one.")
+_PROPERTY_NAME = Column("property_name", TEXT, "Name as sent; NULL: never stated.")
+_ROOM_WORDS = (
+    ROOM_ID,
+    Column("room_name", TEXT, "Room name as sent; NULL: never stated."),
+    Column("room_description", TEXT, "Description as sent; NULL: never stated."),
+    Column("bed_type", TEXT, "Beds as sent; NULL: never stated."),
+)
+
+PROPERTY = Table(
+    "property",
+    "One row per change of what single answers say of a property. Append-only.",
+    ("sweep_id", "property_id"),
+    (*_CONTENT_CHANGE, _PROPERTY_NAME),
+)
+
+ROOM = Table(
+    "room",
+    "One row per change of what single answers say of a room; `gone`: its property was on sale, and not this room.",
+    ("sweep_id", "property_id", "room_id"),
+    (*_CONTENT_CHANGE, *_ROOM_WORDS),
+)
+
+ROOM_AMENITY = Table(
+    "room_amenity",
+    "One row per change of an amenity of a room; `gone`: the room was listed without it.",
+    ("sweep_id", "property_id", "room_id", "amenity_key"),
+    (
+        *_CONTENT_CHANGE,
+        ROOM_ID,
+        _required("amenity_key", TEXT, "The amenity's id, or ~ and its name where it has none."),
+        Column("amenity_id", LONG, "The supplier's amenity id; NULL: sent without one."),
+        Column("amenity_name", TEXT, "Name as sent; NULL: never stated."),
+    ),
+)
+
+ROOM_IMAGE = Table(
+    "room_image",
+    "One row per change of an image of a room; `gone`: the room was listed without it.",
+    ("sweep_id", "property_id", "room_id", "image_url"),
+    (
+        *_CONTENT_CHANGE,
+        ROOM_ID,
+        _required("image_url", TEXT, "Address of the image as sent."),
+        _required(
+            "image_no", INT, "Position among the images of the room, from 0; as last seen where it is gone.", lowest=0
+        ),
+    ),
+)
+
+CONTENT_TABLES = (PROPERTY, ROOM, ROOM_AMENITY, ROOM_IMAGE)
+
+# What a loaded sweep says of content, until it is published: then only what it changed is kept.
+PROPERTY_CONTENT = Table(
+    "property_content",
+    "One row per distinct content of a property in a segment.",
+    ("sweep_id", "search_id", "property_id"),
+    (SWEEP_ID, SEARCH_ID, PROPERTY_ID, _PROPERTY_NAME),
+)
+ROOM_CONTENT = Table(
+    "room_content",
+    "One row per distinct content of a room in a segment.",
+    ("sweep_id", "search_id", "property_id", "room_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        _required("room_no", INT, "Position in the answer, from 0."),
+        PROPERTY_ID,
+        *_ROOM_WORDS,
+        Column(
+            "amenities",
+            pa.list_(pa.struct([pa.field("amenity_id", LONG), pa.field("amenity_name", TEXT)])),
+            "Amenities in the order of the answer; NULL: not stated.",
+        ),
+        Column("images", pa.list_(TEXT), "Addresses of images in the order of the answer; NULL: not stated."),
+    ),
+)
+WORKING_TABLES = {table.name: table for table in (PROPERTY_CONTENT, ROOM_CONTENT)}
+
 QUALITY = Table(
     "quality",
     "One row per sweep, audit, market, table and check.",
@@ -372,7 +458,10 @@ QUALITY = Table(
 
 TABLES = {
     table.name: table
-    for table in (SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE, QUALITY)
+    for table in (
+        *(SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE, QUALITY),
+        *CONTENT_TABLES,
+    )
 }
 
 # What the user feeds in, and what is asked outside sweeps. Their files lie in one folder an input or a run.
@@ -591,6 +680,12 @@ SWEEP_PUBLISHED = Table(
         _required("offers_back", LONG, "Offer keys that were gone and are on sale again."),
         _required("price_changes", LONG, "Offer keys of which the total changed since they were last seen."),
     ),
+)
+
+# The last change of each: what is known of content now.
+CONTENT_STATES = tuple(
+    Table(table.name, table.grain.replace("per change of", "per last change of"), table.key[1:], table.columns)
+    for table in CONTENT_TABLES
 )
 
 STATE_TABLES = (OFFER_OPEN, OFFER_CLOSED, CELL_STATE)

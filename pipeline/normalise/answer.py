@@ -14,6 +14,7 @@ import pyarrow as pa
 from pipeline.domain.codes import ERROR_CODES
 from pipeline.domain.search import Operation
 from pipeline.normalise import tolerant, wire
+from pipeline.normalise.content import PropertyContent, content_of
 from pipeline.normalise.interned import Indexes, Interned
 from pipeline.normalise.money import money_column
 from pipeline.normalise.tolerant import Deviation, Refusal
@@ -71,6 +72,8 @@ class Reading:
     """Nothing of the body could be read."""
     refusals: list[Refusal] = field(default_factory=list)
     deviations: list[Deviation] = field(default_factory=list)
+    content: PropertyContent | None = None
+    """What a single answer says beside prices."""
 
 
 def read_answer(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -115,6 +118,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
         refusals=refusals,
         has_errors=bool(answer.errors),
         deviations=new_codes(codes),
+        content=_content(properties),
     )
 
 
@@ -143,7 +147,14 @@ def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], i
         is_unreadable=second.is_unreadable,
         refusals=second.refusals,
         deviations=second.deviations + new_codes(second.codes),
+        content=_content(second.properties),
     )
+
+
+def _content(properties: Sequence[wire.Property]) -> PropertyContent | None:
+    if properties and isinstance(properties[0], wire.DetailProperty):
+        return content_of(properties[0])
+    return None
 
 
 def _fits(products: Sequence[wire.Product], interned: Interned) -> None:

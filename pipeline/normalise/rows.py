@@ -15,6 +15,7 @@ from pipeline.domain import tables
 from pipeline.domain.codes import ERROR_CODES, CodeKind
 from pipeline.domain.search import CellStatus, Operation
 from pipeline.normalise.answer import Offers, Reading
+from pipeline.normalise.content import SegmentContent
 from pipeline.normalise.interned import Distinct, Interned, Note, PenaltyRow
 from pipeline.normalise.money import money_column
 from pipeline.normalise.request import Asked
@@ -53,6 +54,7 @@ class SegmentRows:
         self._cells = _Cells()
         self._offers: list[tuple[int, Offers]] = []
         self._rejects: list[dict[str, Any]] = []
+        self._content = SegmentContent()
         self._drift: Counter[tuple[str, str, str]] = Counter()
         self._drift_example: dict[tuple[str, str, str], str] = {}
 
@@ -87,6 +89,8 @@ class SegmentRows:
         position = self._add_asked(record.search_id, asked, record.started_at, address)
         if reading.offers is not None:
             self._offers.append((position, reading.offers))
+        if reading.content is not None:
+            self._content.add(record.search_id, reading.content)
         self._add_answered_cells(position, asked, reading)
         self._add_search(
             record,
@@ -208,6 +212,7 @@ class SegmentRows:
             ),
             "reject": self._from_rows(tables.REJECT, self._rejects),
             "drift": self._from_rows(tables.DRIFT, self._drift_rows()),
+            **self._content.arrow_tables(self._sweep_id),
             # Last, because its file says that the segment is done.
             "cell": self._cell_table(),
         }

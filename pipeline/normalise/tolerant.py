@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
@@ -24,8 +24,8 @@ NO_ID = "has no propertyId"
 
 _SAMPLE_CHARACTERS = 500
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Fields that no table holds: whatever stands in them costs nothing else.
-_NOT_STORED = frozenset({"propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities"})
+# Words beside the prices: whatever stands in them costs nothing else.
+_CONTENT = frozenset({"propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities"})
 _WHOLE_NUMBERS = (int | None, wire.Int32 | None)
 # More digits than any integer that we could keep; reading far more of them takes quadratic time.
 _MOST_DIGITS = 40
@@ -323,17 +323,36 @@ class _Reader:
             given = value.get(name)
             if given is None or name in children:
                 continue
-            if name in _NOT_STORED:
-                self._note_other_type(given, info.type, f"{path}.{name}")
+            if name in _CONTENT:
+                plain[info.name] = self._content(name, given, info.type, f"{path}.{name}")
             else:
                 plain[info.name] = self._scalar(given, info.type, f"{path}.{name}")
         return plain
 
-    def _note_other_type(self, value: Any, kind: Any, path: str) -> None:
+    def _content(self, name: str, value: Any, kind: Any, path: str) -> Any:
+        """Return a content field as far as it can be read; what cannot is noted and left out."""
         try:
-            msgspec.convert(value, kind)
-        except msgspec.ValidationError:
+            if name == "images":
+                return list(self._readable(self._list(value, path), f"{path}[]", self._image))
+            if name == "roomAmenities":
+                return list(self._readable(self._list(value, path), f"{path}[]", self._amenity))
+            return self._scalar(value, kind, path)
+        except _Unfit:
             self._pending.append(Deviation(path, "changed_type", _kind(value)))
+            return None
+
+    def _readable(self, items: list[Any], path: str, read: Callable[[Any, str], Any]) -> Iterator[Any]:
+        for item in items:
+            try:
+                yield read(item, path)
+            except _Unfit:
+                self._pending.append(Deviation(path, "changed_type", _kind(item)))
+
+    def _image(self, value: Any, path: str) -> Any:
+        return self._scalar(value, str, path)
+
+    def _amenity(self, value: Any, path: str) -> Any:
+        return wire.Amenity(**self._object(value, wire.Amenity, path))
 
     def _scalar(self, value: Any, kind: Any, path: str) -> Any:
         try:

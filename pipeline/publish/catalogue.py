@@ -9,7 +9,7 @@ import duckdb
 from pipeline.delta import committed_files
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import QUALITY, SIDE_TABLES, STATE_TABLES, SWEEP_PUBLISHED, TABLES
+from pipeline.domain.tables import CONTENT_STATES, QUALITY, SIDE_TABLES, STATE_TABLES, SWEEP_PUBLISHED, TABLES
 from pipeline.lake import Lake
 from pipeline.relations import declared_meanings, relation
 from pipeline.warehouse import quarantine_file, quoted, select_files, select_kept
@@ -19,6 +19,10 @@ MART_VIEWS = (
     "offer_latest",
     "offer_history",
     "cell_latest",
+    "property_latest",
+    "room_latest",
+    "room_amenity_latest",
+    "room_image_latest",
     "quality",
     "fx_rate_on",
     "selling_price",
@@ -90,7 +94,7 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
     """Comment every table, view and column that analysts see."""
     for name, (grain, columns) in _REFERENCE.items():
         _comment(session, "TABLE", f"ref.{name}", grain, {column: text for column, (_, text) in columns.items()})
-    for table in STATE_TABLES:
+    for table in (*STATE_TABLES, *CONTENT_STATES):
         meanings = {column.name: column.meaning for column in table.columns}
         _comment(session, "TABLE", f"state.{table.name}", table.grain, meanings)
     meanings = {column.name: column.meaning for column in SWEEP_PUBLISHED.columns}

@@ -20,9 +20,10 @@ import duckdb
 
 from pipeline.delta import commit_files, is_committed
 from pipeline.domain.errors import InputError, LakeError, LakeFull
-from pipeline.domain.tables import OFFER_CHANGE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, Table
+from pipeline.domain.tables import CONTENT_STATES, OFFER_CHANGE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, Table
 from pipeline.lake import Lake
 from pipeline.publish.catalogue import describe, write_reference, write_views
+from pipeline.publish.content import add_content, forget_working_files
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
 from pipeline.raw import read_manifest
 from pipeline.relations import relation, sql_folder
@@ -38,7 +39,7 @@ _NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_price
 
 
 # What the file carries from night to night.
-_TABLES = {f"state.{table.name}": table for table in STATE_TABLES} | {"mart.sweep": SWEEP_PUBLISHED}
+_TABLES = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES)} | {"mart.sweep": SWEEP_PUBLISHED}
 
 
 # How DuckDB tells that it could not write: at once, when memory and its overflow are full, or at a commit.
@@ -104,6 +105,7 @@ def publish(
             os.fsync(built.fileno())
         enter(lake, wanted)
         beside.replace(file)
+        forget_working_files(lake, sweep_id)
     except (OSError, duckdb.Error) as error:
         is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
         raise (LakeFull if is_full else LakeError)(
@@ -210,6 +212,7 @@ def _add_night(session: duckdb.DuckDBPyConnection, lake: Lake, entry: LedgerEntr
     for name in _NIGHT:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     _load_changes(session, lake, sweep_id)
+    add_content(session, lake, sweep_id)
     for name in ("offer_open_next", "offer_closed_next", "cell_next", "sweep_published"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     # Sorted by property, so that the trend of one property is found without reading the others.

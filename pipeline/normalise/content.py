@@ -1,0 +1,96 @@
+"""What single answers say of houses and rooms beside prices: names, descriptions, beds, amenities and images.
+
+The same words come with every stay that is asked about, so a segment keeps each distinct text once, with the first
+search that said it. What has changed since earlier sweeps is worked out when the sweep is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
+from pipeline.normalise import wire
+
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomContent:
+    """What an answer says of a room; None: it does not say."""
+
+    room_id: int | None
+    room_name: str | None
+    room_description: str | None
+    bed_type: str | None
+    amenities: tuple[tuple[int | None, str | None], ...] | None
+    images: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyContent:
+    """What an answer says of a property and its rooms."""
+
+    property_id: int
+    property_name: str | None
+    rooms: tuple[RoomContent, ...]
+
+
+def content_of(found: wire.DetailProperty) -> PropertyContent:
+    """Return the content of a property. Raises OverflowError for the id of an amenity outside int64."""
+    assert found.property_id is not None  # noqa: S101 - whoever reads an answer has seen to it
+    return PropertyContent(
+        found.property_id, found.property_name, tuple(_room(room) for room in found.room_stays or ())
+    )
+
+
+def _room(room: wire.DetailRoomStay) -> RoomContent:
+    amenities = None if room.amenities is None else tuple((item.id, item.name) for item in room.amenities)
+    if any(number is not None and number not in _INT64 for number, _ in amenities or ()):
+        msg = "the id of an amenity is not an int64"
+        raise OverflowError(msg)
+    images = None if room.images is None else tuple(room.images)
+    return RoomContent(room.room_id, room.room_name, room.room_description, room.bed_type, amenities, images)
+
+
+class SegmentContent:
+    """The distinct content of a segment, in the order of its first appearance."""
+
+    def __init__(self) -> None:
+        self._properties: dict[tuple[int, str | None], int] = {}
+        self._rooms: dict[tuple[int, RoomContent], tuple[int, int]] = {}
+
+    def add(self, search_id: int, content: PropertyContent) -> None:
+        """Add what one search said."""
+        self._properties.setdefault((content.property_id, content.property_name), search_id)
+        for number, room in enumerate(content.rooms):
+            self._rooms.setdefault((content.property_id, room), (search_id, number))
+
+    def arrow_tables(self, sweep_id: str) -> dict[str, pa.Table]:
+        """Return the rows of the working tables."""
+        properties = [
+            {"sweep_id": sweep_id, "search_id": search_id, "property_id": property_id, "property_name": name}
+            for (property_id, name), search_id in self._properties.items()
+        ]
+        rooms = [
+            {
+                "sweep_id": sweep_id,
+                "search_id": search_id,
+                "room_no": number,
+                "property_id": property_id,
+                "room_id": room.room_id,
+                "room_name": room.room_name,
+                "room_description": room.room_description,
+                "bed_type": room.bed_type,
+                "amenities": None
+                if room.amenities is None
+                else [{"amenity_id": number, "amenity_name": name} for number, name in room.amenities],
+                "images": room.images,
+            }
+            for (property_id, room), (search_id, number) in self._rooms.items()
+        ]
+        return {
+            PROPERTY_CONTENT.name: pa.Table.from_pylist(properties, schema=PROPERTY_CONTENT.schema),
+            ROOM_CONTENT.name: pa.Table.from_pylist(rooms, schema=ROOM_CONTENT.schema),
+        }

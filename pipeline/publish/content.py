@@ -1,0 +1,84 @@
+"""Content kept as changes: what a sweep's single answers say of houses and rooms, held against what is known.
+
+A loaded sweep carries all that it was told. When it is published, what has changed is appended to the tables of
+content, and the rest is dropped: a description is stored when it is new, not every night.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import duckdb
+
+from pipeline.delta import commit_files, is_committed
+from pipeline.domain.tables import CONTENT_STATES, CONTENT_TABLES, WORKING_TABLES, Table
+from pipeline.lake import Lake
+from pipeline.relations import relation
+from pipeline.warehouse import quoted, select_files, sql_type
+
+
+def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+    """Append what a sweep changes of content to the lake, once, and move the state on to after it.
+
+    A sweep that was published before has its changes in the lake already; they are the state's next step as they are.
+    """
+    has_files = _view_working_files(session, lake, sweep_id)
+    for table, state in zip(CONTENT_TABLES, CONTENT_STATES, strict=True):
+        if is_committed(lake, table, sweep_id):
+            changes = select_files(table.name, [lake.local(_path(lake, table, sweep_id))])
+        elif has_files:
+            changes = relation("staging", f"{table.name}_change").sql
+        else:
+            continue
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.content AS {changes}")
+        _commit(session, lake, table, sweep_id)
+        _move_on(session, state)
+        session.execute("DROP TABLE memory.night.content")
+
+
+def forget_working_files(lake: Lake, sweep_id: str) -> None:
+    """Drop what a published sweep said of content beyond its changes. Rebuilding makes it anew from raw."""
+    for name in WORKING_TABLES:
+        shutil.rmtree(lake.table_root(name) / sweep_id, ignore_errors=True)
+
+
+def _view_working_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> bool:
+    found = False
+    for name, table in WORKING_TABLES.items():
+        files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
+        found = found or bool(files)
+        session.register("working", table.schema.empty_table())
+        paths = ", ".join(quoted(str(file)) for file in files)
+        source = f"read_parquet([{paths}])" if files else "working"
+        session.execute(f"CREATE OR REPLACE TABLE memory.sweep_files.{name} AS SELECT * FROM {source}")  # noqa: S608 - our own names; paths are quoted
+        session.unregister("working")
+    return found
+
+
+def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_id: str) -> None:
+    if is_committed(lake, table, sweep_id):
+        return
+    if session.execute("SELECT count(*) FROM memory.night.content").fetchall() == [(0,)]:
+        return
+    path = _path(lake, table, sweep_id)
+    place = lake.local(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.columns)
+    beside = place.with_name(f".{place.name}")
+    session.execute(
+        f"COPY (SELECT {columns} FROM memory.night.content ORDER BY {', '.join(table.key[1:])}) "  # noqa: S608
+        f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+    )
+    beside.replace(place)
+    commit_files(lake, table, [path], sweep_id)
+
+
+def _move_on(session: duckdb.DuckDBPyConnection, state: Table) -> None:
+    same = " AND ".join(f"known.{name} IS NOT DISTINCT FROM changed.{name}" for name in state.key)
+    session.execute(f"DELETE FROM state.{state.name} AS known USING memory.night.content AS changed WHERE {same}")  # noqa: S608
+    order = ", ".join(state.key)
+    session.execute(f"INSERT INTO state.{state.name} BY NAME SELECT * FROM memory.night.content ORDER BY {order}")  # noqa: S608
+
+
+def _path(lake: Lake, table: Table, sweep_id: str) -> str:
+    return lake.table_file(table.name, sweep_id, "changes")
