@@ -6,16 +6,16 @@ The steps hand on a sweep's manifest and nothing else; each can be run again, in
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.allowance import DailyCalls
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
-from pipeline.domain.search import Search
+from pipeline.domain.search import Operation, Search
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
 from pipeline.publish import publish, published_sweeps
@@ -101,7 +101,12 @@ async def collect(
     """Ask what has not landed of a sweep, normalise it and load it. See `pipeline.sweep.run`."""
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
 
+    from pipeline.inputs.loading import unbranded_ids
+
+    unbranded = unbranded_ids(lake)
+
     def request_of(search: Search) -> bytes:
+        search = as_sent(search, unbranded)
         # Judged by the day of the plan: a stay that has begun since is asked for, and its refusal is its outcome.
         request = request_for(search, today=manifest.snapshot_date, send_rate_type=manifest.send_rate_type)
         return request.to_wire()
@@ -118,6 +123,13 @@ async def collect(
         )
         async with client:
             return await run(lake, manifest, client.ask, request_of, options, now=now, watch=watch)
+
+
+def as_sent(search: Search, unbranded: Mapping[int, int]) -> Search:
+    """Return a search as it goes out: about an opaque offer, a single search names the unbranded property."""
+    if search.operation is not Operation.SINGLE:
+        return search
+    return replace(search, property_ids=tuple(unbranded.get(own, own) for own in search.property_ids))
 
 
 async def collect_within_cap(

@@ -30,6 +30,7 @@ class RawRecord:
 
     `is_split` marks a batch that kept failing and whose halves follow as records of their own. `failure` is
     empty where the supplier answered; `http_status` and `body` are those of the last attempt, if there were any.
+    `own_property_id` is the planned property of a search that went out under the id of another (an opaque offer).
     """
 
     search_id: int
@@ -45,6 +46,7 @@ class RawRecord:
     failure: str
     failure_detail: str
     is_split: bool
+    own_property_id: int | None = None
 
 
 _SCHEMA = pa.schema(
@@ -62,6 +64,7 @@ _SCHEMA = pa.schema(
         pa.field("failure", pa.string(), nullable=False),
         pa.field("failure_detail", pa.string(), nullable=False),
         pa.field("is_split", pa.bool_(), nullable=False),
+        pa.field("own_property_id", pa.int64()),
     ]
 )
 _COLUMNS = tuple(field.name for field in fields(RawRecord))

@@ -111,6 +111,18 @@ def show(
 
 
 @app.command()
+def load(
+    kind: Annotated[str, typer.Argument(help="prices, rates, property-map or weights.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet; rates: the ECB's zip or CSV.", show_default=False)],
+    check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with the file.")] = False,
+) -> None:
+    """Load selling prices, reference rates, the property map or weights: all of a file, or nothing."""
+    from pipeline.cli import loading
+
+    loading.load(kind, file, check=check)
+
+
+@app.command()
 def doctor(spec: Spec = None) -> None:
     """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
     from pipeline.cli import examining

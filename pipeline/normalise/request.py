@@ -42,6 +42,8 @@ class Asked:
     party: str
     currency: str | None
     property_ids: tuple[int, ...]
+    sent_property_id: int | None = None
+    """The id that was sent instead of the cell's own: the unbranded one of an opaque pair."""
 
 
 _decode = msgspec.json.Decoder(_Request).decode

@@ -176,6 +176,7 @@ class SegmentRows:
                 "party": asked.party,
                 "currency_asked": asked.currency,
                 "properties": len(asked.property_ids),
+                "sent_property_id": asked.sent_property_id,
                 "outcome": outcome,
                 "http_status": record.http_status,
                 "codes": ",".join(map(str, codes)) or None,

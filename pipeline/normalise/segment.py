@@ -19,6 +19,7 @@ from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.normalise.answer import Reading, read_answer
+from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
 from pipeline.normalise.request import Asked, asked_of_request
 from pipeline.normalise.rows import SegmentRows
 from pipeline.normalise.tolerant import Refusal
@@ -82,7 +83,7 @@ def normalise_segment(
 
 
 def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, max_body_bytes: int) -> None:
-    asked = asked_of_request(record.request)
+    asked = asked_for(asked_of_request(record.request), record.own_property_id)
     operation = segment.partition.operation
     if record.is_split:
         rows.add_split(record, asked, address)
@@ -104,7 +105,8 @@ def _read(
         body = inflate(record.body, record.content_encoding, limit_bytes=max_body_bytes)
     except UnreadableBody as error:
         return Reading(is_unreadable=True, refusals=[Refusal("answer", None, "$", str(error), "")]), None
-    return read_answer(body, operation, frozenset(asked.property_ids), rows.interned), len(body)
+    reading = read_answer(body, operation, sent_ids(asked), rows.interned)
+    return told_of_own(reading, asked), len(body)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 from typer.main import get_command
 
 from pipeline.cli.app import app
+from pipeline.inputs.selling_prices import COLUMNS as PRICE_COLUMNS
 from pipeline.settings import PREFIX, Settings
 from pipeline.spec import spec_keys
 
@@ -30,11 +31,20 @@ def spec_table() -> str:
     return "\n".join(rows)
 
 
+def price_table() -> str:
+    rows = ["| column | meaning |", "|---|---|"]
+    rows += [
+        f"| {f'`{column.name}`' if column.is_required else f'*{column.name}*'} | {column.meaning} |"
+        for column in PRICE_COLUMNS
+    ]
+    return "\n".join(rows)
+
+
 def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-TABLES = {"settings": settings_table, "spec keys": spec_table}
+TABLES = {"settings": settings_table, "spec keys": spec_table, "price columns": price_table}
 
 
 def between(text: str, name: str) -> str:

@@ -1,0 +1,55 @@
+"""What is wrong with a user's file: each fault with its row, its column and its reason, told together in one error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pipeline.domain.errors import InputError
+
+# A file with a wrong date format has as many faults as rows; the first ones tell it.
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """One thing that is wrong. `row` is counted as a spreadsheet does: the header is row 1. 0: the file as a whole."""
+
+    row: int
+    column: str
+    reason: str
+
+    def __str__(self) -> str:
+        where = [f"row {self.row}"] if self.row else []
+        where += [f"column {self.column}"] if self.column else []
+        return f"  {', '.join(where)}: {self.reason}" if where else f"  {self.reason}"
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects the faults of one file. Only the first ones are kept; all are counted."""
+
+    file_name: str
+    faults: list[Fault] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, row: int, column: str, reason: str) -> None:
+        """Add a fault of a row, or of the file (row 0)."""
+        self.faults.append(Fault(row, column, reason))
+        self.count += 1
+
+    def count_unseen(self, more: int) -> None:
+        """Count faults that are like those that were added."""
+        self.count += more
+
+    def refuse_faults(self) -> None:
+        """Raise InputError that lists the first faults, in the order of the file, if there are any."""
+        if not self.count:
+            return
+        shown = sorted(self.faults)[:MOST_SHOWN]
+        more = self.count - len(shown)
+        lines = [str(fault) for fault in shown] + ([f"  … and {more:,} more"] if more else [])
+        raise InputError(
+            f"{self.file_name} cannot be loaded:\n" + "\n".join(lines),
+            kept="Nothing of it was loaded.",
+            hint="Correct the file, try it with --check, then load it again.",
+        )

@@ -1,0 +1,42 @@
+"""The property map: which unbranded id stands for the opaque offer of a branded property.
+
+The supplier's document wants the unbranded id in single searches and quotes of opaque offers (4.2, 4.3); a multi
+search may name both. The map says nothing to the outside and is never part of a report.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipeline.inputs import reading
+from pipeline.inputs.findings import Findings
+from pipeline.inputs.reading import ROW, InputColumn, report, report_repeated
+
+COLUMNS = (
+    InputColumn("branded_id", reading.ID, "id under which the offer is shown with its brand"),
+    InputColumn("unbranded_id", reading.ID, "id that is sent in its place in single searches and quotes"),
+)
+
+
+def read_map(data: bytes, file_name: str) -> pl.DataFrame:
+    """Return the pairs of a file. Raises InputError that lists what is wrong, row by row."""
+    findings = Findings(file_name)
+    pairs = reading.read_table(data, file_name, COLUMNS, findings)
+    whole = pairs.drop_nulls()
+    for column in ("branded_id", "unbranded_id"):
+        report_repeated(findings, whole, [column], "the same id", column)
+    same = whole.filter(pl.col("branded_id") == pl.col("unbranded_id"))
+    report(findings, same, "unbranded_id", lambda value: f"{value} stands for itself")
+    _refuse_chains(whole.filter(pl.col("branded_id") != pl.col("unbranded_id")), findings)
+    findings.refuse_faults()
+    return pairs
+
+
+def _refuse_chains(pairs: pl.DataFrame, findings: Findings) -> None:
+    """Add the rows whose unbranded id is branded in another row: a chain, or a circle."""
+    branded = pairs.select(pl.col("branded_id").alias("unbranded_id"), pl.col(ROW).alias("other")).unique(
+        "unbranded_id", keep="first", maintain_order=True
+    )
+    chained = pairs.join(branded, on="unbranded_id", how="inner").sort(ROW)
+    for row, value, other in chained.select(ROW, "unbranded_id", "other").iter_rows():
+        findings.add(row, "unbranded_id", f"{value} is the branded id of row {other}; a map has no chains or circles")

@@ -1,0 +1,83 @@
+"""Reference rates as the European Central Bank publishes them: the history (zip or CSV) and the daily file.
+
+Date,USD,JPY,…,                  history: one row a day, `N/A` where there was no rate, a comma at the end
+2026-11-20,1.0912,163.05,…,
+Date, USD, JPY, …                daily: one row, the date as `20 November 2026`
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+
+import polars as pl
+
+from pipeline.domain.errors import InputError
+from pipeline.inputs import reading
+from pipeline.inputs.findings import Findings
+from pipeline.inputs.reading import ROW, report, report_repeated
+
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_LONG_DATE = r"^\d{1,2} [A-Za-z]+ \d{4}$"
+# The history of all currencies since 1999 is not a tenth of this.
+_MOST_BYTES = 64_000_000
+
+
+def read_rates(data: bytes, file_name: str) -> pl.DataFrame:
+    """Return `line_no`, `rate_date`, `currency` and `rate`, one row a rate.
+
+    Raises InputError that lists what is wrong, row by row.
+    """
+    findings = Findings(file_name)
+    texts = reading.csv_texts(_unzipped(data, file_name), findings)
+    currencies = _currencies(texts, findings)
+    dated = texts.with_columns(_rate_date().alias("rate_date"))
+    bad_dates = dated.filter(pl.col("rate_date").is_null())
+    report(findings, bad_dates, "Date", lambda text: f"{text!r} is not a date like 2026-11-20 or 20 November 2026")
+    report_repeated(findings, dated.drop_nulls("rate_date"), ["rate_date"], "the same day", "Date")
+    rates = dated.select(ROW, "rate_date", *currencies).unpivot(
+        currencies, index=[ROW, "rate_date"], variable_name="currency", value_name="text"
+    )
+    stated = rates.filter((pl.col("text") != "N/A") & pl.col("text").is_not_null())
+    stated = stated.with_columns(reading.RATE.parse(pl.col("text")).alias("rate"))
+    for currency in currencies:
+        bad = stated.filter((pl.col("currency") == currency) & pl.col("rate").is_null()).rename({"text": currency})
+        report(findings, bad, currency, lambda text: f"{text!r} is not {reading.RATE.expected}, or N/A")
+    findings.refuse_faults()
+    return stated.select(ROW, "rate_date", "currency", "rate").sort("rate_date", "currency")
+
+
+def _rate_date() -> pl.Expr:
+    text = pl.col("Date")
+    written_out = pl.when(text.str.contains(_LONG_DATE)).then(text).str.to_date("%d %B %Y", strict=False)
+    return pl.coalesce(reading.DAY.parse(text), written_out)
+
+
+def _currencies(texts: pl.DataFrame, findings: Findings) -> list[str]:
+    if "Date" not in texts.columns:
+        findings.add(1, "Date", "it is missing")
+    currencies = [name for name in texts.columns if name not in {ROW, "Date"}]
+    for name in currencies:
+        if not _CURRENCY.fullmatch(name) or name == "EUR":
+            findings.add(1, name, "it is unknown. Known are Date and ISO 4217 codes, of which EUR is the base")
+    if not currencies:
+        findings.add(1, "", "it names no currency")
+    findings.refuse_faults()
+    return currencies
+
+
+def _unzipped(data: bytes, file_name: str) -> bytes:
+    if not data.startswith(b"PK"):
+        return data
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
+            if len(names) == 1 and archive.getinfo(names[0]).file_size <= _MOST_BYTES:
+                return archive.read(names[0])
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{file_name} cannot be loaded: {error}.", kept="Nothing of it was loaded.") from None
+    raise InputError(
+        f"{file_name} cannot be loaded: it is not a zip with one CSV file of up to {_MOST_BYTES // 1_000_000} MB.",
+        kept="Nothing of it was loaded.",
+    )

@@ -1,0 +1,68 @@
+"""Selling prices: what offers are sold at, by the user or as seen elsewhere. CSV or Parquet, one price a row.
+
+The columns are those of `COLUMNS`. The like-for-like key is as complete as it is given: a room, board or policy that
+is left out is not guessed, and a comparison then is of a lower grade.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+
+from pipeline.inputs import reading
+from pipeline.inputs.findings import Findings
+from pipeline.inputs.reading import InputColumn, report, report_repeated
+
+COLUMNS = (
+    InputColumn("property_id", reading.ID, "the supplier's property id"),
+    InputColumn("market", reading.MARKET, "market code, as in the spec"),
+    InputColumn("product_type", reading.PRODUCT_TYPE, "`Hotel` or `Package`"),
+    InputColumn("check_in", reading.DAY, "first night, yyyy-MM-dd"),
+    InputColumn("nights", reading.COUNT, "nights of the stay"),
+    InputColumn("party", reading.PARTY, "guests, as in the spec: 2, 2c5-9"),
+    InputColumn("currency", reading.CURRENCY, "ISO 4217 code of the price"),
+    InputColumn("price", reading.MONEY, "for the whole stay, with a point and up to 4 decimals"),
+    InputColumn("observed_at", reading.INSTANT, "when it was on sale, with its offset: 2026-11-20T02:30:00Z"),
+    InputColumn("room_id", reading.ID, "the supplier's room id", is_required=False),
+    InputColumn("board_id", reading.BOARD, "board basis id", is_required=False),
+    InputColumn("policy_key", reading.SIGNED, "policy, as in `mart.offer_latest`", is_required=False),
+    InputColumn("channel", reading.TEXT, "where it was sold or seen", is_required=False),
+)
+
+# What makes two rows speak of the same thing at the same time.
+KEY = tuple(column.name for column in COLUMNS if column.name != "price")
+
+# A reference rate holds over a weekend or a holiday, and no longer.
+RATE_HOLDS = timedelta(days=7)
+
+
+def read_prices(data: bytes, file_name: str, rates: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the prices of a file.
+
+    `rates` has `rate_date` and `currency` of all reference rates that are loaded; None: they are not looked at.
+    Raises InputError that lists what is wrong, row by row.
+    """
+    findings = Findings(file_name)
+    prices = reading.read_table(data, file_name, COLUMNS, findings)
+    report_repeated(findings, prices.drop_nulls(["property_id", "check_in", "observed_at"]), KEY, "the same key")
+    if rates is not None:
+        unrated = without_rate(prices, rates)
+        report(findings, unrated, "currency", lambda code: f"no reference rate of {code} is loaded for that day")
+    findings.refuse_faults()
+    return prices
+
+
+def without_rate(prices: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
+    """Return the prices whose currency has no reference rate of the day they were observed, or of the week before."""
+    asked = (
+        prices.drop_nulls(["currency", "observed_at"])
+        .filter(pl.col("currency") != "EUR")
+        .with_columns(pl.col("observed_at").dt.date().alias("rate_date"))
+        .sort("rate_date")
+    )
+    known = rates.select("currency", "rate_date", pl.col("rate_date").alias("found")).sort("rate_date")
+    joined = asked.join_asof(
+        known, on="rate_date", by="currency", strategy="backward", tolerance=RATE_HOLDS, check_sortedness=False
+    )
+    return joined.filter(pl.col("found").is_null())

@@ -1,0 +1,50 @@
+"""Bringing the published file up to what was loaded since: inputs and quotes, between two nights."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+
+import duckdb
+
+from pipeline.lake import Lake
+from pipeline.publish.catalogue import describe, write_views
+from pipeline.warehouse import connect, quoted
+
+logger = logging.getLogger(__name__)
+
+
+def refresh(lake: Lake) -> bool:
+    """Let the published file show the files that are loaded by now. False: there is none, or it is left as it was.
+
+    The caller holds the lake's writer lock. Readers see the last file until the next one is whole. What cannot be shown
+    now is shown by the next publication, so a failure is told and is no error.
+    """
+    file = lake.published_file
+    if not file.exists():
+        return False
+    beside = file.with_name(f".{file.stem}.refresh.duckdb")
+    try:
+        shutil.copyfile(file, beside)
+        with connect(lake) as session:
+            session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit")
+            session.execute("SET search_path = 'nightaudit.main'")
+            sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
+            session.execute("BEGIN")
+            write_views(session, lake, [row[0] for row in sweeps])
+            describe(session)
+            session.execute("COMMIT")
+            session.execute("CHECKPOINT nightaudit")
+            session.execute("USE memory")
+            session.execute("DETACH nightaudit")
+        with beside.open("rb") as built:
+            os.fsync(built.fileno())
+        beside.replace(file)
+    except (OSError, duckdb.Error) as error:
+        logger.warning("The published file shows it after the next night: %s", str(error).splitlines()[0])
+        return False
+    finally:
+        for left_over in file.parent.glob(f"{beside.name}*"):
+            left_over.unlink(missing_ok=True)
+    return True

@@ -1,0 +1,184 @@
+"""What is wrong with a user's file is told by row, column and reason."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import polars as pl
+import pytest
+
+from pipeline.domain.errors import InputError
+from pipeline.inputs.property_map import read_map
+from pipeline.inputs.reference_rates import read_rates
+from pipeline.inputs.selling_prices import read_prices
+from pipeline.inputs.weights import read_weights
+
+HEADER = "property_id,market,product_type,check_in,nights,party,currency,price,observed_at,room_id"
+GOOD = "7,GB,Hotel,2030-03-01,2,2,EUR,120.50,2030-01-01T02:30:00Z,"
+NO_RATES = pl.DataFrame(schema={"rate_date": pl.Date, "currency": pl.String})
+RATES = "Date,USD,SEK,\n2026-11-20,1.09,11.25,\n"
+
+
+def prices(*lines, header=HEADER, rates=NO_RATES):
+    return read_prices("\n".join((header, *lines)).encode(), "prices.csv", rates)
+
+
+def with_cell(column, value):
+    cells = GOOD.split(",")
+    cells[HEADER.split(",").index(column)] = value
+    return ",".join(cells)
+
+
+def told(read, *args):
+    with pytest.raises(InputError) as refused:
+        read(*args)
+    assert refused.value.kept == "Nothing of it was loaded."
+    return refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("property_id", "7.5", "is not a whole number"),
+        ("property_id", "9223372036854775808", "is not a whole number"),
+        ("property_id", "", "it is empty"),
+        ("market", "UK", "is not one of the 36 market codes"),
+        ("product_type", "hotel", "is not `Hotel` or `Package`"),
+        ("check_in", "01/03/2030", "is not a date written yyyy-MM-dd"),
+        ("check_in", "2030-02-30", "is not a date written yyyy-MM-dd"),
+        ("nights", "0", "is not a number of nights"),
+        ("party", "2c", "is not a party"),
+        ("currency", "eur", "is not an ISO 4217 code"),
+        ("price", "120,5".replace(",", ";"), "is not an amount above 0"),
+        ("price", "0", "is not an amount above 0"),
+        ("price", "0.00001", "is not an amount above 0"),
+        ("price", "1e3", "is not an amount above 0"),
+        ("observed_at", "2030-01-01T02:30:00", "is not an instant with its offset"),
+        ("room_id", "king", "is not a whole number"),
+    ],
+)
+def test_a_bad_cell_is_told_with_its_row_column_and_reason(column, value, reason):
+    message = told(prices, GOOD, with_cell(column, value))
+    assert f"row 3, column {column}: " in message
+    assert reason in message
+
+
+def test_rows_are_counted_as_a_spreadsheet_does_blank_lines_included():
+    assert "row 4, column market" in told(prices, GOOD, "", with_cell("market", "UK"))
+
+
+def test_an_unknown_and_a_missing_column_are_told_with_what_is_known():
+    message = told(lambda: prices(GOOD, header=HEADER.replace("room_id", "rooom_id").replace("party", "guests")))
+    assert "row 1, column rooom_id: it is unknown. Known are: property_id, market" in message
+    assert "row 1, column party: it is missing" in message
+
+
+def test_a_column_that_is_named_twice_is_refused():
+    assert "row 1, column market: the header names it twice" in told(
+        lambda: prices(GOOD, header=HEADER.replace("room_id", "market"))
+    )
+
+
+def test_a_repeated_key_names_both_rows():
+    assert "row 3: the same key as row 2" in told(prices, GOOD, with_cell("price", "99"))
+
+
+def test_a_line_with_too_few_or_too_many_cells_is_not_filled_up():
+    message = told(prices, "7,GB", GOOD + ",8")
+    assert "row 2: 2 cells, where the header has 10" in message
+    assert "row 3: more than the 10 cells of the header" in message
+
+
+def test_all_faults_are_told_at_once_and_many_are_counted():
+    message = told(prices, *[with_cell("check_in", f"{number}.3.2030") for number in range(1, 31)])
+    assert message.count("column check_in") == 20
+    assert "… and 10 more" in message
+
+
+def test_a_currency_needs_a_rate_of_the_day_or_the_week_before():
+    rates = pl.DataFrame({"rate_date": ["2029-12-28"], "currency": ["SEK"]}).with_columns(
+        pl.col("rate_date").str.to_date()
+    )
+    in_sek = with_cell("currency", "SEK")
+    assert prices(in_sek, rates=rates).height == 1
+    late = in_sek.replace("2030-01-01T", "2030-01-05T")
+    assert "row 2, column currency: no reference rate of SEK" in told(lambda: prices(late, rates=rates))
+    assert "no reference rate of SEK" in told(lambda: prices(in_sek))
+    assert prices(GOOD).height == 1
+
+
+@pytest.mark.parametrize(("data", "reason"), [(b"", "empty"), (b"\xff\xfe", "not UTF-8"), (b'a,"b\n', "row")])
+def test_what_is_no_csv_is_refused(data, reason):
+    assert reason in told(read_map, data, "map.csv")
+
+
+def test_what_is_no_parquet_is_refused():
+    assert "it is not Parquet" in told(read_map, b"PAR", "map.parquet")
+
+
+def test_parquet_is_read_like_csv_whatever_its_types():
+    frame = pl.DataFrame({"branded_id": [1, 2**60 + 1], "unbranded_id": ["3", "x"]})
+    sink = io.BytesIO()
+    frame.write_parquet(sink)
+    assert "row 3, column unbranded_id: 'x' is not a whole number" in told(read_map, sink.getvalue(), "map.parquet")
+    sink = io.BytesIO()
+    frame.with_columns(unbranded_id=pl.Series([3.0, 4.0])).write_parquet(sink)
+    assert read_map(sink.getvalue(), "map.parquet")["branded_id"].to_list() == [1, 2**60 + 1]
+
+
+def test_prices_of_parquet_keep_their_instant_and_their_digits():
+    frame = prices(GOOD).drop("line_no")
+    sink = io.BytesIO()
+    frame.write_parquet(sink)
+    again = read_prices(sink.getvalue(), "prices.parquet", NO_RATES)
+    assert again.drop("line_no").equals(frame)
+
+
+def test_the_map_is_one_to_one_and_has_no_chains():
+    message = told(read_map, b"branded_id,unbranded_id\n1,2\n1,3\n4,2\n5,5\n6,7\n7,6\n", "map.csv")
+    assert "row 3, column branded_id: the same id as row 2" in message
+    assert "row 4, column unbranded_id: the same id as row 2" in message
+    assert "row 5, column unbranded_id: 5 stands for itself" in message
+    assert "row 6, column unbranded_id: 7 is the branded id of row 7; a map has no chains or circles" in message
+
+
+def test_a_weight_is_of_a_property_or_of_a_market():
+    message = told(read_weights, b"property_id,market,weight\n1,,2\n,GB,0\n1,GB,1\n,,1\n1,,3\n", "weights.csv")
+    assert "row 4, column property_id: a weight is of a property or of a market" in message
+    assert "row 5, column property_id" in message
+    assert "row 6: the same property or market as row 2" in message
+    assert "row 2, column weight: '-1' is not a number, 0 or more" in told(
+        read_weights, b"property_id,weight\n1,-1\n", "weights.csv"
+    )
+
+
+def test_the_daily_file_the_history_and_its_zip_say_the_same():
+    daily = b"Date, USD, SEK, \n20 November 2026, 1.09, 11.25, \n"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("eurofxref-hist.csv", RATES)
+    history = read_rates(RATES.encode(), "eurofxref-hist.csv")
+    assert history.equals(read_rates(packed.getvalue(), "eurofxref-hist.zip"))
+    assert history.equals(read_rates(daily, "eurofxref.csv"))
+    assert [str(rate) for rate in history["rate"]] == ["11.25000000", "1.09000000"]
+
+
+def test_no_rate_is_no_row_and_a_bad_one_is_told():
+    text = RATES + "2026-11-19,N/A,11.123456,\n"
+    assert read_rates(text.encode(), "hist.csv").height == 3
+    message = told(read_rates, (text + "19.11.2026,1,1\n2026-11-20,-1,one,\n").encode(), "hist.csv")
+    assert "row 4, column Date: '19.11.2026' is not a date" in message
+    assert "row 5, column Date: the same day as row 2" in message
+    assert "row 5, column USD: '-1' is not a rate above 0" in message
+    assert "row 5, column SEK: 'one' is not a rate above 0" in message
+
+
+def test_rates_of_other_columns_or_archives_are_refused():
+    assert "row 1, column Kurs: it is unknown" in told(read_rates, b"Date,Kurs\n2026-11-20,1\n", "hist.csv")
+    assert "row 1, column Date: it is missing" in told(read_rates, b"Day,USD\n2026-11-20,1\n", "hist.csv")
+    assert "cannot be loaded" in told(read_rates, b"PK\x03\x04rubbish", "hist.zip")
+    empty = io.BytesIO()
+    with zipfile.ZipFile(empty, "w"):
+        pass
+    assert "not a zip with one CSV" in told(read_rates, empty.getvalue(), "hist.zip")
