@@ -8,26 +8,38 @@ the other, the lake's lock refuses it.
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
+import time
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import httpx
+import psutil
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterName,
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy, StateType
 from prefect.deployments.runner import RunnerDeployment
 from prefect.events import EventTrigger, Posture
 from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore
-from prefect.flows import serve
+from prefect.runner import Runner
 from prefect.schedules import Cron
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import get_current_settings
+from prefect.states import Crashed
 from prefect.types.entrypoint import EntrypointType
 
 from flows.nightly import nightly
 from flows.server import LOOPBACK, PrefectServerFailed, prefect_server
-from pipeline.domain.errors import NightauditError, SettingsError
+from pipeline.domain.errors import LakeBusy, NightauditError, SettingsError
+from pipeline.lake import Lake
 from pipeline.settings import Settings, read_settings
 
 DEPLOYMENT = "nightly"
@@ -36,6 +48,11 @@ WATCH_NAME = "nightaudit: end runs that have fallen silent"
 
 # So many heartbeats of a run may be missed before it is taken for dead.
 _MISSED_HEARTBEATS = 3
+
+# Within this a run that is stopped lands what it has in hand.
+_PATIENCE_SECONDS = 120.0
+
+_UNDER_WAY = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
 
 
 def main() -> None:
@@ -51,29 +68,30 @@ def serve_nightly(settings: Settings) -> None:
     """Serve the deployment, with a Prefect server of our own where none is configured."""
     next_run = next_run_of(settings)
     port = get_current_settings().server.api.port
-    if not get_current_settings().api.url:
+    is_ours = not get_current_settings().api.url
+    if is_ours:
         _refuse_a_second_server(port)
     with prefect_server(has_scheduler=True, ports=(port, 0)) as address:
+        if is_ours:
+            asyncio.run(end_dead_runs(Lake(settings.lake)))
         end_silent_runs()
         _say(f"The flow `nightly` is scheduled: {settings.schedule_cron} ({settings.schedule_timezone}).")
         _say(f"Next run: {next_run:%A %Y-%m-%d %H:%M %Z}. At most one at a time.")
         _say(f"Prefect: {address.removesuffix('/api')}")
         _say(f"To run it now: PREFECT_API_URL={address} prefect deployment run nightly/{DEPLOYMENT}")
         _say("To stop: Ctrl-C. A run under way then stops too; what has landed is kept, and the next run goes on.")
-        serve(deployment_of(settings), print_starting_message=False)
+        asyncio.run(_serve(settings))
 
 
-def deployment_of(settings: Settings) -> RunnerDeployment:
+async def deployment_of(settings: Settings) -> RunnerDeployment:
     """Return the deployment: the schedule of the settings, and never two runs at once."""
-    made = nightly.to_deployment(
+    return await nightly.ato_deployment(
         DEPLOYMENT,
         schedule=Cron(settings.schedule_cron, timezone=settings.schedule_timezone),
         concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
         description=DESCRIPTION,
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
-    assert isinstance(made, RunnerDeployment)  # noqa: S101 - Prefect's type also covers asynchronous callers
-    return made
 
 
 def next_run_of(settings: Settings) -> datetime:
@@ -88,6 +106,24 @@ def next_run_of(settings: Settings) -> datetime:
             hint="Five fields: minute, hour, day of the month, month, day of the week. 30 2 * * * is 02:30 each night.",
         ) from None
     return dates[0].astimezone(ZoneInfo(settings.schedule_timezone))
+
+
+async def end_dead_runs(lake: Lake) -> None:
+    """Mark runs as crashed that a crash has left running in our server's records.
+
+    Their place among the runs that may run at once would be taken, and tonight's run cancelled. That they are dead
+    is known by the lake's lock, which every nightly run holds.
+    """
+    try:
+        with lake.writing("a look for dead runs"):
+            async with get_client() as client:
+                for run in await client.read_flow_runs(
+                    deployment_filter=DeploymentFilter(name=DeploymentFilterName(any_=[DEPLOYMENT])),
+                    flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=_UNDER_WAY)),
+                ):
+                    await client.set_flow_run_state(run.id, Crashed(message="The run's process has ended."), force=True)
+    except LakeBusy:
+        return
 
 
 def end_silent_runs() -> None:
@@ -127,6 +163,47 @@ async def _put(automation: AutomationCore) -> None:
                 return
             await client.delete_automation(known.id)
         await client.create_automation(automation)
+
+
+async def _serve(settings: Settings) -> None:
+    """Serve until a signal; then let a run under way stop in good order. A second signal is not so patient."""
+    runner = Runner(pause_on_shutdown=True)
+    await runner.aadd_deployment(await deployment_of(settings))
+    not_runs = set(psutil.Process().children())
+    serving = asyncio.create_task(runner.start())
+    # By then Prefect has put up its own handler of SIGTERM, which leaves runs behind.
+    await asyncio.sleep(0)
+    signals: asyncio.Queue[int] = asyncio.Queue()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number)
+    asked = asyncio.create_task(signals.get())
+    await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
+    if asked.done():
+        runs = set(psutil.Process().children()) - not_runs
+        if asked.result() == signal.SIGTERM:
+            # Ctrl-C has reached the runs already, for they are of the same terminal.
+            for run in runs:
+                run.terminate()
+        ended = asyncio.create_task(asyncio.to_thread(_await_end, runs))
+        asked = asyncio.create_task(signals.get())
+        await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
+        await runner.astop()
+    asked.cancel()
+    await serving
+
+
+def _await_end(runs: set[psutil.Process]) -> None:
+    # Looked at and not waited for: how a run has ended is for Prefect to learn.
+    ends_at = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < ends_at and any(_is_alive(run) for run in runs):
+        time.sleep(0.2)
+
+
+def _is_alive(run: psutil.Process) -> bool:
+    try:
+        return run.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _refuse_a_second_server(port: int) -> None:

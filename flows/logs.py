@@ -6,16 +6,19 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
 from pipeline.domain.errors import NightauditError
 
 _RUN_LOGGERS = ("prefect.flow_runs", "prefect.task_runs")
 
+_told: WeakSet[NightauditError] = WeakSet()
 
-def tell_our_errors_without_traceback() -> None:
-    """Let Prefect log an error that is meant for users as its message alone. Calling it again changes nothing."""
+
+def tell_our_errors_once() -> None:
+    """Let Prefect log an error that is meant for users as its message alone, and once. Calling it again changes nothing."""
     for name in _RUN_LOGGERS:
-        logging.getLogger(name).addFilter(_without_traceback)
+        logging.getLogger(name).addFilter(_told_once)
 
 
 def log_steps() -> None:
@@ -44,10 +47,15 @@ def quiet_terminal() -> Iterator[None]:
             handler.removeFilter(_not_of_prefect)
 
 
-def _without_traceback(record: logging.LogRecord) -> bool:
+def _told_once(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, NightauditError):
-        record.msg, record.args, record.exc_info = str(error), (), None
+    if not isinstance(error, NightauditError):
+        return True
+    # It passes through the task's engine, the flow's, and the process's; each would tell it.
+    if error in _told:
+        return False
+    _told.add(error)
+    record.msg, record.args, record.exc_info = str(error), (), None
     return True
 
 

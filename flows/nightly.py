@@ -22,7 +22,7 @@ from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
-from flows.logs import log_steps, quiet_terminal, tell_our_errors_without_traceback
+from flows.logs import log_steps, quiet_terminal, tell_our_errors_once
 from flows.progress import progress_artifact
 from flows.server import prefect_server
 from pipeline import night
@@ -52,7 +52,7 @@ class Given:
     now: Callable[[], datetime] = night.utc_now
 
 
-tell_our_errors_without_traceback()
+tell_our_errors_once()
 log_steps()
 
 _NOTHING_GIVEN = Given()
