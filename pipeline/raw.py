@@ -93,7 +93,7 @@ def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
     path = lake.shard_path(sweep_id, shard_name)
     data = lake.get(path)
     try:
-        table = pq.read_table(io.BytesIO(data), schema=_SCHEMA, page_checksum_verification=True)
+        table = _whole_table(data)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptObject(
             f"The raw shard {lake.local(path)} is damaged: {str(error).splitlines()[0]}",
@@ -102,6 +102,17 @@ def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
             "nightaudit resume",
         ) from None
     return [RawRecord(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+def _whole_table(data: bytes) -> pa.Table:
+    # Checksums guard the pages alone. A damaged footer may name other columns, which would be read as NULL.
+    table = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
+    if table.schema.names != _SCHEMA.names:
+        msg = "its columns are not those of a shard"
+        raise ValueError(msg)
+    table = table.cast(_SCHEMA)
+    table.validate(full=True)
+    return table
 
 
 def raw_address(sweep_id: str, shard_name: str, row: int) -> str:
