@@ -28,20 +28,20 @@ class DailyCalls:
         self._lease_size = max(1, cap // _LEASES_PER_DAY)
         self._day = ""
         self._left = 0
+        self._leased = 0
         self._next_lease = 0
 
     def take(self) -> None:
         """Count one call. Raises CallsUsedUp when the day's calls are used up."""
         day = f"{self._now():%Y-%m-%d}"
         if day != self._day:
-            self._day, self._left, self._next_lease = day, 0, 0
+            self._day, self._left, self._leased, self._next_lease = day, 0, 0, 0
         while self._left == 0:
             self._left = self._lease()
         self._left -= 1
 
     def _lease(self) -> int:
-        first = self._next_lease * self._lease_size
-        size = min(self._lease_size, self._cap - first)
+        size = min(self._lease_size, self._cap - self._leased)
         if size <= 0:
             raise CallsUsedUp(
                 f"The daily cap of {self._cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {self._day} UTC.",
@@ -51,4 +51,7 @@ class DailyCalls:
             )
         path = f"calls/{self._day}/{self._next_lease:06d}.json"
         self._next_lease += 1
-        return size if self._lake.put_new(path, json.dumps({"calls": size}).encode()) else 0
+        is_ours = self._lake.put_new(path, json.dumps({"calls": size}).encode())
+        # Another lease says itself what it took: the cap may have been another one then.
+        self._leased += size if is_ours else int(str(self._lake.get_json(path)["calls"]))
+        return size if is_ours else 0

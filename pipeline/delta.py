@@ -65,7 +65,7 @@ def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: st
         # Another process committed in between. If it was the same load, it is done; if not, this is not ours to hide.
         if not is_committed(lake, table, transaction):
             raise
-    except (DeltaError, OSError) as error:
+    except (DeltaError, OSError, pa.ArrowException) as error:
         raise LakeError(
             f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
             kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
@@ -94,6 +94,12 @@ def _existing(lake: Lake, table: Table) -> DeltaTable | None:
         return DeltaTable(lake.table_root(table.name))
     except TableNotFoundError:
         return None
+    except (DeltaError, OSError) as error:
+        raise LakeError(
+            f"The table {lake.table_root(table.name)} cannot be read: {str(error).splitlines()[0]}",
+            kept="The raw answers are untouched.",
+            hint="Restore its folder _delta_log from a backup.",
+        ) from None
 
 
 def _created(lake: Lake, table: Table) -> DeltaTable:

@@ -40,6 +40,11 @@ class Lake:
                 hint="Set it to a path, for example lake or /srv/nightaudit/lake.",
             )
         self.root = Path(uri.removeprefix("file://")).absolute()
+        if set("*?[") & set(str(self.root)):
+            raise SettingsError(
+                f"The lake folder {self.root} cannot be used: *, ? and [ in its path mean other files to DuckDB.",
+                hint="Set NIGHTAUDIT_LAKE to a folder without these characters.",
+            )
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self._store = LocalStore(self.root)
@@ -123,6 +128,7 @@ class Lake:
             obstore.put(self._store, path, data, use_multipart=False)
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
+        _settle(self.local(path))
 
     def get(self, path: str) -> bytes:
         """Read an object. Raises FileNotFoundError or LakeError."""
@@ -189,7 +195,10 @@ class Lake:
         except OSError as error:
             raise _write_failed(self.root, ".lock", error) from None
         try:
-            note.write_text(f"{what} (process {os.getpid()})")
+            try:
+                note.write_text(f"{what} (process {os.getpid()})")
+            except OSError as error:
+                raise _write_failed(self.root, note.name, error) from None
             yield
         finally:
             lock.release()

@@ -1,0 +1,176 @@
+"""The lake's door: objects appear whole, one writer at a time, and every trouble says what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError
+from pipeline.lake import Lake
+
+
+def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_an_object_is_created_once(lake):
+    assert lake.put_new("raw/s/x.parquet", b"first")
+    assert not lake.put_new("raw/s/x.parquet", b"second")
+    assert lake.get("raw/s/x.parquet") == b"first"
+    assert lake.names("raw/s", ".parquet") == {"x"}
+
+
+def test_an_object_can_be_put_in_place_of_another(lake):
+    lake.put("tables/offer/s/x.parquet", b"first")
+    lake.put("tables/offer/s/x.parquet", b"second")
+    assert lake.get("tables/offer/s/x.parquet") == b"second"
+    assert [path.name for path in lake.root.rglob("x*")] == ["x.parquet"]
+
+
+def test_a_missing_object_is_file_not_found(lake):
+    with pytest.raises(FileNotFoundError):
+        lake.get("raw/none")
+    assert lake.names("raw/none") == set()
+
+
+@pytest.mark.parametrize("name", ["plain", "with blank", "ümläut", "per%20cent", "hash#1", "quo'te", "plus+"])
+def test_a_folder_of_any_name_can_hold_a_lake(tmp_path, name):
+    lake = Lake(str(tmp_path / name))
+    lake.put_new("raw/s/x.parquet", b"x")
+    assert (tmp_path / name / "raw/s/x.parquet").read_bytes() == b"x"
+    assert Lake(f"file://{tmp_path / name}").get("raw/s/x.parquet") == b"x"
+
+
+@pytest.mark.parametrize("name", ["st*r", "wh?t", "br[a]cket"])
+def test_a_folder_whose_name_is_a_pattern_is_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match="cannot be used"):
+        Lake(str(tmp_path / name))
+
+
+def test_another_kind_of_address_is_refused():
+    with pytest.raises(SettingsError, match="local folder"):
+        Lake("s3://bucket/lake")
+
+
+def test_a_file_in_place_of_the_folder_is_told(tmp_path):
+    (tmp_path / "lake").write_text("x")
+    with pytest.raises(LakeError, match="cannot be used"):
+        Lake(str(tmp_path / "lake"))
+
+
+@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": "new"}', "{}"])
+def test_a_lake_of_a_newer_version_is_left_alone(lake, text):
+    (lake.root / "lake.json").write_text(text)
+    with pytest.raises(LakeTooNew, match="reads up to 1"):
+        Lake(str(lake.root))
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", ""])
+def test_a_damaged_note_of_the_format_is_told(lake, text):
+    (lake.root / "lake.json").write_text(text)
+    with pytest.raises(CorruptObject):
+        Lake(str(lake.root))
+
+
+HOLD = """
+import sys, time
+from pipeline.lake import Lake
+with Lake(sys.argv[1]).writing("a sweep"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_writer_is_refused_at_once_and_told_who_writes(lake):
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, lake.root], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(LakeBusy, match=rf"a sweep \(process {holder.pid}\)"), lake.writing("another"):
+            pass
+        assert Lake(str(lake.root)).sweep_ids() == []
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    # Its note is still there; its lock has gone with it.
+    assert (lake.root / ".lock.note").exists()
+    with lake.writing("another"):
+        assert f"another (process {os.getpid()})" in (lake.root / ".lock.note").read_text()
+
+
+def test_a_second_writer_of_the_same_process_is_refused_too(lake):
+    with lake.writing("one"), pytest.raises(LakeBusy), Lake(str(lake.root)).writing("two"):
+        pass
+
+
+FULL = """
+import resource, signal, sys
+from pipeline.domain.errors import LakeFull
+from pipeline.lake import Lake
+lake = Lake(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), -1))
+try:
+    if sys.argv[2] == "writing":
+        with lake.writing("x"):
+            sys.exit(1)
+    getattr(lake, sys.argv[2])("raw/s/x.parquet", b"x" * 100_000)
+except LakeFull as error:
+    print(error)
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize(("how", "limit"), [("put_new", 50_000), ("put", 50_000), ("put_new", 0), ("writing", 0)])
+def test_a_full_disk_is_told_and_leaves_nothing_half(lake, how, limit):
+    done = run(FULL, lake.root, how, limit)
+    assert done.returncode == 7, done.stderr
+    assert "could not be written" in done.stdout
+    assert "nightaudit resume" in done.stdout
+    assert not lake.exists("raw/s/x.parquet")
+    assert lake.names("raw/s", ".parquet") == set()
+    assert lake.put_new("raw/s/x.parquet", b"later")
+
+
+def test_a_full_disk_does_not_cost_the_object_that_was_there(lake):
+    lake.put("raw/s/x.parquet", b"before")
+    assert run(FULL, lake.root, "put", 50_000).returncode == 7
+    assert lake.get("raw/s/x.parquet") == b"before"
+
+
+def test_a_real_full_disk_is_told_like_any_refused_write(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        lake = Lake(str(disk / "lake"))
+        with pytest.raises(LakeFull, match="could not be written"):  # noqa: PT012 - one of many is the last to fit
+            for number in range(100):
+                lake.put_new(f"raw/s/{number}.parquet", b"x" * 20_000)
+        for name in lake.names("raw/s", ".parquet"):
+            assert len(lake.get(f"raw/s/{name}.parquet")) == 20_000
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind the superuser")
+def test_a_folder_that_may_not_be_written_is_told(lake):
+    (lake.root / "raw").mkdir()
+    (lake.root / "raw").chmod(0o500)
+    with pytest.raises(LakeFull, match="permissions"):
+        lake.put_new("raw/s/x.parquet", b"x")
+
+
+def test_a_folder_in_the_place_of_an_object_is_told(lake):
+    Path(lake.root / "raw/s/x.parquet/y").mkdir(parents=True)
+    with pytest.raises(LakeError):
+        lake.put("raw/s/x.parquet", b"x")
