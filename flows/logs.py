@@ -16,7 +16,7 @@ _told: WeakSet[NightauditError] = WeakSet()
 
 
 def tell_our_errors_once() -> None:
-    """Let Prefect log an error that is meant for users as its message alone, and once. Calling it again changes nothing."""
+    """Let Prefect log an error that is meant for users as its message alone, and once."""
     for name in _RUN_LOGGERS:
         logging.getLogger(name).addFilter(_told_once)
 

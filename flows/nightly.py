@@ -26,9 +26,9 @@ from flows.logs import log_steps, quiet_terminal, tell_our_errors_once
 from flows.progress import progress_artifact
 from flows.server import prefect_server
 from pipeline import night
+from pipeline.gate import audit_sweep, publish_checked, refuse_blocked
 from pipeline.lake import Lake
 from pipeline.publish import Published
-from pipeline.publish import publish as publish_sweep
 from pipeline.raw import Manifest
 from pipeline.settings import Settings, read_settings
 from pipeline.summary import NightSummary, as_markdown, refuse_too_many_failures
@@ -82,7 +82,7 @@ def run_nightly(
 
 @flow(name="nightly", persist_result=False, log_prints=False)
 def nightly() -> NightSummary:
-    """Sweep, load and publish one night. It has no parameters: its settings are those of its environment."""
+    """Sweep, load, audit and publish one night. It has no parameters: its settings are those of its environment."""
     given = _GIVEN.get()
     settings = given.settings or read_settings()
     place = Lake(settings.lake)
@@ -90,6 +90,7 @@ def nightly() -> NightSummary:
         publish_left_over(settings, place)
         manifest = begin(settings, place)
         collect(settings, place, manifest)
+        audit(settings, place, manifest)
         published = publish(place, manifest)
     summary = summarise(published)
     given.show(summary)
@@ -123,10 +124,17 @@ def collect(settings: Settings, lake: Lake, manifest: Manifest) -> None:
         asyncio.run(night.collect_within_cap(settings, lake, manifest, now=given.now, watch=watch))
 
 
+@task(name="audit", cache_policy=NO_CACHE, persist_result=False)
+def audit(settings: Settings, lake: Lake, manifest: Manifest) -> None:
+    """Check the sweep, leave what was found with Prefect, and stop here if it may not be published."""
+    found = audit_sweep(settings, lake, manifest.sweep_id, _GIVEN.get().now())
+    refuse_blocked(lake, manifest.sweep_id, found)
+
+
 @task(name="publish", cache_policy=NO_CACHE, persist_result=False)
 def publish(lake: Lake, manifest: Manifest) -> Published:
     """Make the sweep part of the published file."""
-    return publish_sweep(lake, manifest.sweep_id, _GIVEN.get().now())
+    return publish_checked(lake, manifest.sweep_id, _GIVEN.get().now())
 
 
 @task(name="summarise", cache_policy=NO_CACHE, persist_result=False)
