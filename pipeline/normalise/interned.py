@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Generic, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from pipeline.domain import keys
 from pipeline.domain.codes import BOARDS
+from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
 from pipeline.normalise import wire
 from pipeline.normalise.money import money_column
 
@@ -146,28 +148,28 @@ def _policy(text: bytes) -> tuple[Policy, list[Note]]:
         end_at, end_offset = _instant(penalty.ends, "penaltyEndDate", notes)
         rows.append(PenaltyRow(penalty, start_at, start_offset, end_at, end_offset))
     money_column([penalty.amount for penalty in penalties])
-    refundability = _refundability(penalties)
-    costly = [row for row in rows if _costs(row.terms) and refundability != "non_refundable"]
+    stated = [_stated(row) for row in rows]
     return Policy(
         key=keys.policy_key((p.window_hours, p.penalty_pct, p.penalty_nights, p.is_refundable) for p in penalties),
         rows=tuple(rows),
-        refundability=refundability,
-        free_cancel_hours=max((r.terms.window_hours for r in costly if r.terms.window_hours is not None), default=None),
-        free_cancel_until=min((r.start_at for r in costly if r.start_at is not None), default=None),
+        refundability=refundability(penalty.is_refundable for penalty in stated),
+        free_cancel_hours=free_cancel_hours(stated),
+        free_cancel_until=free_cancel_until(stated),
     ), notes
 
 
-def _refundability(penalties: Iterable[wire.Penalty]) -> str:
-    stated = {penalty.is_refundable for penalty in penalties if penalty.is_refundable is not None}
-    if not stated:
-        return "unknown"
-    if len(stated) == 2:
-        return "mixed"
-    return "refundable" if True in stated else "non_refundable"
-
-
-def _costs(penalty: wire.Penalty) -> bool:
-    return bool(penalty.penalty_pct or penalty.penalty_nights or penalty.amount)
+def _stated(row: PenaltyRow) -> Penalty:
+    terms = row.terms
+    amount = None if terms.amount is None else Decimal(repr(terms.amount))
+    return Penalty(
+        terms.window_hours,
+        terms.penalty_pct,
+        terms.penalty_nights,
+        terms.is_refundable,
+        row.start_at,
+        row.end_at,
+        amount,
+    )
 
 
 def _instant(text: str | None, field: str, notes: list[Note]) -> tuple[datetime | None, str | None]:

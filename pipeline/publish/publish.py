@@ -38,6 +38,9 @@ _STORAGE_VERSION = "v1.2.0"
 _NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced")
 
 
+# Macros over views, in the order in which they build on each other.
+_VIEW_MACROS = ("offer_as_of", "penalty_of_units", "penalty_cost", "penalty_step", "penalty_at")
+
 # What the file carries from night to night.
 _TABLES = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES)} | {"mart.sweep": SWEEP_PUBLISHED}
 
@@ -193,7 +196,8 @@ def _build(
         session.execute("BEGIN")
         write_reference(session)
         write_views(session, lake, published)
-        session.execute(_macro("offer_as_of"))
+        for name in _VIEW_MACROS:
+            session.execute(_macro(name))
         describe(session)
         session.execute("COMMIT")
         session.execute("CHECKPOINT nightaudit")

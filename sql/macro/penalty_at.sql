@@ -1,0 +1,16 @@
+-- What cancelling at a moment costs: one row per offer of a sweep. The arguments beyond are those of mart.penalty_step.
+CREATE OR REPLACE MACRO mart.penalty_at(wanted_sweep_id, wanted_at, check_in_hour := 15) AS TABLE (
+    SELECT
+        step.sweep_id,
+        step.search_id,
+        step.offer_no,
+        step.property_id,
+        step.amount,
+        step.currency,
+        step.rule,
+        step.penalty_no
+    FROM mart.penalty_step(wanted_sweep_id, check_in_hour := check_in_hour) AS step
+    WHERE
+        (step.from_at IS NULL OR step.from_at <= wanted_at) -- noqa: RF02
+        AND (step.until_at IS NULL OR step.until_at > wanted_at) -- noqa: RF02
+)

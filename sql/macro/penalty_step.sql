@@ -1,0 +1,114 @@
+-- What cancelling costs over time: one row per offer of a sweep and stretch of time in which it costs the same.
+-- Windows are counted from `check_in_hour` (UTC) of the day of check-in; exact dates, where there are any, stand alone.
+CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := 15) AS TABLE (
+    WITH offer AS (
+        SELECT
+            stored.sweep_id,
+            stored.search_id,
+            stored.offer_no,
+            stored.property_id,
+            stored.currency,
+            stored.total,
+            stored.nights,
+            stored.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(check_in_hour) AS check_in_at -- noqa: RF02, RF03
+        FROM lake.offer AS stored
+        WHERE stored.sweep_id = wanted_sweep_id -- noqa: RF02, RF03
+    ),
+
+    stated AS (
+        SELECT
+            penalty.search_id,
+            penalty.offer_no,
+            penalty.penalty_no,
+            mart.penalty_cost(
+                offer.total,
+                offer.nights,
+                penalty.amount,
+                penalty.penalty_pct,
+                penalty.penalty_nights,
+                penalty.is_refundable
+            ) AS cost,
+            coalesce(penalty.start_at, penalty.end_at) IS NOT NULL
+            AND coalesce(penalty.start_at < penalty.end_at, TRUE) AS has_ordered_dates,
+            CASE
+                WHEN has_ordered_dates THEN coalesce(penalty.start_at, '-infinity'::TIMESTAMPTZ)
+                WHEN coalesce(penalty.window_hours, 1000001) > 1000000 THEN '-infinity'::TIMESTAMPTZ
+                WHEN penalty.window_hours < -1000000 THEN 'infinity'::TIMESTAMPTZ
+                ELSE offer.check_in_at - to_hours(penalty.window_hours)
+            END AS begins_at,
+            CASE WHEN has_ordered_dates THEN penalty.end_at END AS ends_at
+        FROM lake.penalty AS penalty
+        INNER JOIN offer
+            ON
+                offer.sweep_id = penalty.sweep_id
+                AND offer.search_id = penalty.search_id
+                AND offer.offer_no = penalty.offer_no
+        WHERE penalty.sweep_id = wanted_sweep_id -- noqa: RF02
+    ),
+
+    moment AS (
+        SELECT DISTINCT
+            search_id,
+            offer_no,
+            unnest(['-infinity'::TIMESTAMPTZ, begins_at, coalesce(ends_at, '-infinity'::TIMESTAMPTZ)]) AS moment_at
+        FROM stated
+    ),
+
+    -- The largest counts, and before it one that nobody can say: it may be larger still.
+    counting AS (
+        SELECT
+            moment.search_id,
+            moment.offer_no,
+            moment.moment_at,
+            first(
+                stated.penalty_no ORDER BY stated.cost['amount'] DESC NULLS FIRST, stated.penalty_no ASC
+            ) AS penalty_no,
+            first(stated.cost ORDER BY stated.cost['amount'] DESC NULLS FIRST, stated.penalty_no ASC) AS cost
+        FROM moment
+        LEFT JOIN stated
+            ON
+                stated.search_id = moment.search_id
+                AND stated.offer_no = moment.offer_no
+                AND stated.begins_at <= moment.moment_at
+                AND (stated.ends_at IS NULL OR stated.ends_at > moment.moment_at)
+        WHERE moment.moment_at < 'infinity'::TIMESTAMPTZ
+        GROUP BY moment.search_id, moment.offer_no, moment.moment_at
+    ),
+
+    costing AS (
+        SELECT
+            search_id,
+            offer_no,
+            moment_at,
+            penalty_no,
+            CASE WHEN penalty_no IS NULL THEN 0::DECIMAL(18, 4) ELSE cost['amount'] END AS amount,
+            CASE WHEN penalty_no IS NULL THEN 'free' ELSE cost['rule'] END AS rule,
+            row(penalty_no, amount, rule) AS state
+        FROM counting
+    ),
+
+    step AS (
+        SELECT *
+        FROM costing
+        QUALIFY
+            row_number() OVER (PARTITION BY search_id, offer_no ORDER BY moment_at) = 1
+            OR lag(state) OVER (PARTITION BY search_id, offer_no ORDER BY moment_at) IS DISTINCT FROM state
+    )
+
+    SELECT
+        offer.sweep_id,
+        offer.search_id,
+        offer.offer_no,
+        offer.property_id,
+        (row_number() OVER in_time - 1)::INTEGER AS step_no,
+        nullif(step.moment_at, '-infinity'::TIMESTAMPTZ) AS from_at,
+        lead(step.moment_at) OVER in_time AS until_at,
+        date_diff('minute', nullif(step.moment_at, '-infinity'::TIMESTAMPTZ), offer.check_in_at) / 60.0 AS from_hours,
+        step.amount,
+        offer.currency,
+        coalesce(step.rule, 'not_stated') AS rule,
+        step.penalty_no
+    FROM offer
+    LEFT JOIN step ON step.search_id = offer.search_id AND step.offer_no = offer.offer_no
+    WINDOW in_time AS (PARTITION BY offer.search_id, offer.offer_no ORDER BY step.moment_at)
+)
