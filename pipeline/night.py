@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 from pipeline.allowance import DailyCalls
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
+from pipeline.gate import audit_and_publish
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
-from pipeline.publish import publish, published_sweeps
+from pipeline.publish import published_sweeps
 from pipeline.raw import Manifest, landed, read_ending, read_manifest
 from pipeline.settings import Settings
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
@@ -176,7 +177,7 @@ async def publish_left_over(
     """Give up the rest of a sweep that an earlier day has left unpublished, load it and publish it.
 
     Its check-ins may have passed and its prices are of that day, so it is not gone on with. A sweep that cannot be
-    published stays as it is, and does not keep today's from being made. Returns the sweep that was published, if any.
+    published, or does not pass its audit, stays as it is, and does not keep today's from being made. Returns the sweep that was published, if any.
     """
     left = latest_unpublished(lake)
     if left is None or left.snapshot_date >= today:
@@ -184,7 +185,7 @@ async def publish_left_over(
     try:
         give_up_rest(lake, left, now())
         await collect(settings, lake, left, now=now)
-        publish(lake, left.sweep_id, now())
+        audit_and_publish(settings, lake, left.sweep_id, now())
     except NightauditError as error:
         logger.warning("The sweep %s of %s is left unpublished: %s", left.sweep_id, left.snapshot_date, error.message)
         return None

@@ -86,6 +86,24 @@ class Settings(BaseSettings):
     tolerated_failed_share: float = Field(
         0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
     )
+    tolerated_quarantined_share: float = Field(
+        0.01, ge=0, le=1, description="Share of unusable offers of a market above which the quality gate blocks."
+    )
+    audit_deviations: float = Field(
+        6,
+        gt=0,
+        description="Deviations from the nights before at which a check fails: lower is stricter.",
+    )
+    audit_nights: int = Field(28, ge=2, description="Nights before that a sweep is compared with at most.")
+    audit_cold_nights: int = Field(
+        5, ge=2, description="With fewer nights before, a sweep is held to the absolute rules only."
+    )
+    notify_webhook: SecretStr | None = Field(
+        None, description="Address that is told why a sweep was blocked, one POST of JSON a cause. Never logged."
+    )
+    notify_block: str | None = Field(
+        None, description="Prefect notification block that is told the same, as `type/name`: `slack-webhook/watch`."
+    )
     total_role: TotalRole = Field(
         TotalRole.UNKNOWN,
         description="What `total` is: `unknown`, `net` or `sell`. No report speaks of margin while unknown.",

@@ -46,7 +46,7 @@ def plan(spec: Spec = None) -> None:
 
 @app.command()
 def sweep(spec: Spec = None) -> None:
-    """Begin a sweep: ask, land, normalise and load. It is not published."""
+    """Begin a sweep: ask, land, normalise and load. It is neither audited nor published."""
     from pipeline.cli import commands
 
     commands.sweep(spec)
@@ -64,16 +64,29 @@ def resume(
 
 
 @app.command()
-def publish(sweep_id: Sweep = None) -> None:
-    """Publish a loaded sweep into the DuckDB file."""
-    from pipeline.cli import commands
+def audit(sweep_id: Sweep = None) -> None:
+    """Check a loaded sweep: what is found is stored, shown on a page, and decides whether it may be published."""
+    from pipeline.cli import auditing
 
-    commands.publish(sweep_id)
+    auditing.audit(sweep_id)
+
+
+@app.command()
+def publish(
+    sweep_id: Sweep = None,
+    override: Annotated[
+        str | None, typer.Option("--override", help="Publish although the audit failed; the reason stays written down.")
+    ] = None,
+) -> None:
+    """Publish a loaded and audited sweep into the DuckDB file."""
+    from pipeline.cli import auditing
+
+    auditing.publish(sweep_id, override)
 
 
 @app.command()
 def nightly(spec: Spec = None) -> None:
-    """Run the whole night: sweep, load, publish, summary."""
+    """Run the whole night: sweep, load, audit, publish, summary."""
     from pipeline.cli import commands
 
     commands.nightly(spec)

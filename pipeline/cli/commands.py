@@ -75,20 +75,9 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
             f"{share:.1%} of the cells failed; {settings.tolerated_failed_share:.1%} are tolerated "
             "(NIGHTAUDIT_TOLERATED_FAILED_SHARE).",
             kept="The sweep is loaded.",
-            hint=f"Publish it all the same with: nightaudit publish {manifest.sweep_id}",
+            hint=f"Go on all the same with: nightaudit audit {manifest.sweep_id}",
         )
-    console.print(f"Publish it with: nightaudit publish {manifest.sweep_id}", style="cyan")
-
-
-def publish(sweep_id: str | None) -> None:
-    """Publish a sweep, and say what it changed."""
-    from pipeline.publish import publish as publish_sweep
-
-    settings = read_settings()
-    lake = Lake(settings.lake)
-    with lake.writing("a publication"):
-        published = publish_sweep(lake, sweep_id or night.latest_loaded(lake), night.utc_now())
-    Console().print(views.published_view(published))
+    console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")
 
 
 def nightly(spec: Path | None) -> None:

@@ -125,6 +125,11 @@ def test_a_price_goes_all_the_way_from_a_real_supplier_to_a_query(user, supplier
     swept = user.run("sweep", "--spec", str(spec))
     assert swept.returncode == 0, swept.stderr
     assert "Simulated" not in swept.stdout
+    unchecked = user.run("publish")
+    assert unchecked.returncode == 3
+    assert "nightaudit audit" in unchecked.stderr
+    audited = user.run("audit")
+    assert audited.returncode == 0, audited.stderr
     published = user.run("publish")
     assert published.returncode == 0, published.stderr
     served = supplier.control("served")
@@ -252,7 +257,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
         resumed = user.run("resume")
         assert resumed.returncode == 0, resumed.stderr
     assert asked_before
-    assert user.run("publish").returncode == 0
+    assert user.run("publish", "--override", "not about the gate").returncode == 0
     assert user.published("SELECT planned - not_swept FROM mart.sweep") == [(60 * 100 * 2,)]
 
 
@@ -265,7 +270,7 @@ def test_a_given_up_sweep_counts_what_was_not_asked(user, ids):
         sweep.communicate(timeout=60)
         closed = user.run("resume", "--close")
         assert closed.returncode == 0, closed.stderr
-    user.run("publish")
+    user.run("publish", "--override", "not about the gate")
     planned, not_swept, offered = user.published("SELECT planned, not_swept, offered FROM mart.sweep")[0]
     assert planned == 6000
     assert 0 < not_swept < 6000

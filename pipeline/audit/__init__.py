@@ -1,0 +1,11 @@
+"""The quality gate: a loaded sweep is measured, compared with the nights before, and judged. Nothing is published here.
+
+`audit` judges a sweep and writes down what it found; `stored_audit` reads that again. Only this package imports
+Great Expectations, and only while it judges.
+"""
+
+from pipeline.audit.audit import Limits, audit
+from pipeline.audit.findings import Audit, Finding
+from pipeline.audit.store import stored_audit
+
+__all__ = ["Audit", "Finding", "Limits", "audit", "stored_audit"]

@@ -1,0 +1,133 @@
+"""The audit of one loaded sweep, from its files to a verdict.
+
+    measure (SQL, one scan a table) ─► bounds (the nights before) ─► judge (Great Expectations) ─► store
+
+It can be repeated at any time. Offers in quarantine are decided by the first audit; a later one with other settings
+or more nights may come to another verdict, which then counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import duckdb
+
+from pipeline.audit.declared import CHECKED, measure_declared, measure_key, measure_types
+from pipeline.audit.domain import measure_domain, measure_sweep, prepare_prices
+from pipeline.audit.findings import Audit, Measure
+from pipeline.audit.history import History, Limits, with_bounds
+from pipeline.audit.judge import judge
+from pipeline.audit.quarantine import find_violators, measure_quarantine, put_in_quarantine
+from pipeline.audit.rules import measure_rules
+from pipeline.audit.store import history, store
+from pipeline.delta import is_committed
+from pipeline.domain.codes import BOARDS, MARKETS
+from pipeline.domain.errors import LakeError
+from pipeline.domain.tables import SWEEP
+from pipeline.lake import Lake
+from pipeline.raw import read_manifest
+from pipeline.warehouse import connect, quarantine_file, select_files, view_sweep_files
+
+__all__ = ["Limits", "audit"]
+
+# Great Expectations and its libraries take 400 MB beside this.
+_MEMORY_LIMIT = "800MB"
+
+
+def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now: datetime) -> Audit:
+    """Audit a loaded sweep, put its unusable offers in quarantine, and store what was found.
+
+    `nights` are the published sweeps to compare it with, oldest first. Raises LakeError where the sweep is not loaded
+    or its files cannot be read. The caller holds the lake's writer lock.
+    """
+    if not is_committed(lake, SWEEP, sweep_id):
+        raise LakeError(
+            f"The sweep {sweep_id} is not loaded yet, so it cannot be audited.",
+            kept="Nothing was changed.",
+            hint=f"Finish it first: nightaudit resume {sweep_id}",
+        )
+    trailing = tuple(nights[-limits.nights :])
+    before = history(lake, trailing)
+    measures = list(measure_types(_files(lake, sweep_id)))
+    quarantined = 0
+    if not any(measure.violations for measure in measures):
+        try:
+            with _session(lake, sweep_id, trailing[-1:], before, limits) as session:
+                measures += _measures(session, lake, sweep_id, limits, now)
+                quarantined = put_in_quarantine(session, lake, sweep_id)
+        except duckdb.Error as error:
+            raise LakeError(
+                f"The sweep {sweep_id} could not be audited: {str(error).splitlines()[0]}",
+                kept="The published file is as it was, and the sweep stays loaded.",
+                hint=f"Mend the cause (space, memory, a damaged file), then: nightaudit audit {sweep_id}",
+            ) from None
+    findings = judge(with_bounds(measures, before, limits))
+    ordered = tuple(sorted(findings, key=lambda f: (f.table_name, f.check_name, f.market)))
+    return store(lake, Audit(sweep_id, 0, now, ordered, trailing, quarantined))
+
+
+def _measures(
+    session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, limits: Limits, now: datetime
+) -> Iterator[Measure]:
+    manifest = read_manifest(lake, sweep_id)
+    yield from measure_sweep(session, manifest, _sweep_row(session), max((now - manifest.started_at).days, 0))
+    for name in CHECKED:
+        yield from measure_declared(session, name)
+        yield measure_key(session, name)
+    yield from measure_domain(session)
+    yield from measure_rules(session)
+    yield from measure_quarantine(session, limits.quarantined_share)
+
+
+@contextmanager
+def _session(
+    lake: Lake, sweep_id: str, last: Sequence[str], before: History, limits: Limits
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a session over the sweep's files and over those of the last published night."""
+    with connect(lake) as session:
+        session.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
+        session.execute("CREATE SCHEMA audit")
+        session.execute("CREATE SCHEMA ref")
+        view_sweep_files(session, lake, sweep_id, "sweep_files", is_before_audit=True)
+        view_sweep_files(session, lake, last[0] if last else "none", "before_files")
+        sweep = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
+        session.execute(f"CREATE VIEW audit.sweep AS {select_files('sweep', [sweep])}")
+        session.execute("CREATE TABLE ref.market AS SELECT unnest(?) AS market", [list(MARKETS)])
+        session.execute("CREATE TABLE ref.board_basis AS SELECT unnest(?) AS board_id", [list(BOARDS)])
+        _plausible_moves(session, before, limits)
+        prepare_prices(session)
+        find_violators(session)
+        yield session
+
+
+def _plausible_moves(session: duckdb.DuckDBPyConnection, before: History, limits: Limits) -> None:
+    """Make the table of how far a price may move: as far as history bounds what one cell in a thousand does."""
+    session.execute("CREATE TABLE audit.plausible_move (market VARCHAR, lead VARCHAR, largest DOUBLE)")
+    name = "largest_move_lead_"
+    keys = [key for key in before if key[2].startswith(name)]
+    wanted = [Measure(*key, "warning", "", "history", 1.0, kind="level", of=1e9) for key in keys]
+    wide = Limits(limits.deviations, limits.nights, limits.cold_nights)
+    for market, _, check, highest in ((*m.key, m.highest) for m in with_bounds(wanted, before, wide)):
+        if highest is not None:
+            # Twice the bound of the one in a thousand: what is told row by row must be beyond doubt.
+            session.execute(
+                "INSERT INTO audit.plausible_move VALUES (?, ?, 2 * ln(?))", [market, check.removeprefix(name), highest]
+            )
+
+
+def _sweep_row(session: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    result = session.execute("SELECT * FROM audit.sweep")
+    names = [column[0] for column in result.description]
+    return dict(zip(names, result.fetchone() or (), strict=True))
+
+
+def _files(lake: Lake, sweep_id: str) -> list[tuple[str, Any]]:
+    return [
+        (name, file)
+        for name in CHECKED
+        for file in sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
+        if file != quarantine_file(lake, sweep_id)
+    ]

@@ -1,0 +1,102 @@
+"""Checks that follow from the declarations of the tables: types, nulls, keys, enumerations and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.audit.findings import ALL, Measure
+from pipeline.domain.tables import TABLES, Column, Table
+from pipeline.warehouse import quoted
+
+# In the order in which they depend on each other.
+CHECKED = ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")
+
+# Without these a price cannot be compared, so that losing them is losing the night.
+_VITAL = ("total", "currency")
+
+
+def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
+    """Count, per table, the files that lack a declared column or have it in another type."""
+    wrong = dict.fromkeys(CHECKED, 0)
+    for name, file in files:
+        if not _fits(TABLES[name], file):
+            wrong[name] += 1
+    for name, count in wrong.items():
+        meaning = "files with a column missing, or of another type than declared"
+        yield Measure(
+            ALL, name, "types", "critical", meaning, "rule", float(count), highest=0.0, violations=int(count > 0)
+        )
+
+
+def _fits(table: Table, file: Path) -> bool:
+    try:
+        schema = pq.read_schema(file)
+    except (pa.ArrowException, OSError):
+        return False
+    return all(
+        column.name in schema.names and _plain(schema.field(column.name).type) == _plain(column.type)
+        for column in table.columns
+    )
+
+
+def _plain(kind: pa.DataType) -> str:
+    # How a value is encoded is not its type: text may come by way of a dictionary.
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(plain).replace("large_", "").replace("+00:00", "UTC")
+
+
+def measure_declared(session: duckdb.DuckDBPyConnection, name: str) -> Iterator[Measure]:
+    """Measure nulls, enumerations and ranges of a table in one scan, per market."""
+    table = TABLES[name]
+    counted = [count for column in table.columns for count in _counts(column)]
+    columns = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in counted)
+    rows = session.execute(f"SELECT market, count(*), {columns} FROM sweep_files.{name} GROUP BY market").fetchall()  # noqa: S608 - our own names
+    for market, total, *found in rows:
+        for (column, what, _), count in zip(counted, found, strict=True):
+            yield _measure(market or ALL, table.name, column, what, count, total)
+
+
+def _counts(column: Column) -> Iterator[tuple[Column, str, str]]:
+    yield column, "null", f"{column.name} IS NULL"
+    if column.values:
+        listed = ", ".join(quoted(value) for value in column.values)
+        yield column, "value", f"{column.name} NOT IN ({listed})"
+    bounds = [(column.lowest, "<"), (column.highest, ">")]
+    outside = [f"{column.name} {sign} {bound}" for bound, sign in bounds if bound is not None]
+    if outside:
+        yield column, "range", " OR ".join(outside)
+
+
+def _measure(market: str, table: str, column: Column, what: str, count: int, total: int) -> Measure:
+    check = f"{what}_{column.name}"
+    if what == "null" and not column.is_required:
+        severity = "critical" if table == "offer" and column.name in _VITAL else "warning"
+        meaning = f"share of rows without {column.name}"
+        return Measure(market, table, check, severity, meaning, "history", count / total, of=total)
+    severity = "warning" if what == "range" else "critical"
+    meaning = {
+        "null": f"rows without {column.name}, which is required",
+        "value": f"rows with another {column.name} than {', '.join(column.values)}",
+        "range": f"rows whose {column.name} is below {column.lowest} or above {column.highest}"
+        if column.lowest is not None and column.highest is not None
+        else f"rows whose {column.name} is below {column.lowest}",
+    }[what]
+    return Measure(
+        market, table, check, severity, meaning, "rule", float(count), highest=0.0, violations=int(count > 0)
+    )
+
+
+def measure_key(session: duckdb.DuckDBPyConnection, name: str) -> Measure:
+    """Count the keys of a table that occur more than once in the sweep."""
+    key = ", ".join(column for column in TABLES[name].key if column != "sweep_id")
+    found = session.execute(
+        f"SELECT count(*) FROM (SELECT 1 FROM sweep_files.{name} GROUP BY {key} HAVING count(*) > 1)"  # noqa: S608 - our own names
+    ).fetchone()
+    count = found[0] if found else 0
+    meaning = f"keys that occur more than once: {key}"
+    return Measure(ALL, name, "key", "critical", meaning, "rule", float(count), highest=0.0, violations=int(count > 0))

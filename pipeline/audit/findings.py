@@ -1,0 +1,133 @@
+"""What an audit is made of: measures before they are judged, and findings after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Something that was measured, with the bounds that it is to be judged by.
+
+    `basis` is `rule` (the same bounds each night), `rows` (counted violations of an SQL rule, none allowed) or
+    `history`; the bounds of the last come from the nights before. `kind` and `side` say how: see `history.bounds`.
+    """
+
+    market: str
+    table: str
+    check: str
+    severity: str
+    meaning: str
+    basis: str
+    observed: float | None
+    lowest: float | None = None
+    highest: float | None = None
+    kind: str = "share"
+    side: str = "both"
+    of: float = 0.0
+    nights: int = 0
+    violations: int = 0
+    examples: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What the measure is called from night to night."""
+        return self.market, self.table, self.check
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A judged measure: one row of the table `quality`, without what it shares with its audit."""
+
+    market: str
+    table_name: str
+    check_name: str
+    severity: str
+    outcome: str
+    basis: str
+    observed: float | None
+    lowest: float | None
+    highest: float | None
+    nights_before: int
+    violations: int
+    meaning: str
+    examples: str | None
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the check failed, at whatever severity."""
+        return self.outcome == "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One check that failed, in all markets where it did: what one message is about."""
+
+    table_name: str
+    check_name: str
+    severity: str
+    meaning: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def line(self) -> str:
+        """The cause in one line."""
+        where = ", ".join(finding.market for finding in self.findings[:6])
+        more = f" and {len(self.findings) - 6} more" if len(self.findings) > 6 else ""
+        return f"{self.table_name}.{self.check_name} ({where}{more}): {self.meaning}; {_found(self.findings[0])}"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The verdict on a sweep. `nights` are the published sweeps that it was compared with, oldest first."""
+
+    sweep_id: str
+    audit_no: int
+    audited_at: datetime
+    findings: tuple[Finding, ...]
+    nights: tuple[str, ...] = ()
+    quarantined: int = 0
+    is_new: bool = True
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the sweep may be published."""
+        return not self.causes("critical")
+
+    def causes(self, severity: str) -> list[Cause]:
+        """Return what failed at a severity, one cause a check."""
+        failed: dict[tuple[str, str], list[Finding]] = {}
+        for finding in self.findings:
+            if finding.is_failed and finding.severity == severity:
+                failed.setdefault((finding.table_name, finding.check_name), []).append(finding)
+        return [
+            Cause(table, check, severity, found[0].meaning, tuple(sorted(found, key=lambda f: f.market)))
+            for (table, check), found in sorted(failed.items())
+        ]
+
+
+def rounded(value: float) -> float:
+    """Return a value without the last digits, which depend on the order in which threads add up."""
+    return float(f"{value:.10g}")
+
+
+def number(value: float | None) -> str:
+    """Return a measured value as people read it."""
+    if value is None:
+        return "none"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.4g}"
+
+
+def _found(finding: Finding) -> str:
+    if finding.basis == "rows":
+        return f"{finding.violations:,} rows"
+    bounds = []
+    if finding.lowest is not None:
+        bounds.append(f"at least {number(finding.lowest)}")
+    if finding.highest is not None:
+        bounds.append(f"at most {number(finding.highest)}")
+    since = f", by {finding.nights_before} nights before" if finding.nights_before else ""
+    return f"{number(finding.observed)} where {' and '.join(bounds)} is expected{since}"

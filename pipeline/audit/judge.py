@@ -1,0 +1,134 @@
+"""Great Expectations as the judge: a frame of measures a table, a suite of expectations for it, one verdict a value.
+
+A frame has a row per market and a column per check. Bounds that are the same for all markets are part of the
+expectation; bounds that differ stand in the frame, beside what they bound. No row of the sweep itself is handed over:
+ten million of them would cost gigabytes, and what is judged is what they add up to.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pipeline.audit.findings import Finding, Measure
+
+if TYPE_CHECKING:
+    from great_expectations.expectations.expectation import Expectation
+
+_LOW, _HIGH = "__lowest", "__highest"
+
+
+def judge(measures: Iterable[Measure]) -> list[Finding]:
+    """Judge measures. One without bounds or without a value is `not_judged`."""
+    by_table: defaultdict[str, list[Measure]] = defaultdict(list)
+    for measure in measures:
+        by_table[measure.table].append(measure)
+    context = _context()
+    findings = []
+    for table, measured in sorted(by_table.items()):
+        failed = _failed(context, table, measured)
+        findings += [_finding(measure, failed) for measure in measured]
+    return findings
+
+
+def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which is typed loosely
+    """Return a context that lives in memory, writes nothing, tells nobody, and draws no progress bars."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import great_expectations as gx
+        from great_expectations.data_context.types.base import (
+            DataContextConfig,
+            InMemoryStoreBackendDefaults,
+            ProgressBarsConfig,
+        )
+
+        config = DataContextConfig(
+            store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+            progress_bars=ProgressBarsConfig(globally=False, metric_calculations=False),
+            analytics_enabled=False,
+        )
+        return gx.get_context(project_config=config, mode="ephemeral")
+
+
+def _failed(context: Any, table: str, measured: Sequence[Measure]) -> set[tuple[str, str]]:  # noqa: ANN401 - see _context
+    """Return market and check of each value that the suite does not accept."""
+    import great_expectations as gx
+    import pandas as pd  # type: ignore[import-untyped]
+
+    markets = sorted({measure.market for measure in measured})
+    columns: dict[str, dict[str, float]] = defaultdict(dict)
+    by_check: defaultdict[str, list[Measure]] = defaultdict(list)
+    for measure in measured:
+        if measure.observed is not None and (measure.lowest, measure.highest) != (None, None):
+            by_check[measure.check].append(measure)
+            columns[measure.check][measure.market] = measure.observed
+            for bound, name in ((measure.lowest, _LOW), (measure.highest, _HIGH)):
+                if bound is not None:
+                    columns[measure.check + name][measure.market] = bound
+    if not by_check:
+        return set()
+    frame = pd.DataFrame({name: [values.get(m) for m in markets] for name, values in columns.items()}, dtype="float64")
+    asset = context.data_sources.add_or_update_pandas(f"measures of {table}").add_dataframe_asset(table)
+    batch = asset.add_batch_definition_whole_dataframe("tonight").get_batch({"dataframe": frame})
+    expectations = [expectation for found in by_check.values() for expectation in _expectations(found)]
+    result = batch.validate(gx.ExpectationSuite(table, expectations=expectations), result_format="COMPLETE")
+    failed = set()
+    for one in result.results:
+        if one.exception_info.get("raised_exception"):
+            raise RuntimeError(f"an expectation could not be judged: {one.exception_info.get('exception_message')}")
+        check = one.expectation_config.meta["check"]
+        failed |= {(markets[index], check) for index in one.result.get("unexpected_index_list") or ()}
+    return failed
+
+
+def _expectations(measures: Sequence[Measure]) -> list[Expectation]:
+    from great_expectations.expectations.core.expect_column_pair_values_a_to_be_greater_than_b import (
+        ExpectColumnPairValuesAToBeGreaterThanB,
+    )
+    from great_expectations.expectations.core.expect_column_values_to_be_between import ExpectColumnValuesToBeBetween
+
+    first = measures[0]
+    said: dict[str, Any] = {"severity": first.severity, "meta": {"check": first.check, "meaning": first.meaning}}
+    if len({(measure.lowest, measure.highest) for measure in measures}) == 1:
+        return [
+            ExpectColumnValuesToBeBetween(column=first.check, min_value=first.lowest, max_value=first.highest, **said)
+        ]
+    pairs = []
+    if any(measure.lowest is not None for measure in measures):
+        pairs.append((first.check, first.check + _LOW))
+    if any(measure.highest is not None for measure in measures):
+        pairs.append((first.check + _HIGH, first.check))
+    return [
+        ExpectColumnPairValuesAToBeGreaterThanB(
+            column_A=larger, column_B=smaller, or_equal=True, ignore_row_if="either_value_is_missing", **said
+        )
+        for larger, smaller in pairs
+    ]
+
+
+def _finding(measure: Measure, failed: set[tuple[str, str]]) -> Finding:
+    if measure.observed is None or (measure.lowest, measure.highest) == (None, None):
+        outcome = "not_judged"
+    else:
+        outcome = "failed" if (measure.market, measure.check) in failed else "passed"
+    return Finding(
+        market=measure.market,
+        table_name=measure.table,
+        check_name=measure.check,
+        severity=measure.severity,
+        outcome=outcome,
+        basis=measure.basis,
+        observed=measure.observed,
+        lowest=measure.lowest,
+        highest=measure.highest,
+        nights_before=measure.nights,
+        violations=measure.violations or int(outcome == "failed"),
+        meaning=measure.meaning,
+        examples=measure.examples,
+    )

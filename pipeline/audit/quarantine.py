@@ -1,0 +1,72 @@
+"""Quarantine: offers that break a rule so that they cannot be used become rows of `reject`, and are not published.
+
+The table `offer` is not touched. Which offers are taken follows from the sweep's own rows alone, so that a repeated
+audit takes the same ones; they are one file and one commit, named after the sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+
+from pipeline.audit.findings import Measure
+from pipeline.audit.rules import rules
+from pipeline.audit.store import count_quarantined
+from pipeline.delta import commit_files, is_committed
+from pipeline.domain.tables import REJECT
+from pipeline.lake import Lake
+from pipeline.relations import relation
+from pipeline.warehouse import quarantine_file, quoted, sql_type
+
+
+def find_violators(session: duckdb.DuckDBPyConnection) -> None:
+    """Make the table of offers that are to be quarantined, with the rules that they break."""
+    taking = [rule for rule in rules() if rule.quarantines]
+    union = " UNION ALL ".join(f"SELECT *, {quoted(rule.name)} AS rule FROM ({rule.sql})" for rule in taking)  # noqa: S608 - our own relations
+    session.execute(f"CREATE VIEW audit.violation AS {union}")
+    session.execute(f"CREATE TABLE audit.quarantine AS {relation('measure', 'quarantine').sql}")
+
+
+def measure_quarantine(session: duckdb.DuckDBPyConnection, tolerated_share: float) -> Iterator[Measure]:
+    """Measure the share of quarantined offers per market."""
+    rows = session.execute(
+        "SELECT offers.market, coalesce(taken.offers, 0), offers.offers FROM "
+        "(SELECT market, count(*) AS offers FROM sweep_files.offer GROUP BY market) AS offers LEFT JOIN "
+        "(SELECT market, count(*) AS offers FROM audit.quarantine GROUP BY market) AS taken USING (market) ORDER BY 1"
+    ).fetchall()
+    meaning = "share of offers that break a rule and are put in quarantine"
+    for market, taken, offers in rows:
+        yield Measure(
+            market,
+            "offer",
+            "quarantined_share",
+            "critical",
+            meaning,
+            "rule",
+            taken / offers,
+            highest=tolerated_share,
+            violations=taken if taken / offers > tolerated_share else 0,
+        )
+
+
+def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> int:
+    """Write the quarantined offers into `reject`, once, and return how many there are."""
+    if is_committed(lake, REJECT, f"{sweep_id}/quarantine"):
+        return count_quarantined(lake, sweep_id)
+    found = session.execute("SELECT count(*) FROM audit.quarantine").fetchone()
+    count = found[0] if found else 0
+    if not count:
+        return 0
+    file = quarantine_file(lake, sweep_id)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}")
+    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in REJECT.columns)
+    session.execute(
+        f"COPY (SELECT {names} FROM audit.quarantine ORDER BY search_id, reject_no) "  # noqa: S608 - our own names
+        f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+    )
+    beside.replace(file)
+    path = lake.table_file(REJECT.name, sweep_id, file.stem)
+    commit_files(lake, REJECT, [path], f"{sweep_id}/quarantine")
+    return int(count)

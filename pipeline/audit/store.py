@@ -1,0 +1,103 @@
+"""What audits found, as rows of the table `quality`: written once, read again by the gate and by the next nights."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.audit.findings import Audit, Finding
+from pipeline.audit.history import History
+from pipeline.delta import commit_files, commit_rows, is_committed
+from pipeline.domain.tables import QUALITY
+from pipeline.lake import Lake
+from pipeline.warehouse import connect, quarantine_file, select_files
+
+_FILE = "audit-{:05d}"
+
+
+def stored_audit(lake: Lake, sweep_id: str) -> Audit | None:
+    """Return the last audit of a sweep as it was stored; None: it was never audited to the end."""
+    last = _last(lake, sweep_id)
+    while last and not is_committed(lake, QUALITY, _transaction(sweep_id, last)):
+        last -= 1
+    if not last:
+        return None
+    rows = _rows(lake, _path(lake, sweep_id, last))
+    names = [field.name for field in fields(Finding)]
+    findings = tuple(Finding(**{name: row[name] for name in names}) for row in rows)
+    audited_at = rows[0]["audited_at"]
+    return Audit(sweep_id, last, audited_at, findings, (), count_quarantined(lake, sweep_id), is_new=False)
+
+
+def store(lake: Lake, audit: Audit) -> Audit:
+    """Store an audit and return it with its number. One that finds what the last one found is stored already."""
+    last = _last(lake, audit.sweep_id)
+    if last:
+        before = _rows(lake, _path(lake, audit.sweep_id, last))
+        shared = {"sweep_id", "audit_no", "audited_at"}
+        told = [{name: value for name, value in row.items() if name not in shared} for row in before]
+        if told == [asdict(finding) for finding in audit.findings]:
+            # The process may have ended between the file and its commit.
+            path = lake.table_file(QUALITY.name, audit.sweep_id, _FILE.format(last))
+            is_new = not is_committed(lake, QUALITY, _transaction(audit.sweep_id, last))
+            commit_files(lake, QUALITY, [path], _transaction(audit.sweep_id, last))
+            return _numbered(audit, last, is_new=is_new)
+    number = last + 1
+    shared_values = {"sweep_id": audit.sweep_id, "audit_no": number, "audited_at": audit.audited_at}
+    rows = pa.Table.from_pylist([shared_values | asdict(f) for f in audit.findings], schema=QUALITY.schema)
+    transaction = _transaction(audit.sweep_id, number)
+    commit_rows(lake, QUALITY, rows, audit.sweep_id, _FILE.format(number), transaction)
+    return _numbered(audit, number, is_new=True)
+
+
+def history(lake: Lake, nights: Sequence[str]) -> History:
+    """Return what was measured in these nights, oldest first, by market, table and check."""
+    found: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    files = [_path(lake, sweep_id, last) for sweep_id in nights if (last := _last(lake, sweep_id))]
+    if not files:
+        return found
+    with connect(lake) as session:
+        rows = session.execute(
+            f"SELECT market, table_name, check_name, observed FROM ({select_files(QUALITY.name, files)}) "  # noqa: S608 - our own names
+            "WHERE observed IS NOT NULL ORDER BY sweep_id"
+        ).fetchall()
+    for market, table, check, observed in rows:
+        found[market, table, check].append(observed)
+    return found
+
+
+def count_quarantined(lake: Lake, sweep_id: str) -> int:
+    """Return how many offers of a sweep are in quarantine."""
+    file = quarantine_file(lake, sweep_id)
+    return pa.parquet.read_metadata(file).num_rows if file.exists() else 0
+
+
+def _numbered(audit: Audit, number: int, *, is_new: bool) -> Audit:
+    return Audit(
+        audit.sweep_id, number, audit.audited_at, audit.findings, audit.nights, audit.quarantined, is_new=is_new
+    )
+
+
+def _last(lake: Lake, sweep_id: str) -> int:
+    names = lake.names(f"tables/{QUALITY.name}/{sweep_id}", ".parquet")
+    return max((int(name.removeprefix("audit-")) for name in names if name.startswith("audit-")), default=0)
+
+
+def _path(lake: Lake, sweep_id: str, number: int) -> Path:
+    return lake.local(lake.table_file(QUALITY.name, sweep_id, _FILE.format(number)))
+
+
+def _transaction(sweep_id: str, number: int) -> str:
+    return f"{sweep_id}/{number}"
+
+
+def _rows(lake: Lake, file: Path) -> list[dict[str, Any]]:
+    with connect(lake) as session:
+        result = session.execute(select_files(QUALITY.name, [file]))
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

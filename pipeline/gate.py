@@ -1,0 +1,102 @@
+"""The gate between a loaded sweep and the published file: write, audit, publish.
+
+What was checked and passed is published. What failed is published only with a reason, which stays written down in the
+ledger and in `mart.sweep`. What was not checked is not published.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from pathlib import Path
+
+from pipeline.audit import Audit, Limits, audit, stored_audit
+from pipeline.domain.errors import GateBlocked, InputError
+from pipeline.lake import Lake
+from pipeline.publish import Published, publish, published_sweeps
+from pipeline.raw import Manifest, read_ending, read_manifest
+from pipeline.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
+    """Audit a loaded sweep against the published nights like it. The caller holds the lake's writer lock."""
+    manifest = read_manifest(lake, sweep_id)
+    limits = Limits(
+        deviations=settings.audit_deviations,
+        nights=settings.audit_nights,
+        cold_nights=settings.audit_cold_nights,
+        quarantined_share=settings.tolerated_quarantined_share,
+    )
+    return audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
+
+
+def nights_like(lake: Lake, manifest: Manifest) -> list[str]:
+    """Return the published, complete sweeps before this one that asked the same of the same supplier, oldest first."""
+    found = []
+    for entry in published_sweeps(lake):
+        if entry.started_at >= manifest.started_at:
+            continue
+        other = read_manifest(lake, entry.sweep_id)
+        ending = read_ending(lake, entry.sweep_id)
+        is_alike = (other.spec, other.supplier) == (manifest.spec, manifest.supplier)
+        if is_alike and ending is not None and ending.is_complete:
+            found.append(entry.sweep_id)
+    return found
+
+
+def publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | None = None) -> Published:
+    """Publish a sweep that has passed its audit, or one that has not with the reason why it is published all the same.
+
+    Raises GateBlocked where it has not passed and no reason is given. A sweep that is published already stays so.
+    """
+    if override is not None and not override.strip():
+        raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
+    read_manifest(lake, sweep_id)
+    if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
+        return publish(lake, sweep_id, now)
+    verdict = stored_audit(lake, sweep_id)
+    if verdict is not None and verdict.is_passed:
+        return publish(lake, sweep_id, now, audit="passed")
+    if override is None:
+        refuse_blocked(lake, sweep_id, verdict)
+    logger.warning("The sweep %s is published although it has not passed its audit: %s", sweep_id, override)
+    return publish(lake, sweep_id, now, audit="overridden", override_reason=(override or "").strip())
+
+
+def audit_and_publish(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Published:
+    """Audit a sweep, and publish it if it passes. Raises GateBlocked if it does not."""
+    audit_sweep(settings, lake, sweep_id, now)
+    return publish_checked(lake, sweep_id, now)
+
+
+def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
+    """Raise GateBlocked, with one line a cause, unless the verdict is a pass."""
+    if verdict is None:
+        raise GateBlocked(
+            f"The sweep {sweep_id} was not audited, and nothing unchecked is published.",
+            kept=_kept(lake),
+            hint=f"Audit it first: nightaudit audit {sweep_id}",
+        )
+    causes = verdict.causes("critical")
+    if not causes:
+        return
+    lines = "\n".join(f"  {cause.line}" for cause in causes)
+    checks = "1 critical check" if len(causes) == 1 else f"{len(causes)} critical checks"
+    raise GateBlocked(
+        f"The sweep {sweep_id} failed {checks} and is not published:\n{lines}",
+        kept=_kept(lake),
+        hint=f"Look at {report_page(lake, sweep_id)}\n"
+        f'If it is right all the same: nightaudit publish {sweep_id} --override "reason"',
+    )
+
+
+def report_page(lake: Lake, sweep_id: str) -> Path:
+    """Return the place of a sweep's quality page."""
+    return lake.root / "reports" / sweep_id / "quality.html"
+
+
+def _kept(lake: Lake) -> str:
+    published = published_sweeps(lake)
+    return f"The last good night stays published: {published[-1].sweep_id}." if published else "Nothing is published."

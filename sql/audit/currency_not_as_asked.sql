@@ -1,0 +1,12 @@
+-- One row per offer in another currency than the one asked for.
+-- table: offer
+-- severity: warning
+-- violators: quarantined
+SELECT
+    offer.market,
+    offer.property_id,
+    offer.search_id,
+    offer.offer_no,
+    'asked for ' || offer.currency_asked || ', came in ' || offer.currency AS reason
+FROM sweep_files.offer AS offer
+WHERE offer.currency <> offer.currency_asked

@@ -1,0 +1,18 @@
+-- One row per offer whose stated discount is not that of its prices, by more than rounding explains.
+-- table: offer
+-- severity: warning
+-- violators: kept
+-- The discount is stated in whole percent by some and prices in whole units by others: half a percent, and what
+-- half a unit of money is of the price, can both be rounding.
+SELECT
+    offer.market,
+    offer.property_id,
+    offer.search_id,
+    offer.offer_no,
+    'stated ' || offer.discount_pct || ' %, but ' || offer.total || ' of ' || offer.pre_promo_total AS reason
+FROM sweep_files.offer AS offer
+WHERE
+    offer.pre_promo_total > 0
+    AND offer.total <= offer.pre_promo_total
+    AND abs(offer.discount_pct - 100 * (1 - offer.total::DOUBLE / offer.pre_promo_total::DOUBLE))
+    > 0.51 + 51 / offer.pre_promo_total::DOUBLE

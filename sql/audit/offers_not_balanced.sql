@@ -1,0 +1,40 @@
+-- One row per search of which not all that was read is stored: served is not stored and rejected.
+-- table: search
+-- severity: critical
+-- violators: kept
+SELECT
+    coalesce(search.market, stored.market) AS market,
+    NULL::BIGINT AS property_id,
+    coalesce(search.search_id, stored.search_id) AS search_id,
+    NULL::INTEGER AS offer_no,
+    coalesce(search.offers, 0) || ' offers and ' || coalesce(search.rejects, 0) || ' rejects were read, '
+    || coalesce(stored.offers, 0) || ' and ' || coalesce(stored.rejects, 0) || ' are stored' AS reason
+FROM sweep_files.search AS search
+FULL JOIN (
+    SELECT
+        rows.search_id,
+        any_value(rows.market) AS market,
+        sum(rows.offers) AS offers,
+        sum(rows.rejects) AS rejects
+    FROM (
+        SELECT
+            offer.search_id,
+            any_value(offer.market) AS market,
+            count(*) AS offers,
+            0 AS rejects
+        FROM sweep_files.offer AS offer
+        GROUP BY offer.search_id
+        UNION ALL
+        SELECT
+            reject.search_id,
+            any_value(reject.market) AS market,
+            0 AS offers,
+            count(*) AS rejects
+        FROM sweep_files.reject AS reject
+        GROUP BY reject.search_id
+    ) AS rows
+    GROUP BY rows.search_id
+) AS stored ON stored.search_id = search.search_id
+WHERE
+    coalesce(search.offers, 0) <> coalesce(stored.offers, 0)
+    OR coalesce(search.rejects, 0) <> coalesce(stored.rejects, 0)

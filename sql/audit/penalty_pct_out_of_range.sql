@@ -1,0 +1,12 @@
+-- One row per penalty of less than nothing or of more than all of what it is a part of.
+-- table: penalty
+-- severity: warning
+-- violators: kept
+SELECT
+    penalty.market,
+    penalty.property_id,
+    penalty.search_id,
+    penalty.offer_no,
+    'penalty_pct is ' || penalty.penalty_pct AS reason
+FROM sweep_files.penalty AS penalty
+WHERE penalty.penalty_pct NOT BETWEEN 0 AND 100

@@ -1,0 +1,17 @@
+-- One row per cell whose lowest price moved further since the last published night than its lead time makes plausible.
+-- table: offer
+-- severity: warning
+-- violators: kept
+-- What is plausible comes from the nights before, per market and lead time; until there are enough, nothing is said.
+SELECT
+    move.market,
+    move.property_id,
+    move.search_id,
+    NULL::INTEGER AS offer_no,
+    'from ' || move.total_before || ' to ' || move.total || ' ' || move.currency AS reason
+FROM audit.price_move AS move
+INNER JOIN audit.plausible_move AS plausible
+    ON
+        plausible.market = move.market
+        AND plausible.lead = move.lead
+WHERE abs(move.log_move) > plausible.largest

@@ -1,0 +1,13 @@
+-- One row per search for a stay that begins on the day of the sweep or before, or has no night.
+-- table: search
+-- severity: critical
+-- violators: kept
+SELECT
+    search.market,
+    NULL::BIGINT AS property_id,
+    search.search_id,
+    NULL::INTEGER AS offer_no,
+    'check_in ' || search.check_in || ', ' || search.nights || ' nights, asked on ' || sweep.snapshot_date AS reason
+FROM sweep_files.search AS search
+CROSS JOIN audit.sweep AS sweep
+WHERE search.check_in <= sweep.snapshot_date OR search.nights < 1

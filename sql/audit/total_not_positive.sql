@@ -1,0 +1,12 @@
+-- One row per offer whose total is zero or less: no price to sell at.
+-- table: offer
+-- severity: warning
+-- violators: quarantined
+SELECT
+    offer.market,
+    offer.property_id,
+    offer.search_id,
+    offer.offer_no,
+    'total is ' || offer.total AS reason
+FROM sweep_files.offer AS offer
+WHERE offer.total <= 0

@@ -1,0 +1,41 @@
+-- One row per market: how its planned cells ended.
+-- answered_share: critical low share: cells answered, of those asked about
+-- offered_share: critical low share: cells with an offer, of those asked about
+-- failed_share: critical high share: cells that failed, of those asked about
+-- swept_share: warning low share: cells asked about, of those planned
+-- absent_share: warning both share: cells not in the answer that they were asked for in
+-- no_offer_share: warning both share: cells answered without an offer
+-- planned_cells: warning both level: planned cells
+-- offers_per_cell: critical both level: offers of a cell that has any
+SELECT
+    cells.market,
+    cells.answered / nullif(cells.asked, 0) AS answered_share,
+    cells.asked AS answered_share__of,
+    cells.offered / nullif(cells.asked, 0) AS offered_share,
+    cells.asked AS offered_share__of,
+    cells.failed / nullif(cells.asked, 0) AS failed_share,
+    cells.asked AS failed_share__of,
+    cells.asked / cells.planned AS swept_share,
+    cells.planned AS swept_share__of,
+    cells.absent / nullif(cells.asked, 0) AS absent_share,
+    cells.asked AS absent_share__of,
+    cells.no_offer / nullif(cells.asked, 0) AS no_offer_share,
+    cells.asked AS no_offer_share__of,
+    cells.planned AS planned_cells,
+    cells.planned AS planned_cells__of,
+    cells.offers / nullif(cells.offered, 0) AS offers_per_cell,
+    cells.offered AS offers_per_cell__of
+FROM (
+    SELECT
+        cell.market,
+        count(*) AS planned,
+        count(*) FILTER (WHERE cell.status <> 'not_swept') AS asked,
+        count(*) FILTER (WHERE cell.status IN ('offered', 'no_offer', 'absent')) AS answered,
+        count(*) FILTER (WHERE cell.status = 'offered') AS offered,
+        count(*) FILTER (WHERE cell.status = 'failed') AS failed,
+        count(*) FILTER (WHERE cell.status = 'absent') AS absent,
+        count(*) FILTER (WHERE cell.status = 'no_offer') AS no_offer,
+        sum(cell.offers) AS offers
+    FROM sweep_files.cell AS cell
+    GROUP BY cell.market
+) AS cells

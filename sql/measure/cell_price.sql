@@ -1,0 +1,31 @@
+-- One row per cell with an offer: its lowest price.
+SELECT
+    search.operation,
+    lowest.property_id,
+    search.market,
+    search.product_type,
+    search.check_in,
+    search.nights,
+    search.party,
+    search.currency_asked,
+    lowest.currency,
+    lowest.search_id,
+    lowest.total,
+    lowest.floors,
+    CASE
+        WHEN search.check_in - search.started_at::DATE <= 7 THEN '000_to_007'
+        WHEN search.check_in - search.started_at::DATE <= 30 THEN '008_to_030'
+        WHEN search.check_in - search.started_at::DATE <= 90 THEN '031_to_090'
+        ELSE 'over_090'
+    END AS lead
+FROM (
+    SELECT
+        offer.search_id,
+        offer.property_id,
+        min(offer.currency) AS currency,
+        min(offer.total) AS total,
+        count(offer.floor) AS floors
+    FROM sweep_files.offer AS offer
+    GROUP BY offer.search_id, offer.property_id
+) AS lowest
+INNER JOIN sweep_files.search AS search ON search.search_id = lowest.search_id

@@ -1,0 +1,16 @@
+-- One row per market: what its answers are like beside those of the last published night.
+-- repeated_body_share: critical high share: answers that are byte for byte one of the last published night
+-- failed_search_share: warning high share: searches that failed
+SELECT
+    search.market,
+    count(before.body_sha256) / nullif(count(search.body_sha256), 0) AS repeated_body_share,
+    count(search.body_sha256) AS repeated_body_share__of,
+    count(*) FILTER (WHERE search.outcome = 'failed') / count(*) AS failed_search_share,
+    count(*) AS failed_search_share__of
+FROM sweep_files.search AS search
+LEFT JOIN (
+    SELECT DISTINCT answered.body_sha256
+    FROM before_files.search AS answered
+    WHERE answered.outcome = 'answered'
+) AS before ON before.body_sha256 = search.body_sha256 AND search.outcome = 'answered'
+GROUP BY search.market
