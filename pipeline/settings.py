@@ -73,6 +73,10 @@ class Settings(BaseSettings):
     )
     send_rate_type: bool = Field(True, description="Send `rateType: BAR` with each request.")
 
+    quote_cap: int = Field(
+        0, ge=0, le=1000, description="Quotes a run at most. 0: quotes are off. Each makes a reservation."
+    )
+
     lake: str = Field("lake", description="Folder of the lake: raw answers, tables, published file.")
     spec: Path | None = Field(
         None, description="The sweep spec's file (TOML or YAML). Unset: the sample spec, on the sandbox only."

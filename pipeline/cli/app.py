@@ -136,6 +136,29 @@ def load(
 
 
 @app.command()
+def quote(
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, help="Quotes to ask. Omitted: show the ledger.", show_default=False)
+    ] = None,
+    market: Annotated[list[str] | None, typer.Option("--market", help="Only of this market; may be repeated.")] = None,
+    property_id: Annotated[
+        list[int] | None, typer.Option("--property", help="Only of this property; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed chooses other offers.")] = 1,
+    confirmed: Annotated[
+        bool, typer.Option("--yes-make-reservations", help="Each quote makes a reservation, and that is meant.")
+    ] = False,
+) -> None:
+    """Ask quotes for a sample of the published offers (NIGHTAUDIT_QUOTE_CAP at most), or show the ledger of quotes."""
+    from pipeline.cli import quoting
+
+    if sample is None:
+        quoting.show_ledger()
+    else:
+        quoting.ask(sample, market or (), property_id or (), seed, is_confirmed=confirmed)
+
+
+@app.command()
 def doctor(spec: Spec = None) -> None:
     """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
     from pipeline.cli import examining

@@ -28,6 +28,8 @@ MART_VIEWS = (
     "selling_price",
     "property_map",
     "weight",
+    "quote_check",
+    "offer_truth",
 )
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {

@@ -1,0 +1,41 @@
+"""The quote check as a Prefect flow. It makes reservations, so it does nothing unless it is told to, twice.
+
+    quote_check(sample=20, yes_make_reservations=True)
+
+Nothing of it is ever retried, by Prefect or by ourselves: a quote without an answer may have made a reservation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+
+from pipeline.lake import Lake
+from pipeline.quote.sample import Sample
+from pipeline.quoting import QuoteSummary, quote
+from pipeline.settings import read_settings
+
+
+@flow(name="quote-check", persist_result=False, retries=0)
+def quote_check(
+    sample: int,
+    markets: Sequence[str] = (),
+    properties: Sequence[int] = (),
+    seed: int = 1,
+    yes_make_reservations: bool = False,
+) -> QuoteSummary:
+    """Ask quotes for a sample of what is published, and publish what came of them."""
+    wanted = Sample(sample, tuple(markets), tuple(properties), seed)
+    return ask_quotes(wanted, is_confirmed=yes_make_reservations)
+
+
+@task(name="ask-quotes", cache_policy=NO_CACHE, persist_result=False, retries=0)
+def ask_quotes(sample: Sample, *, is_confirmed: bool) -> QuoteSummary:
+    """Ask them one by one, each in the ledger before it leaves."""
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    with lake.writing("a quote check"):
+        return asyncio.run(quote(settings, lake, sample, is_confirmed=is_confirmed))

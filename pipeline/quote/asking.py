@@ -1,0 +1,112 @@
+"""Asking quotes, one after the other: written down, asked once, written down."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+from pipeline.domain.errors import LakeError, NightauditError, SupplierDown
+from pipeline.domain.search import Operation
+from pipeline.lake import Lake
+from pipeline.quote import ledger
+from pipeline.quote.ledger import Intent, QuoteAnswer
+from pipeline.quote.sample import ChosenOffer
+from pipeline.supplier.answer import Answer
+from pipeline.supplier.answers import reservation_id_of
+from pipeline.supplier.bodies import UnreadableBody, inflate
+from pipeline.supplier.requests import quote_request_for
+
+# Each quote without an answer may have made a reservation that nobody knows of.
+GIVE_UP_AFTER = 3
+
+
+class Ask(Protocol):
+    """Sends one quote and returns its answer, as `SupplierClient.ask` does."""
+
+    def __call__(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Awaitable[Answer]:
+        """Send `body` and return what it came to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How quotes are asked. No more than `cap` leave, whatever was chosen."""
+
+    cap: int
+    today: date
+    send_rate_type: bool
+    max_body_bytes: int
+
+
+async def ask_quotes(
+    lake: Lake,
+    run_id: str,
+    offers: Sequence[tuple[ChosenOffer, int]],
+    ask: Ask,
+    asking: Asking,
+    *,
+    now: Callable[[], datetime],
+    watch: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Ask a quote for each (offer, property id to send) and return how many were asked.
+
+    One whose intent is in the ledger is not asked again. Raises what ends a run: the supplier's errors, SupplierDown
+    after `GIVE_UP_AFTER` quotes in a row without an answer, and LakeError, which names a reservation that could not
+    be written down.
+    """
+    asked = unanswered = 0
+    for quote_no, (offer, sent_property_id) in enumerate(offers[: asking.cap]):
+        request = quote_request_for(
+            offer.search(sent_property_id),
+            [offer.product_id],
+            today=asking.today,
+            send_rate_type=asking.send_rate_type,
+        ).to_wire()
+        if not ledger.intend(lake, run_id, Intent(quote_no, now(), offer, sent_property_id, request.decode())):
+            continue
+        asked += 1
+        try:
+            answer = await ask(Operation.QUOTE, request, attempts=1)
+        except NightauditError as error:
+            # Refused before it could make anything, or never sent.
+            ledger.answered(lake, run_id, quote_no, _not_sent(error, now()))
+            raise
+        _write_down(lake, run_id, quote_no, answer, asking.max_body_bytes)
+        watch(asked)
+        unanswered = unanswered + 1 if answer.failure is not None else 0
+        if unanswered >= GIVE_UP_AFTER:
+            raise SupplierDown(
+                f"The supplier left {GIVE_UP_AFTER} quotes in a row without an answer; the last one: {answer.failure}.",
+                kept="Every quote is in the ledger. None is asked again by itself.",
+            )
+    return asked
+
+
+def _write_down(lake: Lake, run_id: str, quote_no: int, answer: Answer, max_body_bytes: int) -> None:
+    try:
+        reservation_id = reservation_id_of(inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes))
+    except UnreadableBody:
+        reservation_id = None
+    if reservation_id is not None and not -(2**63) <= reservation_id < 2**63:
+        reservation_id = None
+    written = QuoteAnswer(
+        answer.http_status,
+        answer.content_encoding,
+        answer.body,
+        answer.started_at,
+        answer.ended_at,
+        answer.failure or "",
+        answer.failure_detail,
+        reservation_id,
+    )
+    try:
+        ledger.answered(lake, run_id, quote_no, written)
+    except LakeError as error:
+        # The last place to tell it in.
+        error.kept = f"The quote {quote_no} of {run_id} made the reservation {reservation_id}. {error.kept}"
+        raise
+
+
+def _not_sent(error: NightauditError, at: datetime) -> QuoteAnswer:
+    return QuoteAnswer(None, "", b"", at, at, type(error).__name__, error.message, None)

@@ -1,0 +1,123 @@
+"""The ledger: one object before each call, one right after. Both are created once and never changed.
+
+<lake>/quotes/<run>/run.json              what was chosen, of which supplier
+<lake>/quotes/<run>/<number>-intent.json  this quote is about to be asked: the offer and the request
+<lake>/quotes/<run>/<number>-answer.json  what came back, byte by byte, with the reservation id
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake import Lake
+from pipeline.quote.sample import ChosenOffer, Sample
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of quotes."""
+
+    run_id: str
+    begun_at: datetime
+    is_simulated: bool
+    supplier: str
+    sample: Sample
+    chosen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """That a quote is about to be asked."""
+
+    quote_no: int
+    intended_at: datetime
+    offer: ChosenOffer
+    sent_property_id: int
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteAnswer:
+    """What a quote came to. `body` holds the wire bytes; `failure` says why there is no answer, if there is none."""
+
+    http_status: int | None
+    content_encoding: str
+    body: bytes
+    started_at: datetime
+    ended_at: datetime
+    failure: str
+    failure_detail: str
+    reservation_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A quote as the ledger knows it. Without an answer nobody knows what came of it."""
+
+    intent: Intent
+    answer: QuoteAnswer | None
+
+
+def begin(lake: Lake, run: Run) -> bool:
+    """Write down a run. False: there was one of that id."""
+    return _put(lake, f"{lake.quotes_folder(run.run_id)}/run.json", run)
+
+
+def intend(lake: Lake, run_id: str, intent: Intent) -> bool:
+    """Write down an intent, before the call. False: it was written before, and must not be asked."""
+    return _put(lake, _path(lake, run_id, intent.quote_no, "intent"), intent)
+
+
+def answered(lake: Lake, run_id: str, quote_no: int, answer: QuoteAnswer) -> None:
+    """Write down an answer."""
+    _put(lake, _path(lake, run_id, quote_no, "answer"), answer)
+
+
+def runs(lake: Lake) -> list[Run]:
+    """Return all runs, oldest first."""
+    found = (name for name in sorted(lake.names(lake.quotes_folder(""))))
+    return [_read(lake, f"{lake.quotes_folder(name)}/run.json", Run) for name in found if _has_run(lake, name)]
+
+
+def entries(lake: Lake, run_id: str) -> Iterator[Entry]:
+    """Yield the quotes of a run in their order."""
+    for name in sorted(lake.names(lake.quotes_folder(run_id), "-intent.json")):
+        intent = _read(lake, _path(lake, run_id, int(name), "intent"), Intent)
+        path = _path(lake, run_id, int(name), "answer")
+        yield Entry(intent, _read(lake, path, QuoteAnswer) if lake.exists(path) else None)
+
+
+def address(lake: Lake, run_id: str, entry: Entry) -> str:
+    """Return the object that tells most of a quote."""
+    return _path(lake, run_id, entry.intent.quote_no, "intent" if entry.answer is None else "answer")
+
+
+def _has_run(lake: Lake, name: str) -> bool:
+    return lake.exists(f"{lake.quotes_folder(name)}/run.json")
+
+
+def _path(lake: Lake, run_id: str, quote_no: int, part: str) -> str:
+    return f"{lake.quotes_folder(run_id)}/{quote_no:06d}-{part}.json"
+
+
+def _put(lake: Lake, path: str, value: object) -> bool:
+    return lake.put_new(path, msgspec.json.format(msgspec.json.encode(value)))
+
+
+def _read(lake: Lake, path: str, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(lake.get(path), type=kind)
+    except msgspec.MsgspecError as error:
+        raise CorruptObject(
+            f"{lake.local(path)} cannot be read: {error}",
+            kept="Nothing was asked.",
+            hint="Restore it from a backup; it may tell of a reservation.",
+        ) from None

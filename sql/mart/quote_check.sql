@@ -1,0 +1,20 @@
+-- One row per quote: the price at search against the price at quote, and the age of the price.
+-- total_change: quote_total - search_total, in currency; NULL: not both known in one currency.
+-- total_change_pct: total_change in percent of search_total.
+-- age_group: Age of the price when it was quoted, in steps; NULL: nothing is known of the call.
+SELECT
+    quote.*,
+    CASE
+        WHEN quote.quote_currency = quote.currency THEN (quote.quote_total - quote.search_total)::DECIMAL(18, 4)
+    END AS total_change,
+    CASE
+        WHEN quote.quote_currency = quote.currency AND quote.search_total > 0
+            THEN 100.0 * (quote.quote_total - quote.search_total)::DOUBLE / quote.search_total::DOUBLE
+    END AS total_change_pct,
+    CASE
+        WHEN quote.age_seconds < 3600 THEN 'under 1 h'
+        WHEN quote.age_seconds < 6 * 3600 THEN '1 to 6 h'
+        WHEN quote.age_seconds < 24 * 3600 THEN '6 to 24 h'
+        WHEN quote.age_seconds IS NOT NULL THEN 'over 24 h'
+    END AS age_group
+FROM lake.quote AS quote
