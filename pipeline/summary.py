@@ -120,8 +120,8 @@ def _span(duration: timedelta) -> str:
     seconds = duration.total_seconds()
     if seconds < 60:
         return f"{seconds:.1f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {round(seconds % 60)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
 
 
 def _escaped(text: str) -> str:
