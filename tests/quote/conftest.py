@@ -1,0 +1,92 @@
+"""A published night of a sandbox that outlives it, as a supplier of its own would: made once, copied for each test."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from pipeline import night
+from pipeline.lake import Lake
+from pipeline.publish import publish
+from pipeline.sandbox.process import SandboxProcess
+from pipeline.settings import Settings
+
+SPEC = """
+[properties]
+ids = [{ids}]
+[stays]
+nights = [1]
+[[stays.horizon]]
+to_days = 1
+[ask]
+markets = ["GB"]
+parties = ["2"]
+currencies = ["EUR"]
+operations = ["multi", "single"]
+single_properties = 6
+"""
+
+
+class Night(NamedTuple):
+    """A lake with one published night, and the supplier that it is of."""
+
+    lake: Lake
+    settings: Settings
+    sandbox: SandboxProcess
+
+    def served(self, operation: str) -> int:
+        return sum(self.sandbox.control("served")["requests"].get(operation, {}).values())
+
+
+@pytest.fixture(scope="session")
+def sandbox():
+    # Without planted anomalies and omissions: what is tested here is what we make of sound answers, or of none.
+    with SandboxProcess(seed=1, properties=60, plant_share=0, missing_share=0) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
+    folder = tmp_path_factory.mktemp("night")
+    ids = sandbox.control("properties")["property_ids"][:8]
+    (folder / "spec.toml").write_text(SPEC.format(ids=", ".join(map(str, ids))))
+    settings = Settings(
+        _env_file=None,
+        base_url=sandbox.base_url,
+        client_id=sandbox.client_id,
+        client_secret=sandbox.client_secret,
+        requests_per_second=500,
+        scopes="read_rooms write_rooms",
+        quote_cap=40,
+        read_timeout_seconds=5,
+        workers=1,
+        lake=str(folder / "lake"),
+        spec=folder / "spec.toml",
+    )
+    lake = Lake(settings.lake)
+    now = datetime.now(UTC)
+    manifest = night.start(settings, lake, now)
+    asyncio.run(night.collect(settings, lake, manifest))
+    publish(lake, manifest.sweep_id, now)
+    return folder, settings
+
+
+@pytest.fixture
+def quotable(made, sandbox, tmp_path) -> Night:
+    folder, settings = made
+    shutil.copytree(folder, tmp_path / "night")
+    sandbox.control("faults", {})
+    lake = Lake(str(tmp_path / "night" / "lake"))
+    # The views of the copy read the files of the copy.
+    from pipeline.publish.refresh import refresh
+
+    refresh(lake)
+    return Night(lake, settings.model_copy(update={"lake": str(lake.root)}), sandbox)

@@ -1,0 +1,297 @@
+"""Quotes: off by default, once each, in the ledger before they leave, and compared with what the search said."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+from silent_supplier import SilentSupplier
+
+from pipeline.domain.errors import CallsUsedUp, InputError, LakeFull, SettingsError, SupplierDown, TokenRefused
+from pipeline.inputs import loading as inputs
+from pipeline.night import utc_now
+from pipeline.quote import asking, ledger
+from pipeline.quote.loading import load_ledger
+from pipeline.quote.sample import Sample, choose
+from pipeline.quoting import all_summaries, quote
+from pipeline.warehouse import query_published
+
+LIMIT = 10_000_000
+
+
+def ask(night, size=5, *, is_confirmed=True, **changed):
+    sample = Sample(
+        size, **{name: changed.pop(name) for name in ("markets", "property_ids", "seed") if name in changed}
+    )
+    settings = night.settings.model_copy(update=changed)
+    return asyncio.run(quote(settings, night.lake, sample, is_confirmed=is_confirmed))
+
+
+def rows(night, columns):
+    query = f"SELECT {columns} FROM mart.quote_check ORDER BY intended_at, quote_no"  # noqa: S608 - our own words
+    return query_published(night.lake.published_file, query).fetchall()
+
+
+def entries(night):
+    return [entry for run in ledger.runs(night.lake) for entry in ledger.entries(night.lake, run.run_id)]
+
+
+# Off, unless it is meant
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "told"),
+    [
+        ({"quote_cap": 0}, SettingsError, "Quotes are off"),
+        ({"quote_cap": 4}, InputError, "above the cap of 4"),
+        ({"scopes": "read_rooms"}, SettingsError, "need the scope write_rooms"),
+        ({"is_confirmed": False}, InputError, "up to 5 reservations"),
+        ({"markets": ("XX",)}, InputError, "36 market codes"),
+        ({"size": 0}, InputError, "at least one"),
+        ({"property_ids": (1,)}, InputError, "No offer fits"),
+    ],
+)
+def test_nothing_is_asked_unless_it_is_wholly_meant(quotable, changed, error, told):
+    before = quotable.served("quote")
+    with pytest.raises(error, match=told):
+        ask(quotable, **changed)
+    assert quotable.served("quote") == before
+    assert entries(quotable) == []
+
+
+def test_quotes_are_off_by_default(quotable):
+    assert type(quotable.settings).model_fields["quote_cap"].default == 0
+
+
+def test_nothing_is_asked_where_nothing_is_published(quotable, tmp_path):
+    from pipeline.lake import Lake
+
+    with pytest.raises(InputError, match="Nothing is published yet"):
+        ask(quotable._replace(lake=Lake(str(tmp_path / "empty"))))
+
+
+def test_a_cap_holds_whatever_was_chosen(quotable):
+    offers = choose(quotable.lake.published_file, Sample(6), utc_now().date())
+    calls = []
+
+    async def never(*_, attempts=None):
+        calls.append(attempts)
+        raise CallsUsedUp("used up")
+
+    rules = asking.Asking(2, utc_now().date(), True, LIMIT)
+    with pytest.raises(CallsUsedUp):
+        asyncio.run(
+            asking.ask_quotes(quotable.lake, "run", [(offer, 1) for offer in offers], never, rules, now=utc_now)
+        )
+    assert calls == [1]
+    (entry,) = ledger.entries(quotable.lake, "run")
+    assert entry.answer.failure == "CallsUsedUp"
+
+    async def gone(*_, **__):
+        return _answer(b'{"errors":[{"code":1023}]}')
+
+    asked = asyncio.run(
+        asking.ask_quotes(quotable.lake, "other", [(offer, 1) for offer in offers], gone, rules, now=utc_now)
+    )
+    assert asked == 2
+
+
+def _answer(body, status=200):
+    from pipeline.supplier.answer import Answer
+
+    return Answer(status, "application/json", "", body, utc_now(), utc_now(), 1)
+
+
+# The sample
+
+
+def test_a_seed_chooses_the_same_offers_again_and_another_seed_others(quotable):
+    def chosen(**given):
+        offers = choose(quotable.lake.published_file, Sample(10, **given), utc_now().date())
+        return [offer.identity for offer in offers]
+
+    assert chosen() == chosen()
+    assert chosen() != chosen(seed=2)
+    assert len(set(chosen())) == 10
+    first = chosen()[0][0]
+    assert {identity[0] for identity in chosen(property_ids=(first,))} == {first}
+    assert chosen(markets=("SE",)) == []
+
+
+def test_an_offer_of_list_and_detail_is_one_offer_and_the_detail_is_quoted(quotable):
+    offers = choose(quotable.lake.published_file, Sample(1000), utc_now().date())
+    assert len({offer.identity for offer in offers}) == len(offers)
+    assert {offer.source for offer in offers} == {"multi", "detail"}
+
+
+# What comes of it
+
+
+def test_a_quote_is_recorded_with_both_prices_the_age_and_the_reservation(quotable):
+    before = quotable.served("quote")
+    summary = ask(quotable, 40)
+    assert quotable.served("quote") == before + 40 == before + summary.chosen
+    assert sum(summary.outcomes.values()) == 40
+    assert summary.outcomes["matched"] > 30
+    found = rows(quotable, "outcome, search_total, quote_total, age_seconds, reservation_id, currency, quote_currency")
+    for outcome, before_total, total, age, reservation, currency, quoted_in in found:
+        assert age >= 0
+        assert (reservation is None) == (outcome == "gone")
+        assert outcome == _expected(before_total, total, currency == quoted_in)
+
+
+def _expected(before: Decimal, after: Decimal | None, is_same_currency: bool) -> str:
+    if after is None:
+        return "gone"
+    assert is_same_currency
+    return "matched" if after == before else "raised" if after > before else "lowered"
+
+
+def test_list_detail_and_quote_of_an_offer_stand_side_by_side(quotable):
+    ask(quotable, 40)
+    truth = query_published(
+        quotable.lake.published_file,
+        "SELECT list_total, detail_total, quote_total, list_to_detail_seconds, detail_to_quote_seconds, quote_outcome, "
+        "quote_above_detail FROM mart.offer_truth "
+        "WHERE list_at IS NOT NULL AND detail_at IS NOT NULL AND quote_at IS NOT NULL",
+    ).fetchall()
+    assert truth
+    for listed, detail, quoted, to_detail, to_quote, outcome, above in truth:
+        assert listed == detail
+        assert to_detail >= 0
+        assert to_quote >= 0
+        assert above == (None if quoted is None else quoted - detail)
+        assert outcome == _expected(detail, quoted, is_same_currency=True)
+
+
+def test_every_row_leads_to_its_search_and_its_raw_answer(quotable):
+    ask(quotable, 3)
+    query = (
+        "SELECT quote.raw_address, quote.reservation_id FROM mart.quote_check AS quote "
+        "JOIN lake.offer AS offer USING (sweep_id, search_id, offer_no) WHERE offer.total = quote.search_total"
+    )
+    found = query_published(quotable.lake.published_file, query).fetchall()
+    assert len(found) == 3
+    for address, reservation in found:
+        assert quotable.lake.get_json(address)["reservation_id"] == reservation
+
+
+def test_an_offer_is_quoted_once_a_night_and_loading_twice_changes_nothing(quotable):
+    ask(quotable, 40)
+    ask(quotable, 20)
+    quoted = [entry.intent.offer.identity for entry in entries(quotable)]
+    assert len(quoted) == len(set(quoted)) == 60
+    before = rows(quotable, "*")
+    load_ledger(quotable.lake, LIMIT)
+    assert rows(quotable, "*") == before
+    assert [summary.chosen for summary in all_summaries(quotable.lake, LIMIT)] == [40, 20]
+
+
+# What is lost is told, and never asked again
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "possible"),
+    [(500, "failed", True), (429, "failed", False), (400, "refused", False), (200, "unknown", True)],
+)
+def test_no_answer_is_asked_for_twice(quotable, status, outcome, possible):
+    body = {400: b'{"errors":[{"errorCode":1021}]}', 200: b'{"reservationId":'}.get(status, b"{}")
+    with SilentSupplier(status, body) as supplier:
+        ask(quotable, 1, base_url=supplier.base_url)
+    assert len(supplier.quotes) == 1
+    assert rows(quotable, "outcome, is_reservation_possible, code") == [
+        (outcome, possible, 1021 if status == 400 else None)
+    ]
+
+
+def test_a_timeout_is_unknown_sent_once_and_never_again(quotable):
+    with SilentSupplier(None) as supplier:
+        ask(quotable, 1, base_url=supplier.base_url, read_timeout_seconds=0.5)
+        assert len(supplier.quotes) == 1
+    assert rows(quotable, "outcome, failure LIKE 'timeout%', http_status") == [("unknown", True, None)]
+    ask(quotable, 3)
+    quoted = [entry.intent.offer.identity for entry in entries(quotable)]
+    assert len(quoted) == len(set(quoted)) == 4
+
+
+def test_a_broken_connection_is_unknown_and_three_in_a_row_end_the_run(quotable):
+    quotable.sandbox.control("faults", {"reset_rate": 1.0})
+    with pytest.raises(SupplierDown, match="3 quotes in a row"):
+        ask(quotable, 5)
+    assert rows(quotable, "outcome") == [("unknown",)] * 3
+
+
+def test_a_kill_between_call_and_answer_shows_as_unknown_and_is_not_asked_again(quotable):
+    with SilentSupplier(None) as supplier:
+        given = {
+            "base_url": supplier.base_url,
+            "client_id": "id",
+            "client_secret": "secret",
+            "scopes": "read_rooms write_rooms",
+            "quote_cap": "5",
+            "lake": str(quotable.lake.root),
+        }
+        environment = os.environ | {f"NIGHTAUDIT_{name.upper()}": value for name, value in given.items()}
+        command = [sys.executable, "-m", "pipeline.cli", "quote", "--sample", "2", "--yes-make-reservations"]
+        child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+        assert supplier.came.wait(60)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        (sent,) = supplier.quotes
+    (lost,) = entries(quotable)
+    assert lost.answer is None
+    assert all_summaries(quotable.lake, LIMIT)[0].outcomes == {"unknown": 1}
+    before = quotable.served("quote")
+    ask(quotable, 5)
+    assert quotable.served("quote") == before + 5
+    found = rows(quotable, "outcome, is_reservation_possible, product_id, quoted_at")
+    assert found[0] == ("unknown", True, sent["roomStays"][0]["productId"], None)
+    assert sent["roomStays"][0]["productId"] not in [row[2] for row in found[1:]]
+
+
+def test_an_intent_that_is_written_is_not_asked_whoever_wrote_it(quotable):
+    (offer,) = choose(quotable.lake.published_file, Sample(1), utc_now().date())
+    ledger.intend(quotable.lake, "run", ledger.Intent(0, utc_now(), offer, offer.property_id, "{}"))
+
+    async def never(*_, **__):
+        raise AssertionError
+
+    rules = asking.Asking(5, utc_now().date(), True, LIMIT)
+    asked = asyncio.run(asking.ask_quotes(quotable.lake, "run", [(offer, 1)], never, rules, now=utc_now))
+    assert asked == 0
+
+
+def test_a_refused_token_ends_the_run_and_leaves_no_unknown(quotable):
+    with pytest.raises(TokenRefused):
+        ask(quotable, 2, client_id="somebody-else")
+    assert rows(quotable, "outcome, is_reservation_possible") == [("failed", False)]
+
+
+def test_a_reservation_that_cannot_be_written_down_is_told(quotable, monkeypatch):
+    def full(*_):
+        raise LakeFull("no space", kept="The rest is untouched.")
+
+    monkeypatch.setattr(ledger, "answered", full)
+    with pytest.raises(LakeFull) as error:
+        ask(quotable, 1)
+    assert "made the reservation " in error.value.kept
+    assert all_summaries(quotable.lake, LIMIT)[0].outcomes == {"unknown": 1}
+
+
+# Opaque offers
+
+
+def test_a_branded_property_is_quoted_under_its_unbranded_id(quotable, tmp_path):
+    (offer,) = choose(quotable.lake.published_file, Sample(1), utc_now().date())
+    file = tmp_path / "map.csv"
+    file.write_text(f"branded_id,unbranded_id\n{offer.property_id},77\n")
+    inputs.load(quotable.lake, "property-map", file, utc_now())
+    with SilentSupplier(200, b'{"errors":[{"code":1023,"message":"none"}]}') as supplier:
+        ask(quotable, 1, base_url=supplier.base_url)
+    assert [sent["propertyId"] for sent in supplier.quotes] == [77]
+    assert rows(quotable, "property_id, sent_property_id, outcome, code") == [(offer.property_id, 77, "gone", 1023)]
