@@ -59,8 +59,7 @@ def disturb_at(place: str) -> None:
         if calls == int(call) and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         if calls == int(call) and when == "full":
-            # Every write to a file fails from here on.
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            # Every write to a file fails from here on; Python ignores the signal that comes with it.
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))
         result = real(*given, **named)
         if calls == int(call) and when == "after":
