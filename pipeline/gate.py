@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 
 from pipeline.audit import Audit, Limits, audit, stored_audit
+from pipeline.audit.page import report_folder, write_report
+from pipeline.audit.store import history
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.publish import Published, publish, published_sweeps
@@ -21,7 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
-    """Audit a loaded sweep against the published nights like it. The caller holds the lake's writer lock."""
+    """Audit a loaded sweep against the published nights like it, and write its page.
+
+    The caller holds the lake's writer lock.
+    """
     manifest = read_manifest(lake, sweep_id)
     limits = Limits(
         deviations=settings.audit_deviations,
@@ -29,7 +34,17 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
         cold_nights=settings.audit_cold_nights,
         quarantined_share=settings.tolerated_quarantined_share,
     )
-    return audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
+    found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
+    published = published_sweeps(lake)
+    write_report(
+        lake,
+        found,
+        history(lake, found.nights),
+        is_simulated=manifest.is_simulated,
+        cold_nights=limits.cold_nights,
+        kept=published[-1].sweep_id if published else None,
+    )
+    return found
 
 
 def nights_like(lake: Lake, manifest: Manifest) -> list[str]:
@@ -94,7 +109,7 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
 
 def report_page(lake: Lake, sweep_id: str) -> Path:
     """Return the place of a sweep's quality page."""
-    return lake.root / "reports" / sweep_id / "quality.html"
+    return report_folder(lake, sweep_id) / "quality.html"
 
 
 def _kept(lake: Lake) -> str:

@@ -11,6 +11,7 @@ SELECT
     lowest.currency,
     lowest.search_id,
     lowest.total,
+    lowest.offers,
     lowest.floors,
     CASE
         WHEN search.check_in - search.started_at::DATE <= 7 THEN '000_to_007'
@@ -24,6 +25,7 @@ FROM (
         offer.property_id,
         min(offer.currency) AS currency,
         min(offer.total) AS total,
+        count(*) AS offers,
         count(offer.floor) AS floors
     FROM sweep_files.offer AS offer
     GROUP BY offer.search_id, offer.property_id

@@ -8,6 +8,8 @@ SELECT
     price.currency,
     price.total,
     before.total AS total_before,
+    price.offers,
+    before.offers AS offers_before,
     price.floors,
     before.floors AS floors_before,
     ln(price.total::DOUBLE / before.total::DOUBLE) AS log_move
