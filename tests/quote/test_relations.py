@@ -1,0 +1,145 @@
+"""The relations of quotes, from given rows to expected rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import duckdb
+import pyarrow as pa
+import pytest
+from nights import filled
+
+from pipeline.domain.tables import INSTANT, MONEY, QUOTE
+from pipeline.relations import relation
+
+AT = datetime(2030, 1, 1, 2, tzinfo=UTC)
+OFFER = {
+    "source": "multi", "offer_key": 1, "property_id": 7, "market": "GB", "product_type": "Hotel",
+    "check_in": date(2030, 3, 1), "nights": 1, "party": "2", "currency_asked": "EUR", "room_stay_id": 0, "room_id": 5,
+    "board_id": 14, "policy_key": 3, "product_id": 99, "currency": "EUR", "total": Decimal(100),
+    "seen_sweep_id": "s", "seen_search_id": 1, "seen_offer_no": 0,
+}  # fmt: skip
+WANTED = (
+    "SELECT 1::BIGINT seed, 10::BIGINT size, DATE '2030-01-01' today, []::VARCHAR[] markets, []::BIGINT[] property_ids"
+)
+
+
+@pytest.fixture
+def session():
+    with duckdb.connect() as opened:
+        opened.execute("SET TimeZone = 'UTC'; CREATE SCHEMA mart; CREATE SCHEMA lake")
+        yield opened
+
+
+def given(session, name, rows, schema=None):
+    rows = pa.Table.from_pylist(rows, schema=schema)
+    session.register("given_rows", rows)
+    session.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given_rows")  # noqa: S608 - our own words
+
+
+def offers(session, *changes):
+    rows = [OFFER | {"offer_key": number} | change for number, change in enumerate(changes)]
+    kinds = {"total": MONEY, "currency": pa.string(), "currency_asked": pa.string(), "product_id": pa.int64()}
+    schema = pa.schema([(name, kinds.get(name, pa.array([value]).type)) for name, value in OFFER.items()])
+    given(session, "mart.offer_latest", rows, schema)
+    searches = [{"sweep_id": "s", "search_id": n, "started_at": AT + timedelta(minutes=n)} for n in (1, 2)]
+    given(
+        session,
+        "lake.search",
+        searches,
+        pa.schema([("sweep_id", "string"), ("search_id", "int64"), ("started_at", INSTANT)]),
+    )
+
+
+def quotes(session, *changes):
+    usual = {name: OFFER[name] for name in OFFER if name in {column.name for column in QUOTE.columns}}
+    usual |= {
+        "run_id": "r",
+        "sweep_id": "s",
+        "search_id": 1,
+        "searched_at": AT,
+        "search_total": 100,
+        "outcome": "matched",
+    }
+    usual |= {"intended_at": AT + timedelta(hours=1), "quoted_at": AT + timedelta(hours=1), "quote_currency": "EUR"}
+    rows = [filled(QUOTE, usual | {"quote_no": number} | change) for number, change in enumerate(changes)]
+    given(session, "lake.quote", rows, QUOTE.schema)
+
+
+def sample(session, wanted=WANTED):
+    sql = relation("staging", "quote_sample").sql
+    return session.execute(f"WITH wanted AS ({wanted}) SELECT offer_key FROM ({sql})").fetchall()  # noqa: S608 - our own words
+
+
+def test_only_offers_of_one_room_with_product_price_and_currency_ahead_of_today_are_sampled(session):
+    offers(
+        session,
+        {},
+        {"room_id": 6, "product_id": None},
+        {"room_id": 7, "total": None},
+        {"room_id": 8, "currency": None},
+        {"party": "2+1"},
+        {"check_in": date(2030, 1, 1)},
+    )
+    assert sample(session) == [(0,)]
+
+
+def test_an_offer_of_both_answers_is_sampled_once_as_the_detail_has_it(session):
+    offers(session, {}, {"source": "detail"}, {"board_id": 3})
+    assert sorted(sample(session)) == [(1,), (2,)]
+
+
+def test_markets_properties_and_size_narrow_a_sample(session):
+    offers(session, {}, {"market": "SE"}, {"property_id": 8})
+    assert sample(session, WANTED.replace("[]::VARCHAR[]", "['SE']")) == [(1,)]
+    assert sample(session, WANTED.replace("[]::BIGINT[]", "[8]::BIGINT[]")) == [(2,)]
+    assert len(sample(session, WANTED.replace("10::BIGINT", "2::BIGINT"))) == 2
+
+
+def test_a_change_is_told_in_one_currency_only_and_by_the_age_of_the_price(session):
+    quotes(
+        session,
+        {"quote_total": 110, "age_seconds": 3599},
+        {"quote_total": 90, "age_seconds": 3600},
+        {"quote_total": 90, "quote_currency": "GBP", "age_seconds": 86_400},
+        {"quoted_at": None, "quote_currency": None},
+    )
+    columns = "quote_no, total_change, total_change_pct, age_group"
+    found = session.execute(f"SELECT {columns} FROM ({relation('mart', 'quote_check').sql}) ORDER BY 1").fetchall()  # noqa: S608 - our own words
+    assert found == [
+        (0, Decimal(10), 10.0, "under 1 h"),
+        (1, Decimal(-10), -10.0, "1 to 6 h"),
+        (2, None, None, "over 24 h"),
+        (3, None, None, None),
+    ]
+
+
+def test_list_detail_and_last_quote_of_an_offer_become_one_row(session):
+    offers(
+        session,
+        {},
+        {"source": "detail", "total": Decimal(104), "seen_search_id": 2},
+        {"source": "detail", "board_id": 3},
+        {"room_id": None, "currency_asked": None},
+        {"source": "detail", "room_id": None, "currency_asked": None, "total": Decimal(99)},
+    )
+    quotes(
+        session,
+        {"quote_total": 120, "outcome": "raised"},
+        {
+            "quote_total": 110,
+            "outcome": "raised",
+            "intended_at": AT + timedelta(hours=2),
+            "quoted_at": AT + timedelta(hours=2),
+        },
+    )
+    columns = (
+        "room_id, list_total, detail_total, quote_total, quote_outcome, list_to_detail_seconds, "
+        "detail_to_quote_seconds, detail_above_list, quote_above_detail, quote_above_list"
+    )
+    found = session.execute(f"SELECT {columns} FROM ({relation('mart', 'offer_truth').sql}) ORDER BY 1").fetchall()  # noqa: S608 - our own words
+    assert found == [
+        (5, 100, 104, 110, "raised", 60, 7200 - 120, 4, 6, 10),
+        (None, 100, 99, None, None, 0, None, -1, None, None),
+    ]
