@@ -1,4 +1,6 @@
 -- One row per offer that at least two of the operations have told of: list (multi), detail (single) and quote.
+-- list_offer_key: Key of the list's price series: mart.offer_history; the two operations are two series.
+-- detail_offer_key: Key of the detail's price series.
 -- list_total: Total of the list answer, in currency; NULL: it does not tell of this offer.
 -- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
 -- quote_total: Total of the last quote, in currency.
@@ -53,6 +55,7 @@ looked_at AS (
 told AS (
     SELECT
         offer.source AS told_by,
+        offer.offer_key,
         offer.property_id,
         offer.market,
         offer.product_type,
@@ -83,6 +86,7 @@ told AS (
 
     SELECT
         'quote' AS told_by,
+        last_quote.offer_key,
         last_quote.property_id,
         last_quote.market,
         last_quote.product_type,
@@ -114,6 +118,8 @@ SELECT
     told.room_id,
     told.board_id,
     told.policy_key,
+    min(told.offer_key) FILTER (WHERE told.told_by = 'multi') AS list_offer_key,
+    min(told.offer_key) FILTER (WHERE told.told_by = 'detail') AS detail_offer_key,
     min(told.total) FILTER (WHERE told.told_by = 'multi') AS list_total,
     min(told.total) FILTER (WHERE told.told_by = 'detail') AS detail_total,
     min(told.total) FILTER (WHERE told.told_by = 'quote') AS quote_total,
