@@ -1,12 +1,13 @@
 """The lake's door: the one module that knows its paths, writes its objects and guards its writers.
 
-<lake>/lake.json                          format of the lake
+<lake>/lake.json                          format of the lake, and which folder holds its tables
 <lake>/raw/<sweep>/sweep.json             what was asked, from when: written before the first search
 <lake>/raw/<sweep>/<op>-<market>-<shard>.parquet
 <lake>/raw/<sweep>/end.json               the sweep has ended; what has not landed is not swept
 <lake>/raw/inputs/<kind>/                 files that users loaded, as they were, and a note of each loading
 <lake>/quotes/<run>/                      ledger of quotes: an intent before each call, its answer right after
 <lake>/tables/<table>/                    Delta tables; data files in one folder a sweep, input or run of quotes
+<lake>/tables-<n>/<table>/                the same, once they were made anew from raw for the n-th time
 <lake>/published/nightaudit.duckdb        what analysts open
 <lake>/calls/<day>/                       leases of the daily cap
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,13 +29,16 @@ from obstore.store import LocalStore
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError
 
-FORMAT = 1
+# 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
+FORMAT = 2
+_TABLES = "tables"
+_TABLES_FOLDER = re.compile(rf"{_TABLES}(?:-(?P<number>[1-9][0-9]{{0,8}}))?")
 
 
 class Lake:
     """A folder of objects and tables. Opening it creates it; it is cheap and holds no connection."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, tables_folder: str | None = None) -> None:
         if "://" in uri and not uri.startswith("file://"):
             raise SettingsError(
                 f"NIGHTAUDIT_LAKE is {uri!r}; this version keeps its lake in a local folder only.",
@@ -53,11 +58,13 @@ class Lake:
                 f"The lake folder {self.root} cannot be used: {error}",
                 hint="Set NIGHTAUDIT_LAKE to a folder you may write.",
             ) from None
+        self._is_pinned = tables_folder is not None
+        self.tables_folder = tables_folder or _TABLES
         self._check_format()
 
-    def __reduce__(self) -> tuple[type[Lake], tuple[str]]:
-        """Travel to worker processes as the path alone."""
-        return Lake, (str(self.root),)
+    def __reduce__(self) -> tuple[type[Lake], tuple[str, str]]:
+        """Travel to worker processes as the paths alone."""
+        return Lake, (str(self.root), self.tables_folder)
 
     # Paths ------------------------------------------------------------------------------------------------
 
@@ -91,14 +98,13 @@ class Lake:
         """Folder of a run of quotes."""
         return f"quotes/{run_id}" if run_id else "quotes"
 
-    @staticmethod
-    def table_file(table: str, sweep_id: str, name: str) -> str:
+    def table_file(self, table: str, sweep_id: str, name: str) -> str:
         """Data file of a table."""
-        return f"tables/{table}/{sweep_id}/{name}.parquet"
+        return f"{self.tables_folder}/{table}/{sweep_id}/{name}.parquet"
 
     def table_root(self, table: str) -> Path:
         """Folder of a Delta table."""
-        return self.root / "tables" / table
+        return self.root / self.tables_folder / table
 
     @property
     def published_file(self) -> Path:
@@ -174,6 +180,24 @@ class Lake:
         """Bytes free on the lake's disk."""
         return shutil.disk_usage(self.root).free
 
+    # Tables, made anew -------------------------------------------------------------------------------------
+
+    def with_new_tables(self) -> Lake:
+        """Return this lake with a folder for its tables that nothing has used yet. It counts once it is adopted."""
+        taken = [int(match["number"] or 1) for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match]
+        return Lake(str(self.root), f"{_TABLES}-{max(taken, default=1) + 1}")
+
+    def adopt_tables(self) -> None:
+        """Make this lake's folder of tables the one that counts, in one step."""
+        self.put("lake.json", json.dumps({"format": FORMAT, "tables": self.tables_folder}).encode())
+        _settle(self.root / "lake.json")
+
+    def drop_tables_but(self, *kept: str) -> None:
+        """Remove all other folders of tables: former ones, and what a rebuild that was killed has left."""
+        for name in self.names(""):
+            if _TABLES_FOLDER.fullmatch(name) and name not in {self.tables_folder, *kept}:
+                shutil.rmtree(self.root / name, ignore_errors=True)
+
     # Writers ----------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -199,22 +223,30 @@ class Lake:
                 note.write_text(f"{what} (process {os.getpid()})")
             except OSError as error:
                 raise _write_failed(self.root, note.name, error) from None
+            # Another writer may have made the tables anew since this lake was opened.
+            self._check_format()
             yield
         finally:
             lock.release()
 
     def _check_format(self) -> None:
         try:
-            found = self.get_json("lake.json").get("format")
+            held = self.get_json("lake.json")
         except FileNotFoundError:
-            self.put_new("lake.json", json.dumps({"format": FORMAT}).encode())
+            # Any version can read a lake whose tables lie where they always did.
+            self.put_new("lake.json", json.dumps({"format": 1}).encode())
             return
+        found, tables = held.get("format"), str(held.get("tables", _TABLES))
         if not isinstance(found, int) or found > FORMAT:
             raise LakeTooNew(
                 f"The lake {self.root} has format {found}; this version of nightaudit reads up to {FORMAT}.",
                 kept="Nothing was read or changed.",
                 hint="Install the newer version that wrote it, or set NIGHTAUDIT_LAKE to another folder.",
             )
+        if not _TABLES_FOLDER.fullmatch(tables):
+            raise CorruptObject(f"{self.root / 'lake.json'} names {tables!r}, which is no folder of tables.")
+        if not self._is_pinned:
+            self.tables_folder = tables
 
 
 def _settle(path: Path) -> None:

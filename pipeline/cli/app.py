@@ -93,6 +93,14 @@ def nightly(spec: Spec = None) -> None:
 
 
 @app.command()
+def rebuild() -> None:
+    """Make all tables and the published file anew from the raw answers, without the network."""
+    from pipeline.cli import replaying
+
+    replaying.rebuild_lake()
+
+
+@app.command()
 def status() -> None:
     """Show the sweeps of the lake, their cells by status, and how fresh the published data is."""
     from pipeline.cli import commands

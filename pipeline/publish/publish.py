@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -119,6 +119,38 @@ def publish(
     finally:
         _remove_left_overs(file)
     return Published(file, _sweep_row(file, sweep_id), is_new=is_new)
+
+
+def publish_anew(lake: Lake, settle: Callable[[], None]) -> Path | None:
+    """Build the published file from nothing but the ledger and the lake's tables; None where nothing is published.
+
+    `settle` is called between the two: once the new file is whole, and before readers meet it. The caller holds the
+    lake's writer lock. Raises LakeError where the file cannot be built; then `settle` was not called.
+    """
+    entries = published_sweeps(lake)
+    if not entries:
+        settle()
+        return None
+    file = lake.published_file
+    beside = file.with_name(f".{file.stem}.anew.duckdb")
+    sweeps = [entry.sweep_id for entry in entries]
+    try:
+        _remove_left_overs(file)
+        _build(lake, beside, None, entries, sweeps)
+        with beside.open("rb") as built:
+            os.fsync(built.fileno())
+        settle()
+        beside.replace(file)
+        for sweep_id in sweeps:
+            forget_working_files(lake, sweep_id)
+    except (OSError, duckdb.Error) as error:
+        raise LakeError(
+            f"The published file could not be built: {str(error).splitlines()[0]}",
+            kept="The last published file is as it was.",
+        ) from None
+    finally:
+        _remove_left_overs(file)
+    return file
 
 
 def _remove_left_overs(file: Path) -> None:

@@ -13,7 +13,8 @@ CREATE OR REPLACE MACRO mart.penalty_cost(total, nights, amount, penalty_pct, pe
         WHEN coalesce(penalty_nights, 0) <= 0
             THEN
                 mart.penalty_of_units(
-                    (total::DECIMAL(38, 4) * 10000)::HUGEINT * (try_cast(penalty_pct::VARCHAR AS DECIMAL(12, 6)) * 1000000)::HUGEINT,
+                    (total::DECIMAL(38, 4) * 10000)::HUGEINT
+                    * (try_cast(penalty_pct::VARCHAR AS DECIMAL(12, 6)) * 1000000)::HUGEINT,
                     100000000::HUGEINT,
                     'percentage'
                 )

@@ -63,10 +63,10 @@ def test_a_file_in_place_of_the_folder_is_told(tmp_path):
         Lake(str(tmp_path / "lake"))
 
 
-@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": "new"}', "{}"])
+@pytest.mark.parametrize("text", ['{"format": 99}', '{"format": "new"}', "{}"])
 def test_a_lake_of_a_newer_version_is_left_alone(lake, text):
     (lake.root / "lake.json").write_text(text)
-    with pytest.raises(LakeTooNew, match="reads up to 1"):
+    with pytest.raises(LakeTooNew, match="reads up to"):
         Lake(str(lake.root))
 
 

@@ -1,0 +1,43 @@
+"""Rebuilding as a Prefect flow: all tables and the published file, made anew from the raw answers.
+
+Run it after the rules of normalisation have changed, or where the tables were damaged. It has no parameters: its
+settings are those of its environment, and it asks no supplier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+
+from flows.logs import log_steps, tell_our_errors_once
+from pipeline import night
+from pipeline.lake import Lake
+from pipeline.rebuild import Rebuilt
+from pipeline.rebuild import rebuild as rebuild_lake
+from pipeline.settings import Settings, read_settings
+from pipeline.sweep import SweepOptions
+
+tell_our_errors_once()
+log_steps()
+
+
+@flow(name="backfill", persist_result=False, log_prints=False)
+def backfill() -> Rebuilt:
+    """Make the lake's tables and its published file anew from what has landed."""
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    with lake.writing("a rebuild"):
+        return rebuild(settings, lake)
+
+
+@task(name="rebuild", cache_policy=NO_CACHE, persist_result=False)
+def rebuild(settings: Settings, lake: Lake) -> Rebuilt:
+    """Normalise, load and publish every sweep of the lake again, in a folder beside the old one, and swap."""
+    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
+    return asyncio.run(rebuild_lake(lake, options, now=night.utc_now))
+
+
+if __name__ == "__main__":
+    backfill()
