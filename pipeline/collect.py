@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -26,9 +27,11 @@ logger = logging.getLogger(__name__)
 
 # Halves of a batch that has used up all its attempts are not given as many again.
 ATTEMPTS_OF_A_HALF = 2
-# So many searches in a row without one success, each with its retries: the supplier is down, or a batch is poisoned
-# through and through. Asking again for one property that was answered before tells the two apart.
+# So many searches in a row without one success, each with its retries, and about so many sets of properties that have
+# none in common: the supplier is down, or a batch is poisoned through and through. Asking again for one property that
+# was answered before tells the two apart. One poisoned property may fail any number of searches: all have it in common.
 GIVE_UP_AFTER = 20
+GIVE_UP_APART = 3
 # Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
 EXTRA_OPEN_SHARDS = 2
 
@@ -60,6 +63,35 @@ class _OpenShard:
     records: list[RawRecord] = field(default_factory=list)
 
 
+class _Failures:
+    """Searches that failed one after the other, with no success in between."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        # Sets of properties that failed and have none in common; smaller ones take the place of larger ones.
+        self._apart: list[frozenset[int]] = []
+        # Failures that no property can be blamed for, such as a refused connection.
+        self._unblamed = 0
+
+    @property
+    def say_so(self) -> bool:
+        """Whether they say, now, that the supplier is down."""
+        return self.count >= GIVE_UP_AFTER and max(len(self._apart), self._unblamed) >= GIVE_UP_APART
+
+    def add(self, property_ids: Iterable[int], *, may_be_poisoned: bool) -> None:
+        """Count one more."""
+        self.count += 1
+        if not may_be_poisoned:
+            self._unblamed += 1
+            return
+        failed = frozenset(property_ids)
+        touched = [known for known in self._apart if known & failed]
+        if not touched:
+            self._apart.append(failed)
+        elif len(touched) == 1 and failed < touched[0]:
+            self._apart[self._apart.index(touched[0])] = failed
+
+
 class Collector:
     """Asks searches with a fixed number in flight and lands their answers by shard."""
 
@@ -82,7 +114,7 @@ class Collector:
         self._in_flight = in_flight
         self._on_landed = on_landed
         self._stopping = False
-        self._failures_in_a_row = 0
+        self._failures = _Failures()
         self._last_answered: Search | None = None
         self._reported: set[int] = set()
         self._open_shards = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
@@ -135,17 +167,21 @@ class Collector:
 
     async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
         """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
-        request = self._request_of(search)
-        attempts = None if search.node == 1 else ATTEMPTS_OF_A_HALF
-        answer = await self._ask(search.operation, request, attempts=attempts)
-        is_split = len(search.property_ids) > 1 and may_be_poisoned(answer)
-        self._count(search, answer, is_split=is_split)
-        if self._failures_in_a_row and self._failures_in_a_row % GIVE_UP_AFTER == 0:
-            await self._give_up_unless_answered(answer)
-        records = [_record(search, request, answer, is_split=is_split)]
-        if is_split:
-            for half in search.halves():
-                records += await self._ask_until_answered(half)
+        records: list[RawRecord] = []
+        # Both halves before the quarters of either: where one property is poisoned, every second question succeeds.
+        waiting = deque([search])
+        while waiting:
+            part = waiting.popleft()
+            request = self._request_of(part)
+            attempts = None if part.node == 1 else ATTEMPTS_OF_A_HALF
+            answer = await self._ask(part.operation, request, attempts=attempts)
+            is_split = len(part.property_ids) > 1 and may_be_poisoned(answer)
+            self._count(part, answer, is_split=is_split)
+            if self._failures.say_so:
+                await self._give_up_unless_answered(answer)
+            records.append(_record(part, request, answer, is_split=is_split))
+            if is_split:
+                waiting.extend(part.halves())
         return records
 
     def _count(self, search: Search, answer: Answer, *, is_split: bool) -> None:
@@ -157,7 +193,7 @@ class Collector:
             tally.cells += cells
         outcome = outcome_of(answer)
         if outcome.verdict is not Verdict.FAILED:
-            self._failures_in_a_row = 0
+            self._failures = _Failures()
             if outcome.verdict is Verdict.ANSWERED:
                 self._last_answered = search
             if outcome.verdict is Verdict.REJECTED and not is_split:
@@ -165,17 +201,17 @@ class Collector:
                 self._report_own_mistakes(outcome)
             return
         tally.failed_cells += 0 if is_split else cells
-        self._failures_in_a_row += 1
+        self._failures.add(search.property_ids, may_be_poisoned=may_be_poisoned(answer))
 
     async def _give_up_unless_answered(self, failed: Answer) -> None:
         """Raise SupplierDown, unless a question that was answered before is answered again."""
-        count, before = self._failures_in_a_row, self._last_answered
+        count, before = self._failures.count, self._last_answered
         if before is not None:
             probe = replace(before, property_ids=before.property_ids[:1])
             answer = await self._ask(probe.operation, self._request_of(probe), attempts=ATTEMPTS_OF_A_HALF)
             self.tally.requests += answer.attempts
             if outcome_of(answer).verdict is not Verdict.FAILED:
-                self._failures_in_a_row = 0
+                self._failures = _Failures()
                 return
         detail = f" ({failed.failure_detail})" if failed.failure_detail else ""
         raise SupplierDown(

@@ -77,11 +77,30 @@ def test_what_fewer_properties_cannot_mend_is_not_split(collecting, supplier, fa
 
 
 def test_a_supplier_that_fails_everything_is_given_up(collecting, supplier):
-    supplier = supplier({1})
+    supplier = supplier({1, 2, 3})
     with pytest.raises(SupplierDown, match="20 searches in a row"):
-        collecting.run(supplier, collecting.shards(500, (1,)), in_flight=1)
+        collecting.run(supplier, collecting.shards(500), in_flight=1)
     assert len(supplier.asked) == GIVE_UP_AFTER
     assert landed(collecting.lake, SWEEP) == set()
+
+
+@pytest.mark.parametrize("failure", [Failure.UNREACHABLE, Failure.NO_TOKEN])
+def test_no_property_is_blamed_for_a_lost_connection(collecting, supplier, failure):
+    at = supplier().how.started_at
+    with pytest.raises(SupplierDown):
+        collecting.run(supplier({1}, Answer(None, "", "", b"", at, at, 4, failure)), collecting.shards(500, (1,)))
+
+
+def test_one_property_that_always_fails_is_no_outage(collecting, supplier):
+    tally = collecting.run(supplier({1}), collecting.shards(500, (1,)))
+    assert tally.failed_cells == tally.cells == 500
+
+
+@pytest.mark.parametrize("in_flight", [1, 4, 64])
+def test_a_property_that_is_poisoned_from_the_first_search_on_costs_itself_alone(collecting, supplier, in_flight):
+    ids = tuple(range(1, 101))
+    tally = collecting.run(supplier({1}), collecting.shards(100, ids), in_flight=in_flight)
+    assert (tally.cells, tally.failed_cells) == (100 * 100, 100)
 
 
 def test_a_supplier_that_goes_down_later_is_given_up_after_one_more_question(collecting, supplier):
