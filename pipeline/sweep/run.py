@@ -137,10 +137,15 @@ class _Run:
             on_landed=self._on_landed,
             tally=self._progress.tally,
         )
-        with _stopping_on_signals(collector):
-            await self._begin_complete(self._segments())
+        with _stopping_on_signals(collector) as signals:
             try:
+                await self._begin_complete(self._segments())
                 await collector.collect(self._missing(plan))
+            except asyncio.CancelledError:
+                if not signals.is_given_up:
+                    raise
+                signals.task.uncancel()
+                raise _resumable(SweepStopped("Stopped at once, as asked."), self._sweep_id, self._progress) from None
             except NightauditError as error:
                 await self._settle()
                 raise _resumable(error, self._sweep_id, self._progress) from None
@@ -238,25 +243,35 @@ def _resumable(error: NightauditError, sweep_id: str, progress: SweepProgress) -
     return told
 
 
+@dataclass(slots=True)
+class _Signals:
+    """What a user asked for: to stop when the open shards have landed, or at once."""
+
+    task: asyncio.Task[object]
+    collector: Collector
+    is_stopping: bool = False
+    is_given_up: bool = False
+
+    def on_signal(self) -> None:
+        if self.is_stopping:
+            self.is_given_up = True
+            self.task.cancel()
+        self.is_stopping = True
+        self.collector.stop()
+
+
 @contextmanager
-def _stopping_on_signals(collector: Collector) -> Iterator[None]:
+def _stopping_on_signals(collector: Collector) -> Iterator[_Signals]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    asked_before = False
-
-    def on_signal() -> None:
-        nonlocal asked_before
-        if asked_before and task is not None:
-            task.cancel()
-        asked_before = True
-        collector.stop()
-
+    assert task is not None  # noqa: S101 - called from a coroutine
+    signals = _Signals(task, collector)
     watched = (signal.SIGINT, signal.SIGTERM)
     # Outside the main thread, and where the system knows no such handlers, the signals keep their usual meaning.
     with suppress(NotImplementedError, RuntimeError, ValueError):
         for number in watched:
-            loop.add_signal_handler(number, on_signal)
+            loop.add_signal_handler(number, signals.on_signal)
     try:
-        yield
+        yield signals
     finally:
         with suppress(NotImplementedError, RuntimeError, ValueError):
             for number in watched:

@@ -196,6 +196,28 @@ def test_a_sweep_that_is_told_to_stop_lands_what_is_open_and_says_how_to_go_on(
     assert landed(lake, sweep_id)
 
 
+def test_a_second_signal_stops_at_once_and_still_says_how_to_go_on(sandbox, nights, undisturbed, tmp_path):
+    lake = Lake(str(tmp_path / "lake"))
+    sandbox.control("faults", {"latency_ms": 20_000})
+    try:
+        night = nights(lake.root)
+        while not lake.sweep_ids():
+            time.sleep(0.02)
+        time.sleep(0.5)
+        os.kill(night.process.pid, signal.SIGINT)
+        time.sleep(0.3)
+        os.kill(night.process.pid, signal.SIGINT)
+        began = time.monotonic()
+        told = night.finish()
+        assert time.monotonic() - began < 10
+    finally:
+        sandbox.control("faults", {})
+    assert told.startswith("SweepStopped Stopped at once")
+    assert f"nightaudit resume {lake.sweep_ids()[0]}" in told
+    assert nights(lake.root).finish() == ""
+    assert tables_of(lake) == undisturbed
+
+
 def test_a_second_process_is_refused_while_a_sweep_runs(sandbox, nights, tmp_path):
     lake = Lake(str(tmp_path / "lake"))
     sandbox.control("faults", {"latency_ms": 30})
