@@ -4,7 +4,11 @@
 SELECT
     cell.*,
     cell.sweep_id = latest.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent') AS is_fresh,
-    greatest(date_diff('second', cell.answered_at, latest.started_at), 0) / 3600.0 AS age_hours
+    -- greatest() passes over a NULL, and a cell that was never answered would look like a fresh one.
+    CASE
+        WHEN cell.answered_at IS NOT NULL
+            THEN greatest(date_diff('second', cell.answered_at, latest.started_at), 0) / 3600.0
+    END AS age_hours
 FROM state.cell AS cell
 CROSS JOIN (
     SELECT

@@ -1,0 +1,112 @@
+"""Golden tests of the SQL: `<schema>/<relation>/<case>.yaml` holds given tables and the rows expected.
+
+What a case does not name is usual: see `nights.filled`. Only the columns that it names are compared.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
+
+import duckdb
+import pyarrow as pa
+import pytest
+from nights import filled, started_at, sweep_id
+
+from pipeline.domain import tables
+from pipeline.domain.tables import FLAG, LONG, TEXT, Column, Table
+from pipeline.publish.catalogue import MART_VIEWS, write_reference
+from pipeline.relations import relation, sql_folder
+
+STARTED = started_at(5)
+USUAL = {
+    "sweep_id": sweep_id(5),
+    "started_at": STARTED,
+    "snapshot_date": STARTED.date(),
+    "searched_at": STARTED,
+    "is_offered": True,
+    "change": "first",
+    "changed_at": STARTED,
+    "valid_from": started_at(4),
+    "first_seen_at": started_at(4),
+    "last_seen_at": started_at(4),
+    "valid_to": STARTED,
+    "ended_by": "value",
+    "asked_at": started_at(4),
+    "began_sweep_id": sweep_id(4),
+    "seen_sweep_id": sweep_id(4),
+    "cell_key": 1,
+    "is_answered": True,
+    "is_answered_whole": True,
+    "source": "multi",
+}
+_KEY = Column("cell_key", LONG, "")
+_WITH = {
+    "night.cell_observed": (
+        tables.CELL,
+        (_KEY, Column("source", TEXT, ""), Column("is_answered", FLAG, ""), Column("is_answered_whole", FLAG, "")),
+    ),
+    "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""))),
+    "night.offer_change": (tables.OFFER_CHANGE, ()),
+    "night.offer_change_priced": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
+    "night.sweep": (tables.SWEEP, ()),
+    "mart.sweep": (tables.SWEEP_PUBLISHED, ()),
+}
+
+
+def shapes() -> dict[str, Table]:
+    """Every table that a relation may read, as it is while a night is published."""
+    found = {name: replace(table, columns=table.columns + more) for name, (table, more) in _WITH.items()}
+    found |= {f"state.{table.name}": table for table in tables.STATE_TABLES}
+    return found | {f"sweep_files.{name}": table for name, table in tables.TABLES.items()}
+
+
+class Golden:
+    """A session with all tables that the relations read, empty until a case gives rows."""
+
+    def __init__(self) -> None:
+        self.session = duckdb.connect(":memory:")
+        self.session.execute("SET TimeZone = 'UTC'")
+        for schema in ("night", "sweep_files", "state", "mart", "ref", "lake"):
+            self.session.execute(f"CREATE SCHEMA {schema}")
+        self.shapes = shapes()
+        for name in self.shapes:
+            self.give(name, [])
+        self.session.execute("CREATE TABLE night.audit AS SELECT 'pass' AS audit, NULL::VARCHAR AS override_reason")
+        for macro in ("cell_key", "offer_key"):
+            self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
+        write_reference(self.session)
+
+    def give(self, name: str, rows: list[dict[str, object]]) -> None:
+        table = self.shapes[name]
+        made = pa.Table.from_pylist([filled(table, row, **USUAL) for row in rows], schema=table.schema)  # noqa: F841
+        self.session.execute(f"CREATE OR REPLACE TABLE {name} AS FROM made")
+
+    def rows(self, schema: str, name: str) -> list[dict[str, object]]:
+        found = self.session.execute(relation(schema, name).sql)
+        columns = [column[0] for column in found.description]
+        return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+    def views(self) -> None:
+        for name in MART_VIEWS:
+            if name in {"offer_latest", "offer_history", "cell_latest"}:
+                self.session.execute(f"CREATE VIEW mart.{name} AS {relation('mart', name).sql}")
+        self.session.execute((sql_folder() / "macro" / "offer_as_of.sql").read_text())
+
+
+def comparable(value: object, like: object) -> object:
+    """A value as YAML would write it: an instant as the number of its night, money as a number."""
+    if isinstance(value, dt.datetime) and isinstance(like, str | None):
+        nights = (value - started_at(0)) / dt.timedelta(days=1)
+        return f"night {nights:g}" if nights == int(nights) else f"{value:%Y-%m-%d %H:%M}"
+    if isinstance(value, Decimal):
+        return float(value)
+    return value
+
+
+@pytest.fixture
+def golden():
+    made = Golden()
+    yield made
+    made.session.close()

@@ -1,0 +1,105 @@
+"""Each relation: given tables, expected tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from nights import started_at, sweep_id
+
+from pipeline.relations import sql_folder
+
+HERE = Path(__file__).parent
+CASES = sorted(HERE.glob("*/*/*.yaml"))
+NIGHT = re.compile(r"night (-?\d+)")
+# Relations whose cases are of a kind of their own, or stand beside the part that they belong to.
+ELSEWHERE = re.compile(r"(audit|measure|report|ref)/.*|macro/.*|.*/(property|room|room_amenity|room_image)_.*")
+
+
+def understood(value):
+    """`night 3` is the start of that night's sweep, `sweep 3` its id."""
+    if isinstance(value, str) and (found := NIGHT.fullmatch(value)):
+        return started_at(int(found[1]))
+    if isinstance(value, str) and (found := re.fullmatch(r"sweep (\d+)", value)):
+        return sweep_id(int(found[1]))
+    return value
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: str(path.relative_to(HERE).with_suffix("")))
+def test_the_rows_are_those_expected(golden, path):
+    case = yaml.safe_load(path.read_text())
+    schema, name = path.parts[-3:-1]
+    for table, rows in (case["given"] or {}).items():
+        golden.give(table, [{key: understood(value) for key, value in row.items()} for row in rows])
+    expected = case["expected"]
+    found = golden.rows(schema, name)
+    compared = [{key: tame(row[key]) for key in wanted_columns(expected)} for row in found]
+    wanted = [{key: tame(understood(value)) for key, value in row.items()} for row in expected]
+    assert sorted(compared, key=repr) == sorted(wanted, key=repr)
+    assert len(found) == len(expected)
+
+
+def wanted_columns(expected):
+    columns = {tuple(sorted(row)) for row in expected}
+    assert len(columns) <= 1, "name the same columns in every expected row"
+    return list(expected[0]) if expected else []
+
+
+def tame(value):
+    return float(value) if type(value).__name__ == "Decimal" or isinstance(value, int) else value
+
+
+def test_the_relations_of_a_night_have_cases():
+    files = (file.relative_to(sql_folder()).with_suffix("").as_posix() for file in sql_folder().glob("*/*.sql"))
+    relations = {name for name in files if name in OF_A_NIGHT}
+    assert relations == OF_A_NIGHT
+    assert {"/".join(path.parts[-3:-1]) for path in CASES} >= relations
+
+
+OF_A_NIGHT = {
+    "staging/cell_next", "staging/cell_observed", "staging/offer_change", "staging/offer_change_priced",
+    "staging/offer_closed_next", "staging/offer_observed", "staging/offer_open_next", "staging/sweep_published",
+    "staging/sweep_summary", "mart/cell_latest", "mart/offer_history", "mart/offer_latest",
+}  # fmt: skip
+
+
+def test_keys_of_cells_and_offers_keep_their_values(golden):
+    cell = "mart.cell_key('multi', 1, 'GB', 'Hotel', DATE '2030-02-01', 2::SMALLINT, '2c5-9', {})"
+    euro = "'EUR'"
+    offer = "mart.offer_key(5, 0, 7, 14, -3, 'EUR')"
+    found = golden.session.execute(f"SELECT {cell.format('NULL')}, {cell.format(euro)}, {offer}").fetchone()
+    assert found == (6329284573766151786, 2171920414797381042, 6753785356649072782)
+
+
+def test_no_null_of_an_offer_key_is_like_a_value_or_like_another_null(golden):
+    parts = ["0", "7", "14", "-3", "'EUR'"]
+    variants = [parts] + [[*parts[:n], "NULL", *parts[n + 1 :]] for n in (0, 1, 2, 4)]
+    variants += [["7", "0", "14", "-3", "'EUR'"], ["0", "71", "4", "-3", "'EUR'"], ["0", "7", "14", "-3", "'USD'"]]
+    keys = {golden.session.execute(f"SELECT mart.offer_key(5, {', '.join(v)})").fetchone()[0] for v in variants}
+    assert len(keys) == len(variants)
+
+
+def test_as_of_a_sweep_are_the_offers_known_right_after_it(golden):
+    same = {"check_in": started_at(40).date(), "source": "multi"}
+    golden.give("state.offer_closed", [
+        {"offer_key": 1, "total": 100, "valid_from": started_at(1), "valid_to": started_at(3), **same},
+        {"offer_key": 2, "is_offered": False, "valid_from": started_at(1), "valid_to": started_at(3), **same},
+        {"offer_key": 3, "total": 1, "check_in": started_at(2).date(), "valid_from": started_at(1),
+         "valid_to": started_at(2).replace(hour=0), "ended_by": "stay_began"},
+    ])  # fmt: skip
+    golden.give("state.offer_open", [
+        {"offer_key": 1, "total": 120, "valid_from": started_at(3), **same},
+        {"offer_key": 2, "total": 80, "valid_from": started_at(3), **same},
+    ])  # fmt: skip
+    nights = range(1, 5)
+    golden.give("mart.sweep", [
+        {"sweep_id": sweep_id(n), "started_at": started_at(n), "snapshot_date": started_at(n).date()} for n in nights
+    ])  # fmt: skip
+    golden.views()
+    found = {}
+    for night in nights:
+        query = f"SELECT offer_key, total::INTEGER FROM mart.offer_as_of('{sweep_id(night)}') ORDER BY ALL"  # noqa: S608 - our own id
+        found[night] = golden.session.execute(query).fetchall()
+    assert found == {1: [(1, 100), (3, 1)], 2: [(1, 100)], 3: [(1, 120), (2, 80)], 4: [(1, 120), (2, 80)]}
