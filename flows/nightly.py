@@ -23,10 +23,12 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
 from flows.logs import log_steps, quiet_terminal, tell_our_errors_once
+from flows.notify import notification_block
 from flows.progress import progress_artifact
 from flows.server import prefect_server
 from pipeline import night
-from pipeline.gate import audit_sweep, publish_checked, refuse_blocked
+from pipeline.audit.page import as_markdown as as_quality
+from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
 from pipeline.lake import Lake
 from pipeline.publish import Published
 from pipeline.raw import Manifest
@@ -36,6 +38,7 @@ from pipeline.summary import summarise as summary_of
 from pipeline.sweep import SweepProgress
 
 SUMMARY_KEY = "nightly-summary"
+QUALITY_KEY = "nightly-quality"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,8 @@ def collect(settings: Settings, lake: Lake, manifest: Manifest) -> None:
 def audit(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     """Check the sweep, leave what was found with Prefect, and stop here if it may not be published."""
     found = audit_sweep(settings, lake, manifest.sweep_id, _GIVEN.get().now())
+    create_markdown_artifact(as_quality(found), key=QUALITY_KEY, description=f"Quality of {manifest.sweep_id}")
+    tell_if_blocked(settings, lake, found, [notification_block(slug)] if (slug := settings.notify_block) else ())
     refuse_blocked(lake, manifest.sweep_id, found)
 
 

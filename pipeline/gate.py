@@ -7,10 +7,12 @@ ledger and in `mart.sweep`. What was not checked is not published.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 from pipeline.audit import Audit, Limits, audit, stored_audit
+from pipeline.audit.notify import Tell, tell_of, webhook
 from pipeline.audit.page import report_folder, write_report
 from pipeline.audit.store import history
 from pipeline.domain.errors import GateBlocked, InputError
@@ -45,6 +47,15 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
         kept=published[-1].sweep_id if published else None,
     )
     return found
+
+
+def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, others: Iterable[Tell] = ()) -> None:
+    """Tell why a sweep is blocked, one message a cause, unless the same was told before."""
+    if found.is_passed or not found.is_new:
+        return
+    told = [webhook(settings.notify_webhook.get_secret_value())] if settings.notify_webhook else []
+    for tell in (*told, *others):
+        tell_of(found, report_page(lake, found.sweep_id), tell)
 
 
 def nights_like(lake: Lake, manifest: Manifest) -> list[str]:

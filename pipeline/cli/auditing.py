@@ -9,7 +9,7 @@ from rich.text import Text
 from pipeline import night
 from pipeline.audit import Audit
 from pipeline.cli import views
-from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, report_page
+from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
 from pipeline.lake import Lake
 from pipeline.settings import read_settings
 
@@ -24,6 +24,7 @@ def audit(sweep_id: str | None) -> None:
     console = Console()
     console.print(audit_view(found))
     console.print(Text(f"See: {report_page(lake, wanted)}"), soft_wrap=True)
+    tell_if_blocked(settings, lake, found)
     refuse_blocked(lake, wanted, found)
     console.print(Text(f"Publish it with: nightaudit publish {wanted}", style="cyan"), soft_wrap=True)
 

@@ -1,0 +1,32 @@
+"""Prefect's own notification blocks (Slack, e-mail, a webhook of any form) as a way to tell of a blocked sweep."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable
+
+from prefect.blocks.abstract import NotificationBlock
+from prefect.blocks.core import Block
+
+from pipeline.audit.notify import Tell
+from pipeline.domain.errors import SettingsError
+
+
+def notification_block(slug: str) -> Tell:
+    """Return a way to tell through the block `type/name`. Raises SettingsError, once told, if it cannot notify."""
+
+    def tell(subject: str, text: str) -> None:
+        block = Block.load(slug)
+        if not isinstance(block, NotificationBlock):
+            raise SettingsError(f"NIGHTAUDIT_NOTIFY_BLOCK is {slug!r}, which is not a notification block.")
+        # Some blocks answer at once, others with something to wait for.
+        under_way: object = block.notify(text, subject)
+        if inspect.isawaitable(under_way):
+            asyncio.run(_awaited(under_way))
+
+    return tell
+
+
+async def _awaited(under_way: Awaitable[object]) -> None:
+    await under_way
