@@ -134,13 +134,12 @@ def test_list_detail_and_last_quote_of_an_offer_become_one_row(session):
             "quoted_at": AT + timedelta(hours=2),
         },
     )
+    sql = relation("mart", "offer_truth").sql
     columns = (
-        "list_offer_key, detail_offer_key, room_id, list_total, detail_total, quote_total, quote_outcome, list_to_detail_seconds, "
-        "detail_to_quote_seconds, detail_above_list, quote_above_detail, quote_above_list"
+        "list_offer_key, detail_offer_key, room_id, list_total, detail_total, quote_total, quote_outcome, "
+        "list_to_detail_seconds, detail_to_quote_seconds, detail_above_list, quote_above_detail, quote_above_list"
     )
-    found = session.execute(
-        f"SELECT {columns} FROM ({relation('mart', 'offer_truth').sql}) ORDER BY room_id"
-    ).fetchall()  # noqa: S608 - our own words
+    found = session.sql(sql).select(columns).order("room_id").fetchall()
     assert found == [
         (0, 1, 5, 100, 104, 110, "raised", 60, 7200 - 120, 4, 6, 10),
         (3, 4, None, 100, 99, None, None, 0, None, -1, None, None),
