@@ -19,6 +19,9 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import Table
 from pipeline.lake import Lake
 
+# A commit loses a race to another one rarely; so often in a row never.
+_RACES = 5
+
 
 def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
     """Whether a transaction of that name has been committed to a table."""
@@ -33,6 +36,12 @@ def committed_files(lake: Lake, table: Table) -> list[Path]:
         return []
     actions = pa.table(delta.get_add_actions())
     return sorted(lake.table_root(table.name) / path for path in actions["path"].to_pylist())
+
+
+def committed_files(lake: Lake, table: Table) -> list[str]:
+    """Return the places of all data files of a table; none where it does not exist yet."""
+    delta = _existing(lake, table)
+    return [] if delta is None else sorted(delta.file_uris())
 
 
 def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_name: str, transaction: str) -> None:
@@ -52,25 +61,33 @@ def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: st
     Raises LakeError where the commit could not be written.
     """
     try:
-        delta = _existing(lake, table) or _created(lake, table)
-        if delta.transaction_version(transaction) is not None:
-            return
-        delta.create_write_transaction(
-            list(_additions(lake, table, paths)),
-            mode="append",
-            schema=table.schema,
-            commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1)]),
-        )
-    except CommitFailedError:
-        # Another process committed in between. If it was the same load, it is done; if not, this is not ours to hide.
-        if not is_committed(lake, table, transaction):
-            raise
+        for is_last in (*[False] * _RACES, True):
+            try:
+                _commit(lake, table, paths, transaction)
+            except CommitFailedError:
+                # Another process committed in between: look again whether it was this very load.
+                if is_last:
+                    raise
+            else:
+                return
     except (DeltaError, OSError, pa.ArrowException) as error:
         raise LakeError(
             f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
             kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
             hint="Mend the cause (space, permissions), then go on with: nightaudit resume",
         ) from None
+
+
+def _commit(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:
+    delta = _existing(lake, table) or _created(lake, table)
+    if delta.transaction_version(transaction) is not None:
+        return
+    delta.create_write_transaction(
+        list(_additions(lake, table, paths)),
+        mode="append",
+        schema=table.schema,
+        commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1)]),
+    )
 
 
 def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAction]:

@@ -43,6 +43,6 @@ SELECT keyed.*
 FROM keyed
 QUALIFY
     row_number() OVER (
-        PARTITION BY source, property_id, offer_key
-        ORDER BY total ASC NULLS LAST, search_id ASC, offer_no ASC
+        PARTITION BY keyed.source, keyed.property_id, keyed.offer_key
+        ORDER BY keyed.total ASC NULLS LAST, keyed.search_id ASC, keyed.offer_no ASC
     ) = 1
