@@ -167,6 +167,17 @@ def quote(
 
 
 @app.command()
+def drift(
+    sweep_id: Sweep = None,
+    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+) -> None:
+    """Compare how a sweep's raw answers are built with the supplier's document."""
+    from pipeline.cli import replaying
+
+    replaying.show_drift(sweep_id, form)
+
+
+@app.command()
 def doctor(spec: Spec = None) -> None:
     """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
     from pipeline.cli import examining

@@ -152,3 +152,11 @@ SHAPE_CODES = (
     - PAST_DATE_CODES
     - REFUSED_INPUT_CODES
 )
+
+# The document names the kinds in prose and leaves their spelling open.
+_PROMOTIONS = frozenset({"valueadd", "discountoff", "freenight"})
+
+
+def is_known_promotion(kind: str) -> bool:
+    """Whether a kind of promotion is one that the document names, in whatever spelling."""
+    return "".join(letter for letter in kind.casefold() if letter.isalpha()) in _PROMOTIONS

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.domain import keys
-from pipeline.domain.codes import BOARDS
+from pipeline.domain.codes import BOARDS, is_known_promotion
 from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
 from pipeline.normalise import wire
 from pipeline.normalise.money import money_column
@@ -30,8 +30,6 @@ Indexes = npt.NDArray[np.int32]
 # Penalties and promotions of an offer are numbered in 16 bits.
 _MOST_CHILDREN = 2**15
 
-# The document names the kinds in prose and leaves their spelling open.
-_KNOWN_PROMOTIONS = frozenset({"valueadd", "discountoff", "freenight"})
 # All that comes after the seconds, or their fraction.
 _OFFSET = re.compile(r".*?(Z|z|[+-][0-9:]+)$")
 _DIGIT = re.compile(r"\d")
@@ -129,13 +127,9 @@ def _promotions(text: bytes) -> tuple[Promotions, list[Note]]:
     notes = [
         Note("promotions[].promoType", "new_value", row.promo_type[:100])
         for row in rows
-        if row.promo_type is not None and _bare(row.promo_type) not in _KNOWN_PROMOTIONS
+        if row.promo_type is not None and not is_known_promotion(row.promo_type)
     ]
     return Promotions(keys.promotion_key((row.promo_type, row.description) for row in rows), rows), notes
-
-
-def _bare(kind: str) -> str:
-    return "".join(letter for letter in kind.casefold() if letter.isalpha())
 
 
 def _policy(text: bytes) -> tuple[Policy, list[Note]]:
