@@ -38,12 +38,6 @@ def committed_files(lake: Lake, table: Table) -> list[Path]:
     return sorted(lake.table_root(table.name) / path for path in actions["path"].to_pylist())
 
 
-def committed_files(lake: Lake, table: Table) -> list[str]:
-    """Return the places of all data files of a table; none where it does not exist yet."""
-    delta = _existing(lake, table)
-    return [] if delta is None else sorted(delta.file_uris())
-
-
 def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_name: str, transaction: str) -> None:
     """Write rows as one file and commit it; nothing happens if the transaction was committed before."""
     if is_committed(lake, table, transaction):
