@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,14 +11,14 @@ import pytest
 
 import flows  # noqa: F401 - sets defaults of Prefect's environment
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 # Prefect reads these when it is first imported, which the tests here do inside their bodies.
 _HOME = tempfile.TemporaryDirectory(prefix="prefect-home-", ignore_cleanup_errors=True)
 os.environ["PREFECT_HOME"] = _HOME.name
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
 os.environ.pop("PREFECT_API_URL", None)
-
-ROOT = Path(__file__).parents[2]
 
 # Two cells; 4 searches.
 TINY = """

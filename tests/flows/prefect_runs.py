@@ -1,0 +1,45 @@
+"""Talking to a Prefect server as its users do, and an environment that holds nothing of one's own."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+
+
+def environment(tmp_path: Path, spec: Path, **others: str) -> dict[str, str]:
+    """Nothing of the user's own: a folder for Prefect, a lake, a spec, no .env."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "NIGHTAUDIT_"))}
+    return {
+        **kept,
+        "PREFECT_HOME": str(tmp_path / "prefect"),
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "NIGHTAUDIT_LAKE": str(tmp_path / "lake"),
+        "NIGHTAUDIT_SPEC": str(spec),
+        "NIGHTAUDIT_WORKERS": "1",
+        **others,
+    }
+
+
+def call(address: str, path: str, body: object = None, method: str = "POST") -> object:
+    return httpx.request(method, f"{address}/{path}", json=body, timeout=60, trust_env=False).raise_for_status().json()
+
+
+def begin_run(address: str) -> str:
+    deployment = call(address, "deployments/name/nightly/nightly", method="GET")
+    return call(address, f"deployments/{deployment['id']}/create_flow_run", {})["id"]
+
+
+def await_ends(address: str, runs: list[str], seconds: float = 120) -> list[str]:
+    ends_at = time.monotonic() + seconds
+    while True:
+        states = [call(address, f"flow_runs/{run}", method="GET")["state"]["type"] for run in runs]
+        if all(state in {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"} for state in states):
+            return states
+        assert time.monotonic() < ends_at, states
+        time.sleep(0.3)
