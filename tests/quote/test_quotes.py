@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from decimal import Decimal
 
 import pytest
@@ -35,6 +36,19 @@ def ask(night, size=5, *, is_confirmed=True, **changed):
 def rows(night, columns):
     query = f"SELECT {columns} FROM mart.quote_check ORDER BY intended_at, quote_no"  # noqa: S608 - our own words
     return query_published(night.lake.published_file, query).fetchall()
+
+
+@contextmanager
+def silent(night, status, body=b"{}"):
+    """Put a silent supplier in the place of the one that the night is of."""
+    (manifest,) = night.lake.local("raw").glob("*/sweep.json")
+    before = manifest.read_text()
+    with SilentSupplier(status, body) as supplier:
+        manifest.write_text(
+            before.replace(*(url.removeprefix("http://") for url in (night.sandbox.base_url, supplier.base_url)))
+        )
+        yield supplier
+    manifest.write_text(before)
 
 
 def entries(night):
@@ -201,7 +215,7 @@ def test_an_offer_is_quoted_once_a_night_and_loading_twice_changes_nothing(quota
 )
 def test_no_answer_is_asked_for_twice(quotable, status, outcome, possible):
     body = {400: b'{"errors":[{"errorCode":1021}]}', 200: b'{"reservationId":'}.get(status, b"{}")
-    with SilentSupplier(status, body) as supplier:
+    with silent(quotable, status, body) as supplier:
         ask(quotable, 1, base_url=supplier.base_url)
     assert len(supplier.quotes) == 1
     assert rows(quotable, "outcome, is_reservation_possible, code") == [
@@ -210,7 +224,7 @@ def test_no_answer_is_asked_for_twice(quotable, status, outcome, possible):
 
 
 def test_a_timeout_is_unknown_sent_once_and_never_again(quotable):
-    with SilentSupplier(None) as supplier:
+    with silent(quotable, None) as supplier:
         ask(quotable, 1, base_url=supplier.base_url, read_timeout_seconds=0.5)
         assert len(supplier.quotes) == 1
     assert rows(quotable, "outcome, failure LIKE 'timeout%', http_status") == [("unknown", True, None)]
@@ -227,7 +241,7 @@ def test_a_broken_connection_is_unknown_and_three_in_a_row_end_the_run(quotable)
 
 
 def test_a_kill_between_call_and_answer_shows_as_unknown_and_is_not_asked_again(quotable):
-    with SilentSupplier(None) as supplier:
+    with silent(quotable, None) as supplier:
         given = {
             "base_url": supplier.base_url,
             "client_id": "id",
@@ -291,7 +305,7 @@ def test_a_branded_property_is_quoted_under_its_unbranded_id(quotable, tmp_path)
     file = tmp_path / "map.csv"
     file.write_text(f"branded_id,unbranded_id\n{offer.property_id},77\n")
     inputs.load(quotable.lake, "property-map", file, utc_now())
-    with SilentSupplier(200, b'{"errors":[{"code":1023,"message":"none"}]}') as supplier:
+    with silent(quotable, 200, b'{"errors":[{"code":1023,"message":"none"}]}') as supplier:
         ask(quotable, 1, base_url=supplier.base_url)
     assert [sent["propertyId"] for sent in supplier.quotes] == [77]
     assert rows(quotable, "property_id, sent_property_id, outcome, code") == [(offer.property_id, 77, "gone", 1023)]
