@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.allowance import DailyCalls
+from pipeline.choosing import choose_detail
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
 from pipeline.gate import audit_and_publish
@@ -80,6 +81,7 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     """Begin a new sweep: read the spec, and write down what will be asked."""
     spec, ids = read_spec_of(settings, now.date())
     supplier = SANDBOX_NAME if settings.is_simulated else urlsplit(settings.base_url or "").netloc
+    chosen = choose_detail(spec, ids, now.date(), lake.published_file)
     return begin(
         lake,
         spec,
@@ -88,6 +90,7 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
         supplier=supplier,
         is_simulated=settings.is_simulated,
         send_rate_type=settings.send_rate_type,
+        detail_ids=None if chosen is None else chosen.property_ids,
     )
 
 

@@ -48,9 +48,11 @@ def partitions(spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date
     return list(SweepPlan.of(spec, property_ids, snapshot_date).partitions)
 
 
-def count(spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date) -> PlanCounts:
+def count(
+    spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, detail_ids: Iterable[int] | None = None
+) -> PlanCounts:
     """Return how much the plan asks. Raises SpecError like `plan`."""
-    return SweepPlan.of(spec, property_ids, snapshot_date).counts()
+    return SweepPlan.of(spec, property_ids, snapshot_date, detail_ids).counts()
 
 
 def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
@@ -96,11 +98,17 @@ class SweepPlan:
         object.__setattr__(self, "partitions", tuple(self._partitions()))
 
     @classmethod
-    def of(cls, spec: SweepSpec, property_ids: Iterable[int], snapshot_date: date) -> SweepPlan:
-        """Return the plan of `spec` for these properties. Raises SpecError like `plan`."""
+    def of(
+        cls, spec: SweepSpec, property_ids: Iterable[int], snapshot_date: date, detail_ids: Iterable[int] | None = None
+    ) -> SweepPlan:
+        """Return the plan of `spec` for these properties. Raises SpecError like `plan`.
+
+        `detail_ids` are those that rules have chosen for single searches; None: the spec has no rules.
+        """
         ask = spec.ask
         ids = tuple(sorted(set(property_ids)))
-        held = {Operation.MULTI: (ids, ask.batch), Operation.SINGLE: (ids[: ask.single_properties], 1)}
+        single = ids[: ask.single_properties] if detail_ids is None else tuple(sorted(set(detail_ids)))
+        held = {Operation.MULTI: (ids, ask.batch), Operation.SINGLE: (single, 1)}
         days = check_ins(spec.stays, snapshot_date)
         return cls(
             markets=ask.markets,

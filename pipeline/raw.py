@@ -142,6 +142,8 @@ class Manifest:
     plan_version: int
     nightaudit_version: str
     contract_version: str
+    detail_property_ids: tuple[int, ...] | None = None
+    """What the rules of the spec chose for single searches; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True)

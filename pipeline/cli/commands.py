@@ -30,6 +30,7 @@ def settings_with(spec: Path | None) -> Settings:
 
 def show_plan(spec_path: Path | None) -> None:
     """Print what a spec will cost."""
+    from pipeline.choosing import choose_detail
     from pipeline.costs import cost_history
     from pipeline.estimate import estimate
     from pipeline.plan import count
@@ -37,10 +38,11 @@ def show_plan(spec_path: Path | None) -> None:
     settings = settings_with(spec_path)
     today = night.utc_now().date()
     spec, ids = night.read_spec_of(settings, today)
-    counts = count(spec, ids, today)
+    chosen = choose_detail(spec, ids, today, Lake(settings.lake).published_file)
+    counts = count(spec, ids, today, None if chosen is None else chosen.property_ids)
     history = cost_history(Lake(settings.lake).published_file)
     cost = estimate(counts, settings.rate, settings.in_flight, history, settings.daily_calls)
-    Console().print(views.plan_view(settings, spec, len(ids), counts, cost, history))
+    Console().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen))
 
 
 def sweep(spec: Path | None) -> None:

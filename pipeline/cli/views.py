@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.choosing import Choice
 from pipeline.domain.search import CellStatus
 from pipeline.estimate import CostHistory, Estimate
 from pipeline.overview import Overview, SweepOverview
@@ -30,6 +31,7 @@ def plan_view(
     counts: PlanCounts,
     cost: Estimate,
     history: CostHistory | None,
+    chosen: Choice | None = None,
 ) -> RenderableType:
     """Show what a plan asks, and what that will cost."""
     table = _pairs()
@@ -38,6 +40,8 @@ def plan_view(
     table.add_row("Cells", f"{counts.cells:,}")
     for operation, searches in counts.searches_by_operation.items():
         table.add_row(f"Requests ({operation})", f"{searches:,}")
+    if chosen is not None and spec.detail is not None:
+        table.add_row("In detail", _chosen(chosen, spec.detail.budget))
     table.add_row("Answers over the wire", _bytes(cost.wire_bytes))
     table.add_row("Raw zone", _bytes(cost.raw_bytes))
     table.add_row("Tables", _bytes(cost.table_bytes))
@@ -52,6 +56,14 @@ def plan_view(
         source = f"averages of the last {history.sweeps if history else 0} published sweeps"
     table.add_row("Bytes and latency", source)
     return Group(table, _simulated(settings.is_simulated))
+
+
+def _chosen(chosen: Choice, budget: int) -> str:
+    told = f"{len(chosen.property_ids):,} properties at {chosen.requests_each:,} requests, budget {budget:,}"
+    if chosen.is_first_night:
+        return f"{told}; nothing is published yet to choose from, so the watch list alone is asked"
+    fitting = ", ".join(f"{rule} {count:,}" for rule, count in chosen.fitting.items())
+    return f"{told}; fitting: {fitting or 'none'}"
 
 
 def begun_view(manifest: Manifest) -> RenderableType:

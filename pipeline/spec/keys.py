@@ -9,13 +9,14 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from pipeline.spec.model import Ask, Horizon, Properties, SpecTable, Stays
+from pipeline.spec.model import Ask, Detail, Horizon, Properties, SpecTable, Stays
 
 _TABLES: tuple[tuple[str, type[SpecTable]], ...] = (
     ("properties", Properties),
     ("stays", Stays),
     ("stays.horizon", Horizon),
     ("ask", Ask),
+    ("detail", Detail),
 )
 
 

@@ -18,6 +18,8 @@ from pipeline.spec.values import (
     Currencies,
     CurrenciesByMarket,
     Days,
+    DetailRule,
+    DetailRules,
     Markets,
     NightsList,
     Operations,
@@ -143,12 +145,46 @@ class Ask(SpecTable):
         return self.currency_by_market.get(market) or self.currencies or (None,)
 
 
+class Detail(SpecTable):
+    """Which properties `single` is asked about, by rule from the last published night."""
+
+    choose: DetailRules = Field(
+        description="Rules that choose properties, the most important first: `watch` (on the list), `changed` (price, "
+        "floor or offers changed in the last night), `stale` (not seen in detail for long), `available` (had offers)."
+    )
+    budget: Annotated[int, Field(strict=True, ge=1)] = Field(
+        description="Requests a night for `single` at most. A property is asked about with all stays of the spec."
+    )
+    stale_after_days: Days = Field(default=7, description="Days without a detail answer after which `stale` chooses.")
+    watch: PropertyIds | None = Field(default=None, description="Property ids for the rule `watch`.")
+
+    @model_validator(mode="after")
+    def _keys_agree(self) -> Self:
+        if (DetailRule.WATCH in self.choose) != (self.watch is not None):
+            msg = 'give the list `watch` together with the rule "watch", or neither'
+            raise ValueError(msg)
+        return self
+
+
 class SweepSpec(SpecTable):
     """What a sweep asks about. The parts that are independent of each other are multiplied."""
 
     properties: Properties = Field(description="Where the property ids come from: exactly one of its keys.")
     stays: Stays = Field(description="Which stays.")
     ask: Ask = Field(description="Which markets, guests, product types, currencies and operations.")
+    detail: Detail | None = Field(
+        default=None, description="Which properties `single` is asked about. Omitted: see ask.single_properties."
+    )
+
+    @model_validator(mode="after")
+    def _detail_fits(self) -> Self:
+        if self.detail is not None and Operation.SINGLE not in self.ask.operations:
+            msg = '[detail] is given, but ask.operations does not name "single"'
+            raise ValueError(msg)
+        if self.detail is not None and self.ask.single_properties is not None:
+            msg = "give [detail] or ask.single_properties, not both"
+            raise ValueError(msg)
+        return self
 
     def canonical_json(self) -> bytes:
         """Return the spec as JSON whose bytes are the same for equal specs."""

@@ -36,6 +36,15 @@ class Anchor(StrEnum):
     CALENDAR = "calendar"
 
 
+class DetailRule(StrEnum):
+    """Why a property is asked about in detail."""
+
+    AVAILABLE = "available"
+    CHANGED = "changed"
+    STALE = "stale"
+    WATCH = "watch"
+
+
 def nearest(word: str, allowed: Iterable[str]) -> str:
     """Return `; did you mean …?` for the allowed word that is most like `word`, or an empty text."""
     by_lower = {each.lower(): each for each in allowed}
@@ -151,6 +160,8 @@ SweptOperation = Annotated[
 SoldType = Annotated[ProductType, BeforeValidator(_one_of("a product type", tuple(ProductType)))]
 AnchorName = Annotated[Anchor, BeforeValidator(_one_of("an anchor", tuple(Anchor)))]
 
+DetailRuleName = Annotated[DetailRule, BeforeValidator(_one_of("a rule", tuple(DetailRule)))]
+DetailRules = Annotated[tuple[DetailRuleName, ...], _FILLED, _UNIQUE]
 PropertyIds = Annotated[tuple[PropertyId, ...], _FILLED, _UNIQUE]
 NightsList = Annotated[tuple[Nights, ...], _FILLED, _UNIQUE]
 CheckIns = Annotated[tuple[CheckIn, ...], _FILLED, _UNIQUE]

@@ -25,13 +25,14 @@ def begin(
     supplier: str,
     is_simulated: bool,
     send_rate_type: bool = True,
+    detail_ids: Sequence[int] | None = None,
 ) -> Manifest:
     """Write the manifest of a new sweep and return it.
 
     `now` (UTC) gives the sweep its id and the day that its lead days are counted from. Raises SpecError for check-ins
     that cannot be asked for on that day, and InputError where nothing is asked at all.
     """
-    plan = SweepPlan.of(spec, property_ids, now.date())
+    plan = SweepPlan.of(spec, property_ids, now.date(), detail_ids)
     cells = plan.counts().cells
     if not cells:
         raise InputError(
@@ -56,6 +57,7 @@ def begin(
         plan_version=PLAN_VERSION,
         nightaudit_version=__version__,
         contract_version=CONTRACT_VERSION,
+        detail_property_ids=None if detail_ids is None else tuple(sorted(set(detail_ids))),
     )
     if not write_manifest(lake, manifest):
         raise LakeError(
@@ -76,4 +78,5 @@ def plan_of(manifest: Manifest) -> SweepPlan:
             hint=f"Finish it with nightaudit {manifest.nightaudit_version}, or give up its rest with that version: "
             "nightaudit resume --close",
         )
-    return SweepPlan.of(SweepSpec.from_canonical(manifest.spec), manifest.property_ids, manifest.snapshot_date)
+    spec = SweepSpec.from_canonical(manifest.spec)
+    return SweepPlan.of(spec, manifest.property_ids, manifest.snapshot_date, manifest.detail_property_ids)

@@ -1,0 +1,96 @@
+-- One row per property that a rule of the detail sweep chooses, with the first rule that does, in the order of asking.
+-- reason: The first of the given rules that chooses it.
+-- place: Position in the order of asking.
+-- detail_at: When a single search about it was answered last, since the given instant; NULL: not since then.
+WITH latest AS (
+    SELECT
+        sweep_id,
+        started_at
+    FROM mart.sweep
+    ORDER BY started_at DESC
+    LIMIT 1
+),
+
+asked AS (
+    SELECT unnest(given.properties) AS property_id
+    FROM given
+),
+
+seen AS (
+    SELECT
+        cell.property_id,
+        max(cell.searched_at) AS detail_at
+    FROM lake.cell AS cell
+    WHERE
+        cell.operation = 'single'
+        AND cell.status IN ('offered', 'no_offer')
+        AND cell.searched_at >= (SELECT given.since FROM given)
+    GROUP BY cell.property_id
+),
+
+-- What the last night changed of list answers: the offers themselves, their price or their floor.
+changed AS (
+    SELECT DISTINCT history.property_id
+    FROM mart.offer_history AS history
+    INNER JOIN latest ON latest.started_at = history.valid_from
+    LEFT JOIN mart.offer_history AS before
+        ON
+            before.source = history.source
+            AND before.property_id = history.property_id
+            AND before.offer_key = history.offer_key
+            AND before.valid_to = history.valid_from
+    WHERE
+        history.source = 'multi'
+        AND (
+            before.offer_key IS NULL
+            OR before.is_offered <> history.is_offered
+            OR before.total IS DISTINCT FROM history.total
+            OR before.floor IS DISTINCT FROM history.floor
+        )
+),
+
+available AS (
+    SELECT DISTINCT cell.property_id
+    FROM mart.cell_latest AS cell
+    WHERE cell.operation = 'multi' AND cell.answered_status = 'offered'
+),
+
+candidate AS (
+    SELECT
+        unnest(given.watched) AS property_id,
+        'watch' AS reason
+    FROM given
+    UNION ALL
+    SELECT
+        property_id,
+        'changed' AS reason
+    FROM changed
+    UNION ALL
+    SELECT
+        property_id,
+        'available' AS reason
+    FROM available
+    UNION ALL
+    SELECT
+        asked.property_id,
+        'stale' AS reason
+    FROM asked
+    ANTI JOIN seen ON seen.property_id = asked.property_id
+)
+
+SELECT
+    candidate.property_id,
+    candidate.reason,
+    seen.detail_at,
+    row_number() OVER (
+        ORDER BY list_position(given.rules, candidate.reason), seen.detail_at NULLS FIRST, candidate.property_id
+    ) AS place
+FROM candidate
+CROSS JOIN given
+SEMI JOIN asked ON asked.property_id = candidate.property_id
+LEFT JOIN seen ON seen.property_id = candidate.property_id
+WHERE list_contains(given.rules, candidate.reason)
+QUALIFY
+    row_number() OVER (
+        PARTITION BY candidate.property_id ORDER BY list_position(given.rules, candidate.reason)
+    ) = 1
