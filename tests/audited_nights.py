@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -19,7 +18,7 @@ from pipeline.delta import commit_rows
 from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import SWEEP, TABLES
-from pipeline.gate import audit_sweep, publish_checked
+from pipeline.gate import audit_sweep
 from pipeline.lake import Lake
 from pipeline.publish.ledger import LedgerEntry, enter
 from pipeline.raw import Ending, Manifest, write_ending, write_manifest
@@ -152,7 +151,7 @@ def load(lake: Lake, night: int, rows: Night, **changed) -> str:
         "is_simulated": True,
         "planned": planned,
         "offers": len(rows["offer"]),
-        **{status: statuses.count(status) for status in set(statuses)},
+        **{status: statuses.count(status) for status in set(statuses) & set(SWEEP.schema.names)},
     }
     made = pa.Table.from_pylist([filled(SWEEP, row | changed)], schema=SWEEP.schema)
     commit_rows(lake, SWEEP, made, sweep, "sweep", sweep)
@@ -189,6 +188,3 @@ def first(rows: Night, table: str, **values) -> Night:
     """Return a night with the first row of a table changed."""
     head, *rest = rows[table]
     return rows | {table: [head | values, *rest]}
-
-
-__all__ = ["audit_sweep", "publish_checked", "replace"]

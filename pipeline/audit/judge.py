@@ -93,12 +93,15 @@ def _failed(context: Any, table: str, measured: Sequence[Measure]) -> set[tuple[
 
 
 def _place(measure: Measure) -> tuple[str, tuple[str, str]]:
-    """Return column and row of a measure: a column a check; of counts that must be 0, a column a severity.
+    """Return column and row of a measure: a column a check; of counts that must be 0, and of
+    missing values, a column a severity.
 
     An expectation costs ten milliseconds, whatever it looks at, and most checks count rows that may not be there.
     """
     if (measure.lowest, measure.highest) == (None, 0.0):
         return f"violations_{measure.severity}", (measure.market, measure.check)
+    if measure.check.startswith("null_"):
+        return f"missing_{measure.severity}", (measure.market, measure.check)
     return measure.check, (measure.market, "")
 
 

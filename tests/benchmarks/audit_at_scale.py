@@ -46,8 +46,8 @@ def multiply(source: Lake, target: Lake, offers: int) -> str:
         for name in SEGMENT_TABLES:
             columns = [column.name for column in TABLES[name].columns]
             shifted = [f"search_id + copy * {searches * 256} AS search_id"] if "search_id" in columns else []
-            shifted += ["check_in + copy::INTEGER AS check_in"] if "check_in" in columns else []
-            shifted += [f"segment + copy * {len(held['offer'])} AS segment"] if "segment" in columns else []
+            shifted += ["check_in + (20 * copy)::INTEGER AS check_in"] if "check_in" in columns else []
+            shifted += ["(segment + copy * 1000)::INTEGER AS segment"] if "segment" in columns else []
             for first in range(0, copies, COPIES_PER_FILE):
                 last = min(first + COPIES_PER_FILE, copies)
                 place = target.local(target.table_file(name, sweep, f"multi-XX-{first:05d}"))

@@ -1,0 +1,190 @@
+"""The gate: what passed is published, what failed is not, and what cannot be used leaves what is published."""
+
+from __future__ import annotations
+
+import json
+import threading
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pyarrow.parquet as pq
+import pytest
+from audited_nights import audited, clean_night, every, first, load, settings_of
+from deltalake import DeltaTable
+from nights import started_at, sweep_id
+
+from pipeline.audit import stored_audit
+from pipeline.delta import is_committed
+from pipeline.domain.errors import GateBlocked, InputError, LakeError
+from pipeline.domain.tables import REJECT
+from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
+from pipeline.warehouse import query_published
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def doubled(rows):
+    return rows | {"cell": [*rows["cell"], rows["cell"][0]]}
+
+
+def asked(lake, query):
+    return query_published(lake.published_file, query).fetchall()
+
+
+def test_what_was_not_audited_is_not_published(lake):
+    load(lake, 0, clean_night(0))
+    with pytest.raises(GateBlocked, match="not audited") as blocked:
+        publish_checked(lake, sweep_id(0), started_at(0))
+    assert blocked.value.exit_code == 3
+    assert not lake.published_file.exists()
+
+
+def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down(lake):
+    audited(lake, 0, clean_night(0))
+    publish_checked(lake, sweep_id(0), started_at(0))
+    found = audited(lake, 1, doubled(clean_night(1)))
+    with pytest.raises(GateBlocked, match=r"cell\.key") as blocked:
+        refuse_blocked(lake, sweep_id(1), found)
+    assert sweep_id(0) in blocked.value.kept
+    assert "--override" in blocked.value.hint
+    with pytest.raises(GateBlocked):
+        publish_checked(lake, sweep_id(1), started_at(1))
+    assert asked(lake, "SELECT sweep_id, audit FROM mart.sweep") == [(sweep_id(0), "passed")]
+    with pytest.raises(InputError):
+        publish_checked(lake, sweep_id(1), started_at(1), override=" ")
+    publish_checked(lake, sweep_id(1), started_at(1), override="the supplier said so")
+    told = asked(lake, "SELECT audit, override_reason FROM mart.sweep ORDER BY started_at")
+    assert told == [("passed", None), ("overridden", "the supplier said so")]
+    failed = "SELECT check_name FROM mart.quality WHERE outcome = 'failed' AND severity = 'critical' ORDER BY ALL"
+    assert ("key",) in asked(lake, failed)
+
+
+def test_an_unusable_offer_is_a_reject_and_the_counts_balance(lake):
+    rows = first(clean_night(0), "offer", total=Decimal(-5))
+    served = len(rows["offer"])
+    found = audited(lake, 0, rows)
+    assert found.is_passed
+    assert found.quarantined == 1
+    publish_checked(lake, sweep_id(0), started_at(0))
+    ((stored,),) = asked(lake, "SELECT count(*) FROM lake.offer")
+    rejected = asked(lake, "SELECT rule, reason, raw_address, offer_no FROM lake.reject")
+    assert served == stored + len(rejected)
+    assert rejected == [("total_not_positive", "total is -5.0000", f"raw/{sweep_id(0)}/multi-GB-000000#0", 0)]
+    assert asked(lake, "SELECT quarantined FROM mart.sweep") == [(1,)]
+    for table in ("mart.offer_latest", "lake.offer", "lake.penalty", "lake.promotion"):
+        name = "seen_offer_no" if table.startswith("mart") else "offer_no"
+        search = "seen_search_id" if table.startswith("mart") else "search_id"
+        assert asked(lake, f"SELECT count(*) FROM {table} WHERE {name} = 0 AND {search} = 1") == [(0,)]  # noqa: S608
+    # The table itself is never altered.
+    held = pq.read_table(lake.local(lake.table_file("offer", sweep_id(0), "multi-GB-00000")))
+    assert (
+        held.num_rows + pq.read_table(lake.local(lake.table_file("offer", sweep_id(0), "multi-SE-00000"))).num_rows
+        == served
+    )
+
+
+def test_an_audit_repeated_changes_nothing(lake):
+    once = audited(lake, 0, first(clean_night(0), "offer", total=Decimal(0)))
+    again = audit_sweep(settings_of(lake), lake, sweep_id(0), once.audited_at)
+    assert once.is_new
+    assert not again.is_new
+    assert (again.audit_no, again.findings, again.quarantined) == (once.audit_no, once.findings, once.quarantined)
+    assert stored_audit(lake, sweep_id(0)).findings == once.findings
+    assert DeltaTable(lake.table_root("reject")).version() == DeltaTable(lake.table_root("quality")).version() == 1
+
+
+@pytest.mark.parametrize("place", ["quarantine", "quality"])
+def test_an_audit_that_was_killed_comes_to_the_same_when_repeated(lake, monkeypatch, place):
+    def dies(*_, **__):
+        raise KeyboardInterrupt
+
+    rows = first(clean_night(0), "offer", total=Decimal(0))
+    where = {"quarantine": "pipeline.audit.quarantine.commit_files", "quality": "pipeline.delta.commit_files"}[place]
+    load(lake, 0, rows)
+    with monkeypatch.context() as patch:
+        patch.setattr(where, dies)
+        with pytest.raises(KeyboardInterrupt):
+            audit_sweep(settings_of(lake), lake, sweep_id(0), started_at(0))
+    assert stored_audit(lake, sweep_id(0)) is None
+    found = audit_sweep(settings_of(lake), lake, sweep_id(0), started_at(0))
+    assert found.quarantined == 1
+    assert found.is_passed
+    assert is_committed(lake, REJECT, f"{sweep_id(0)}/quarantine")
+
+
+def test_a_sweep_that_is_not_loaded_cannot_be_audited(lake):
+    load(lake, 0, clean_night(0))
+    path = lake.manifest_path(sweep_id(0))
+    lake.put_new(lake.manifest_path(sweep_id(1)), lake.get(path).replace(sweep_id(0).encode(), sweep_id(1).encode()))
+    with pytest.raises(LakeError, match="not loaded"):
+        audit_sweep(settings_of(lake), lake, sweep_id(1), started_at(1))
+
+
+def test_the_page_stands_alone_and_shows_supplier_text_as_text(lake):
+    rows = every(doubled(clean_night(0)), "offer", lambda _: {"board_id": 777, "board_name": SCRIPT})
+    audited(lake, 0, rows)
+    page = report_page(lake, sweep_id(0)).read_text()
+    assert SCRIPT not in page
+    assert "&lt;script&gt;" in page
+    assert "Blocked" in page
+    assert "Cold start" in page
+    assert f"raw/{sweep_id(0)}/multi-GB-000000#0" in page
+    for outside in ("http://", "https://", "src=", "@import", "url("):
+        assert outside not in page
+    told = json.loads(report_page(lake, sweep_id(0)).with_name("quality.json").read_text())
+    assert told["is_passed"] is False
+    assert any("cell.key" in cause for cause in told["causes"])
+
+
+@pytest.fixture
+def receiver():
+    """A real receiver of POSTs: its address and what it was told."""
+    told = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook/s3cret", told
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_blocked_night_sends_one_message_a_cause_and_once(lake, receiver):
+    address, told = receiver
+    settings = settings_of(lake, notify_webhook=address)
+    rows = every(doubled(clean_night(0)), "offer", lambda _: {"currency": "USD"})
+    found = audited(lake, 0, rows, settings=settings)
+    tell_if_blocked(settings, lake, found)
+    subjects = [message["subject"].split()[1] for message in told]
+    assert len(subjects) == len(set(subjects)) == len(found.causes("critical"))
+    assert {"cell.key", "offer.quarantined_share"} <= set(subjects)
+    assert all(str(report_page(lake, sweep_id(0))) in message["text"] for message in told)
+    tell_if_blocked(settings, lake, audit_sweep(settings, lake, sweep_id(0), started_at(0)))
+    assert len(told) == len(subjects)
+
+
+def test_a_receiver_that_is_away_is_a_warning_without_its_address(lake, caplog):
+    settings = settings_of(lake, notify_webhook="http://127.0.0.1:9/hook/s3cret")
+    tell_if_blocked(settings, lake, audited(lake, 0, doubled(clean_night(0))))
+    assert "could not be sent" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+def test_great_expectations_is_not_imported_before_it_judges():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; import pipeline.gate, pipeline.cli.auditing; "
+        "print(sorted({'great_expectations', 'pandas', 'prefect'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
