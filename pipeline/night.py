@@ -77,10 +77,27 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
     return spec, ids
 
 
+def supplier_name(settings: Settings) -> str:
+    """Return what a supplier is known by in the lake: the sandbox's name, or the host and port of its address."""
+    return SANDBOX_NAME if settings.is_simulated else urlsplit(settings.base_url or "").netloc
+
+
+def _refuse_another_supplier(manifest: Manifest, supplier: str) -> None:
+    """Raise InputError where a sweep asked somebody else: prices of two suppliers are no series."""
+    if manifest.supplier != supplier:
+        raise InputError(
+            f"The sweep {manifest.sweep_id} of this lake asked {manifest.supplier}; the settings name {supplier}.",
+            kept="The lake is as it was.",
+            hint="Use the settings that it was begun with (NIGHTAUDIT_BASE_URL), or another lake (NIGHTAUDIT_LAKE).",
+        )
+
+
 def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     """Begin a new sweep: read the spec, and write down what will be asked."""
     spec, ids = read_spec_of(settings, now.date())
-    supplier = SANDBOX_NAME if settings.is_simulated else urlsplit(settings.base_url or "").netloc
+    supplier = supplier_name(settings)
+    for sweep_id in lake.sweep_ids()[-1:]:
+        _refuse_another_supplier(read_manifest(lake, sweep_id), supplier)
     chosen = choose_detail(spec, ids, now.date(), lake.published_file)
     return begin(
         lake,
@@ -170,6 +187,13 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     begun = latest_unpublished(lake)
     if begun is None or begun.snapshot_date != now.date():
         return start(settings, lake, now)
+    spec, ids = read_spec_of(settings, now.date())
+    if (spec.canonical_json().decode(), tuple(sorted(set(ids)))) != (begun.spec, begun.property_ids):
+        raise InputError(
+            f"Today's sweep {begun.sweep_id} is not published yet, and asks something else than the spec does now.",
+            kept="It is as it was.",
+            hint=f"Finish it first: nightaudit resume {begun.sweep_id} (or --close it), then: nightaudit publish",
+        )
     logger.info("Going on with the sweep %s of today.", begun.sweep_id)
     return begun
 
@@ -180,7 +204,8 @@ async def publish_left_over(
     """Give up the rest of a sweep that an earlier day has left unpublished, load it and publish it.
 
     Its check-ins may have passed and its prices are of that day, so it is not gone on with. A sweep that cannot be
-    published, or does not pass its audit, stays as it is, and does not keep today's from being made. Returns the sweep that was published, if any.
+    published, or does not pass its audit, stays as it is, and does not keep today's from being made. Returns the sweep
+    that was published, if any.
     """
     left = latest_unpublished(lake)
     if left is None or left.snapshot_date >= today:
@@ -223,13 +248,7 @@ def supplier_of(settings: Settings, lake: Lake, manifest: Manifest, *, is_needed
 
     A sandbox answers as it did when the sweep began, so that a resumed sweep is the sweep that it would have been.
     """
-    if manifest.is_simulated != settings.is_simulated:
-        asked, now_set = ("the sandbox", "a supplier") if manifest.is_simulated else ("a supplier", "no supplier")
-        raise InputError(
-            f"The sweep {manifest.sweep_id} was begun with {asked}, but now {now_set} is set.",
-            kept="It is as it was.",
-            hint="Use the settings that it was begun with (NIGHTAUDIT_BASE_URL), or another lake.",
-        )
+    _refuse_another_supplier(manifest, supplier_name(settings))
     if not manifest.is_simulated or not is_needed:
         secret = settings.client_secret.get_secret_value() if settings.client_secret else ""
         yield Supplier(settings.base_url or "http://127.0.0.1", settings.client_id or "-", secret or "-")

@@ -7,9 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline.delta import committed_files
 from pipeline.domain.shards import segments
+from pipeline.domain.tables import SWEEP
 from pipeline.lake import Lake
-from pipeline.load import is_sweep_loaded
 from pipeline.publish.ledger import published_sweeps
 from pipeline.raw import landed, read_ending, read_manifest
 from pipeline.warehouse import connect, select_files
@@ -49,14 +50,8 @@ def overview(lake: Lake) -> Overview:
 
 def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
     """Return the loaded sweeps' rows of the `sweep` table, by id."""
-    files = [
-        file
-        for sweep_id in lake.sweep_ids()
-        if is_sweep_loaded(lake, sweep_id)
-        and (file := lake.local(lake.table_file("sweep", sweep_id, "sweep"))).exists()
-    ]
     with connect(lake) as session:
-        result = session.execute(select_files("sweep", files))
+        result = session.execute(select_files("sweep", committed_files(lake, SWEEP)))
         names = [column[0] for column in result.description]
         rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
     return {row["sweep_id"]: row for row in rows}

@@ -8,6 +8,7 @@ noticed when it is read and not believed.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
@@ -22,6 +23,9 @@ from pipeline.domain.shards import Partition
 from pipeline.lake import Lake
 
 T = TypeVar("T")
+
+# What a sweep's id may be, so that nobody's typing leads out of the raw zone.
+_SWEEP_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,8 @@ def write_manifest(lake: Lake, manifest: Manifest) -> bool:
 def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
     """Read a sweep's manifest. Raises UnknownSweep or CorruptObject."""
     try:
+        if not _SWEEP_ID.fullmatch(sweep_id):
+            raise FileNotFoundError(sweep_id)
         return _read(lake, lake.manifest_path(sweep_id), Manifest)
     except FileNotFoundError:
         known = lake.sweep_ids()

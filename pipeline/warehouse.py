@@ -99,6 +99,10 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+# What a query may be.
+_READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
+
+
 def query_published(
     file: Path, query: str, parameters: Mapping[str, object] | None = None
 ) -> duckdb.DuckDBPyConnection:
@@ -116,6 +120,10 @@ def query_published(
     try:
         session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
+        # Read-only is the file; a COPY or an ATTACH would still write elsewhere.
+        kinds = [statement.type for statement in session.extract_statements(query)]
+        if len(kinds) != 1 or kinds[0] not in _READING:
+            raise InputError("A query is one statement that reads, such as SELECT, FROM, DESCRIBE or SHOW.")
         return session.execute(query, parameters)
     except duckdb.Error as error:
         session.close()

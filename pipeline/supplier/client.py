@@ -144,6 +144,9 @@ class SupplierClient:
         while answer.failure in RETRIED and number < most:
             await self._wait(answer, number)
             number, answer = number + 1, await self._attempt(operation, body, answer.attempts)
+        if self._concerns_all(answer):
+            # The attempts are used up, and the others must wait all the same.
+            self._hold_all(answer, number)
         if answer.failure is Failure.UNREACHABLE and not self._was_ever_reached:
             raise SupplierUnreachable(
                 f"The supplier could not be reached: {answer.failure_detail}",
@@ -154,13 +157,21 @@ class SupplierClient:
 
     async def _wait(self, answer: Answer, number: int) -> None:
         """Wait before the next attempt: alone, or with the whole sweep where the supplier asks for it."""
-        backoff = self._backoff.seconds(number)
-        stated = answer.headers_of_interest.get("retry-after")
-        if stated or answer.failure in CONCERNS_THE_SWEEP:
-            asked_for = retry_after_seconds(stated, self._wall_clock()) or 0.0
-            self._pacer.pause(max(asked_for, backoff))
+        if self._concerns_all(answer):
+            self._hold_all(answer, number)
         else:
-            await self._sleep(backoff)
+            await self._sleep(self._backoff.seconds(number))
+
+    @staticmethod
+    def _concerns_all(answer: Answer) -> bool:
+        return answer.failure in RETRIED and (
+            answer.failure in CONCERNS_THE_SWEEP or "retry-after" in answer.headers_of_interest
+        )
+
+    def _hold_all(self, answer: Answer, number: int) -> None:
+        stated = answer.headers_of_interest.get("retry-after")
+        asked_for = retry_after_seconds(stated, self._wall_clock()) or 0.0
+        self._pacer.pause(max(asked_for, self._backoff.seconds(number)))
 
     async def _attempt(self, operation: Operation, body: bytes, sent: int) -> Answer:
         """Return the answer to one attempt, after `sent` requests before it; it may take a token and a repetition."""

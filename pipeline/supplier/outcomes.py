@@ -82,6 +82,19 @@ def error_codes(body: bytes, content_encoding: str = "") -> tuple[int, ...]:
     return tuple(dict.fromkeys(code for code in codes if code is not None))
 
 
+def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int = _ERROR_BODY_BYTES) -> tuple[str, ...]:
+    """Return the texts of an answer's errors, in either item shape; none where there are none to be read."""
+    try:
+        document = json.loads(inflate(body, content_encoding, limit_bytes=limit_bytes))
+    except (UnreadableBody, ValueError, RecursionError):
+        return ()
+    errors = document.get("errors") if isinstance(document, dict) else None
+    items = errors if isinstance(errors, list) else [errors]
+    texts = (item.get(name) for item in items if isinstance(item, dict) for name in ("message", "errorDescription"))
+    # Half a surrogate pair is a text in JSON and in no file.
+    return tuple(text.encode("utf-8", "replace").decode() for text in texts if isinstance(text, str) and text)
+
+
 def _code(item: dict[str, object]) -> int | None:
     """Return an item's code; some services write numbers as text."""
     for name in ("errorCode", "code"):

@@ -40,8 +40,7 @@ def begin(
             kept="Nothing was started.",
             hint="Look at its properties and horizons: nightaudit plan",
         )
-    canonical = spec.canonical_json()
-    text = canonical if isinstance(canonical, str) else canonical.decode()
+    text = spec.canonical_json().decode()
     asked = f"{now.isoformat()} {text} {sorted(property_ids)}"
     manifest = Manifest(
         sweep_id=f"{now:%Y%m%dT%H%M%SZ}-{xxhash.xxh3_64_hexdigest(asked.encode())[:6]}",

@@ -212,17 +212,39 @@ def test_bad_credentials_start_nothing_and_show_no_secret(user, supplier, ids):
     no_traceback(done)
 
 
-def test_an_unreachable_host_is_told_and_can_be_resumed(user, supplier, ids):
-    user.use_supplier(supplier)
-    user.environment |= {"NIGHTAUDIT_BASE_URL": "http://127.0.0.1:9", "NIGHTAUDIT_ATTEMPTS": "2"}
+def test_an_unreachable_host_is_told_and_can_be_resumed(user, ids):
+    with SandboxProcess(seed=3, properties=60) as gone:
+        user.use_supplier(gone)
+    user.environment |= {"NIGHTAUDIT_ATTEMPTS": "2"}
     spec = user.write_spec(ids[:3])
     done = user.run("sweep", "--spec", str(spec))
     assert done.returncode == 1
     assert "nightaudit resume" in done.stderr
     no_traceback(done)
-    user.use_supplier(supplier)
-    resumed = user.run("resume")
+    with SandboxProcess(seed=3, properties=60, port=port_of(gone)):
+        resumed = user.run("resume")
     assert resumed.returncode == 0, resumed.stderr
+
+
+def port_of(sandbox: SandboxProcess) -> int:
+    return int(sandbox.base_url.rsplit(":", 1)[1])
+
+
+def test_a_lake_holds_one_supplier(user, run_here, supplier, ids):
+    user.use_supplier(supplier)
+    spec = str(user.write_spec(ids[:3]))
+    assert user.run("sweep", "--spec", spec).returncode == 0
+    user.environment["NIGHTAUDIT_BASE_URL"] = "http://127.0.0.1:9"
+    done = run_here("sweep", "--spec", spec)
+    assert done.returncode == 2
+    assert "another lake" in done.stderr
+
+
+@pytest.mark.parametrize("sweep_id", ["../x", "/etc", "nonsense"])
+def test_what_is_no_sweep_id_is_told_so(run_here, sweep_id):
+    done = run_here("resume", sweep_id)
+    assert done.returncode == 2
+    assert "holds no sweep" in done.stderr
 
 
 def test_a_lake_of_a_newer_version_is_left_alone(user, run_here):
@@ -240,6 +262,16 @@ def test_a_query_that_cannot_be_run_is_told(run_here):
     assert "nightaudit nightly" in done.stderr
 
 
+def test_a_query_reads_and_nothing_else(user, run_here, supplier, ids):
+    user.use_supplier(supplier)
+    assert user.run("sweep", "--spec", str(user.write_spec(ids[:3]))).returncode == 0
+    assert user.run("publish").returncode == 0
+    for query in ("", "COPY (SELECT 1) TO 'evil.csv'", "ATTACH 'x.duckdb'", "SELECT 1; SELECT 2"):
+        done = run_here("query", query)
+        assert (done.returncode, "one statement that reads" in done.stderr) == (2, True), query
+    assert not (user.home / "evil.csv").exists()
+
+
 def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
     with SandboxProcess(seed=3, properties=60, faults={"latency_ms": 60}) as slow:
         user.use_supplier(slow)
@@ -252,8 +284,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
         assert "nightaudit resume" in err
         assert "Traceback" not in err
         asked_before = slow.control("served")["requests"]
-    with SandboxProcess(seed=3, properties=60) as again:
-        user.use_supplier(again)
+    with SandboxProcess(seed=3, properties=60, port=port_of(slow)):
         resumed = user.run("resume")
         assert resumed.returncode == 0, resumed.stderr
     assert asked_before

@@ -39,7 +39,7 @@ def test_a_bomb_is_refused_at_the_limit(members):
 @pytest.mark.parametrize(
     ("body", "encoding", "reason"),
     [
-        (gzip.compress(b"{}" * 100)[:-10], "gzip", "breaks off"),
+        (gzip.compress(b"{}" * 100, mtime=0)[:-10], "gzip", "breaks off"),
         (b"not gzip", "gzip", "damaged"),
         (b"{}", "br", "not asked for"),
         (b"{}" * 600, "", "more than"),

@@ -131,7 +131,8 @@ def test_a_token_address_that_keeps_failing_fails_the_search_and_not_the_sweep(w
     (answer,) = ask(wire, supplier, pacer=pacer)
     assert (answer.failure, answer.http_status, answer.attempts) == (Failure.NO_TOKEN, None, 0)
     assert answer.failure_detail == "token address: the token address answered 503"
-    assert pacer.pauses == [7.0, 7.0, 7.0]
+    # After the last attempt too: the others must not go on at once.
+    assert pacer.pauses == [7.0, 7.0, 7.0, 7.0]
 
 
 def test_the_secret_goes_to_the_token_address_alone_and_the_token_to_the_searches_alone(wire):
@@ -217,7 +218,7 @@ def test_a_retry_after_of_nothing_is_no_leave_to_hammer(wire):
 def test_a_429_without_a_retry_after_holds_up_the_sweep_as_well(wire):
     pacer = wire.Pacer()
     (answer,) = ask(wire, wire.Supplier([wire.reply(429)]), pacer=pacer)
-    assert (answer.failure, answer.attempts, len(pacer.pauses)) == (Failure.THROTTLED, 4, 3)
+    assert (answer.failure, answer.attempts, len(pacer.pauses)) == (Failure.THROTTLED, 4, 4)
 
 
 @pytest.mark.parametrize(
