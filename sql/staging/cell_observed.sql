@@ -21,9 +21,10 @@ LEFT JOIN (
         search_id,
         property_id
     FROM sweep_files.reject
-) AS unread -- a part without a property can only be of one that the answer does not name
+) AS unread
     ON
         unread.search_id = cell.search_id
-        AND (unread.property_id = cell.property_id OR (unread.property_id IS NULL AND cell.status = 'absent'))
+        -- A part without a property can only be of one that the answer does not name.
+        AND (unread.property_id = cell.property_id OR (unread.property_id IS NULL AND cell.status <> 'offered'))
 -- One answer may have unread parts with and without a property.
 QUALIFY row_number() OVER (PARTITION BY cell.search_id, cell.property_id ORDER BY unread.property_id) = 1

@@ -63,7 +63,9 @@ def seen_of(night):
     for cell in night["cell"]:
         key = ("multi" if cell["operation"] == "multi" else "detail", cell["property_id"], cell["check_in"])
         asked.add(key)
-        is_read = not unread & {(cell["search_id"], cell["property_id"]), (cell["search_id"], None)}
+        # A part that names no property can only be of one without offers.
+        of_nobody = set() if cell["status"] == "offered" else {(cell["search_id"], None)}
+        is_read = not unread & {(cell["search_id"], cell["property_id"]), *of_nobody}
         if cell["status"] in ANSWERED and is_read:
             whole.add(key)
     for offer in sorted(
