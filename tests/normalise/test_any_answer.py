@@ -20,7 +20,7 @@ from pipeline.load import SEGMENT_TABLES
 from pipeline.normalise import answer as answers
 from pipeline.normalise.segment import normalise_segment
 
-quickly = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+quickly = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 NAMES = (
     "properties", "property", "errors", "code", "errorCode", "propertyId", "currencyCode", "roomStays", "id", "roomId",
