@@ -72,6 +72,8 @@ class Reading:
     """Nothing of the body could be read."""
     refusals: list[Refusal] = field(default_factory=list)
     deviations: list[Deviation] = field(default_factory=list)
+    messages: tuple[str, ...] = ()
+    """Texts of the errors."""
     content: PropertyContent | None = None
     """What a single answer says beside prices."""
 

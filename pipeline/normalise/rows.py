@@ -70,16 +70,20 @@ class SegmentRows:
         self._add_asked(record.search_id, asked, record.started_at, address)
         self._add_search(record, asked, address, outcome="split")
 
-    def add_failed(self, record: RawRecord, asked: Asked, address: str, codes: Sequence[int]) -> None:
+    def add_failed(
+        self, record: RawRecord, asked: Asked, address: str, codes: Sequence[int], messages: Sequence[str] = ()
+    ) -> None:
         """Add a search whose retries were used up."""
         position = self._add_asked(record.search_id, asked, record.started_at, address)
-        self._add_search(record, asked, address, outcome="failed", codes=codes)
+        self._add_search(record, asked, address, outcome="failed", codes=codes, messages=messages)
         self._cells.add_all(position, asked.property_ids, CellStatus.FAILED, _first_int32(codes))
 
-    def add_rejected(self, record: RawRecord, asked: Asked, address: str, codes: Sequence[int]) -> None:
+    def add_rejected(
+        self, record: RawRecord, asked: Asked, address: str, codes: Sequence[int], messages: Sequence[str] = ()
+    ) -> None:
         """Add a search that the supplier refused (400)."""
         position = self._add_asked(record.search_id, asked, record.started_at, address)
-        self._add_search(record, asked, address, outcome="rejected", codes=codes)
+        self._add_search(record, asked, address, outcome="rejected", codes=codes, messages=messages)
         self._cells.add_all(position, asked.property_ids, CellStatus.REJECTED, _first_int32(codes))
 
     def add_answered(
@@ -98,6 +102,7 @@ class SegmentRows:
             address,
             outcome="failed" if reading.is_unreadable else "answered",
             codes=reading.codes,
+            messages=reading.messages,
             failure="unreadable" if reading.is_unreadable else None,
             body_bytes=body_bytes,
             offers=sum(reading.returned.values()),
@@ -160,6 +165,7 @@ class SegmentRows:
         *,
         outcome: str,
         codes: Sequence[int] = (),
+        messages: Sequence[str] = (),
         failure: str | None = None,
         body_bytes: int | None = None,
         offers: int = 0,
@@ -180,6 +186,7 @@ class SegmentRows:
                 "outcome": outcome,
                 "http_status": record.http_status,
                 "codes": ",".join(map(str, codes)) or None,
+                "messages": "\n".join(messages) or None,
                 "failure": failure or detail or None,
                 "attempts": record.attempts,
                 "started_at": record.started_at,

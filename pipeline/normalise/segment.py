@@ -25,7 +25,7 @@ from pipeline.normalise.rows import SegmentRows
 from pipeline.normalise.tolerant import Refusal
 from pipeline.raw import RawRecord, raw_address, read_shard
 from pipeline.supplier.bodies import UnreadableBody, inflate
-from pipeline.supplier.outcomes import error_codes
+from pipeline.supplier.outcomes import error_codes, error_messages
 
 # Raised whenever the same raw answers would give other rows.
 RULES_VERSION = 2
@@ -89,9 +89,11 @@ def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, m
         rows.add_split(record, asked, address)
         return
     if record.failure or record.http_status not in {200, 400}:
-        rows.add_failed(record, asked, address, error_codes(record.body, record.content_encoding))
+        codes = error_codes(record.body, record.content_encoding)
+        rows.add_failed(record, asked, address, codes, error_messages(record.body, record.content_encoding))
     elif record.http_status == 400:
-        rows.add_rejected(record, asked, address, error_codes(record.body, record.content_encoding))
+        codes = error_codes(record.body, record.content_encoding)
+        rows.add_rejected(record, asked, address, codes, error_messages(record.body, record.content_encoding))
     else:
         reading, size = _read(rows, record, asked, operation, max_body_bytes)
         rows.add_answered(record, asked, address, reading, size)
@@ -106,6 +108,8 @@ def _read(
     except UnreadableBody as error:
         return Reading(is_unreadable=True, refusals=[Refusal("answer", None, "$", str(error), "")]), None
     reading = read_answer(body, operation, sent_ids(asked), rows.interned)
+    if reading.has_errors:
+        reading.messages = error_messages(body, limit_bytes=max_body_bytes)
     return told_of_own(reading, asked), len(body)
 
 
