@@ -59,7 +59,7 @@ FAULTS = {
     "prices x100": (lambda rows: every(rows, "offer", times_a_hundred, "GB"), {"price_level_lead_over_090"}),
     "floors vanished": (lambda rows: every(rows, "offer", lambda _: {"floor": None}, "GB"), {"floor_share"}),
     "one partition doubled": (lambda rows: rows, {"key", "offers_not_balanced"}),
-    "stale answers": (stale, {"repeated_body_share"}),
+    "stale answers": (stale, {"price_changed_share_lead_over_090"}),
 }
 
 
@@ -91,3 +91,8 @@ def test_few_cells_are_given_more_room_than_many():
     few, _ = bounds([0.9] * 6, "share", of=50, deviations=6)
     many, _ = bounds([0.9] * 6, "share", of=50_000, deviations=6)
     assert few < many < 0.9
+
+
+def test_answers_that_repeat_the_last_night_are_beyond_what_few_repeats_make_plausible():
+    _, highest = bounds([0.0, 0.01, 0.0, 0.0, 0.02, 0.0], "share", of=72, deviations=6)
+    assert highest < 0.2
