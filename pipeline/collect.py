@@ -10,16 +10,16 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
 from pipeline.domain.errors import NightauditError, SupplierDown
-from pipeline.domain.search import Operation, Search
+from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
-from pipeline.raw import RawRecord, encode_shard
+from pipeline.raw import RawRecord, encode_shard, second_look
 from pipeline.supplier.answer import Answer
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
 
@@ -34,6 +34,9 @@ GIVE_UP_AFTER = 20
 GIVE_UP_APART = 3
 # Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
 EXTRA_OPEN_SHARDS = 2
+
+
+IsUnreadable = Callable[[Answer], bool]
 
 
 class Ask(Protocol):
@@ -167,15 +170,31 @@ class Collector:
 
     async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
         """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
+        return await self._ask_all([search], may_be_poisoned)
+
+    async def look_again(self, shard: Shard, unreadable: Iterable[Search], is_unreadable: IsUnreadable) -> None:
+        """Ask the halves of searches of a landed shard that were answered with what nobody can read, and land them.
+
+        Halves whose answers cannot be read either are halved in turn. A search of one property is asked once more.
+        """
+        records: list[RawRecord] = []
+        for search in unreadable:
+            if 2 * search.node + 1 < NODES_PER_SEARCH:
+                parts = [half for half in search.halves() if half.property_ids]
+                records += await self._ask_all(parts, lambda answer: may_be_poisoned(answer) or is_unreadable(answer))
+        if records:
+            await asyncio.to_thread(self._put_records, second_look(shard.name), records)
+
+    async def _ask_all(self, searches: Iterable[Search], is_worth_halving: IsUnreadable) -> list[RawRecord]:
         records: list[RawRecord] = []
         # Both halves before the quarters of either: where one property is poisoned, every second question succeeds.
-        waiting = deque([search])
+        waiting = deque(searches)
         while waiting:
             part = waiting.popleft()
             request = self._request_of(part)
             attempts = None if part.node == 1 else ATTEMPTS_OF_A_HALF
             answer = await self._ask(part.operation, request, attempts=attempts)
-            is_split = len(part.property_ids) > 1 and may_be_poisoned(answer)
+            is_split = len(part.property_ids) > 1 and is_worth_halving(answer)
             self._count(part, answer, is_split=is_split)
             if self._failures.say_so:
                 await self._give_up_unless_answered(answer)
@@ -239,7 +258,10 @@ class Collector:
         await self._on_landed(opened.shard)
 
     def _put(self, opened: _OpenShard) -> None:
-        self._lake.put_new(self._lake.shard_path(self._sweep_id, opened.shard.name), encode_shard(opened.records))
+        self._put_records(opened.shard.name, opened.records)
+
+    def _put_records(self, shard_name: str, records: Sequence[RawRecord]) -> None:
+        self._lake.put_new(self._lake.shard_path(self._sweep_id, shard_name), encode_shard(records))
 
 
 def _record(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:

@@ -17,6 +17,7 @@ from pipeline.audit.page import report_folder, write_report
 from pipeline.audit.store import history
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
+from pipeline.load import is_sweep_loaded
 from pipeline.publish import Published, publish, published_sweeps
 from pipeline.raw import Manifest, read_ending, read_manifest
 from pipeline.settings import Settings
@@ -70,6 +71,12 @@ def nights_like(lake: Lake, manifest: Manifest) -> list[str]:
         if is_alike and ending is not None and ending.is_complete:
             found.append(entry.sweep_id)
     return found
+
+
+def is_unaudited(lake: Lake, sweep_id: str) -> bool:
+    """Whether a loaded sweep has neither been audited nor published."""
+    is_published = any(entry.sweep_id == sweep_id for entry in published_sweeps(lake))
+    return not is_published and is_sweep_loaded(lake, sweep_id) and stored_audit(lake, sweep_id) is None
 
 
 def publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | None = None) -> Published:

@@ -124,6 +124,11 @@ def raw_address(sweep_id: str, shard_name: str, row: int) -> str:
     return f"{Lake.shard_path(sweep_id, shard_name)}#{row}"
 
 
+def second_look(shard_name: str) -> str:
+    """Return the name of the shard that holds what was asked again because an answer of this shard was unreadable."""
+    return f"{shard_name}-again"
+
+
 def landed(lake: Lake, sweep_id: str) -> set[str]:
     """Names of the shards that have landed."""
     return lake.names(lake.raw_folder(sweep_id), ".parquet")

@@ -18,6 +18,9 @@ def main() -> None:
     except NightauditError as error:
         _tell(error)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        _tell(NightauditError("Stopped.", kept="What has landed stays.", hint="Go on with: nightaudit resume"))
+        sys.exit(NightauditError.exit_code)
     except BrokenPipeError:
         # The reader of our output has seen enough.
         sys.stderr.close()

@@ -9,7 +9,14 @@ from rich.text import Text
 from pipeline import night
 from pipeline.audit import Audit
 from pipeline.cli import views
-from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
+from pipeline.gate import (
+    audit_sweep,
+    is_unaudited,
+    publish_checked,
+    refuse_blocked,
+    report_page,
+    tell_if_blocked,
+)
 from pipeline.lake import Lake
 from pipeline.settings import read_settings
 
@@ -30,11 +37,13 @@ def audit(sweep_id: str | None) -> None:
 
 
 def publish(sweep_id: str | None, override: str | None) -> None:
-    """Publish a sweep that was audited, and say what it changed."""
+    """Publish a sweep, audited first if it was not yet, and say what it changed."""
     settings = read_settings()
     lake = Lake(settings.lake)
     with lake.writing("a publication"):
         wanted = sweep_id or night.latest_loaded(lake)
+        if override is None and is_unaudited(lake, wanted):
+            tell_if_blocked(settings, lake, audit_sweep(settings, lake, wanted, night.utc_now()))
         published = publish_checked(lake, wanted, night.utc_now(), override)
     Console().print(views.published_view(published))
 

@@ -63,6 +63,13 @@ class Search:
         """The number that joins rows to their search: unique in a sweep, ascending with the plan."""
         return self.number * NODES_PER_SEARCH + self.node
 
+    def at_node(self, node: int) -> Search:
+        """Return the part of a planned search that has this node."""
+        part = self
+        for half in f"{node:b}"[1:]:
+            part = part.halves()[int(half)]
+        return part
+
     def halves(self) -> tuple[Search, Search]:
         """Split a search of several properties into two that ask for the same cells between them."""
         middle = (len(self.property_ids) + 1) // 2

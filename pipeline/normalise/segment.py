@@ -10,20 +10,22 @@ import gc
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.domain.search import NODES_PER_SEARCH, Operation
-from pipeline.domain.shards import Segment
+from pipeline.domain.shards import Segment, Shard
 from pipeline.lake import Lake
 from pipeline.normalise.answer import Reading, read_answer
+from pipeline.normalise.interned import Interned
 from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
 from pipeline.normalise.request import Asked, asked_of_request
 from pipeline.normalise.rows import SegmentRows
 from pipeline.normalise.tolerant import Refusal
-from pipeline.raw import RawRecord, raw_address, read_shard
+from pipeline.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.outcomes import error_codes, error_messages
 
@@ -47,11 +49,47 @@ class SegmentResult:
     offers: int
     rejects: int
     cells_by_status: dict[str, int]
+    unreadable: tuple[int, ...] = ()
+    """Searches, by id, that were answered with what nobody can read, and not asked again since."""
 
 
-def is_done(lake: Lake, sweep_id: str, segment: Segment) -> bool:
-    """Whether the segment's files are all there."""
-    return lake.exists(lake.table_file("cell", sweep_id, segment.name))
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What the last file of a segment says of all of them, so that a lost or cut file is noticed."""
+
+    shards: tuple[str, ...]
+    file_bytes: dict[str, int]
+    result: SegmentResult
+
+
+_NOTE = b"nightaudit.segment"
+
+
+def done(lake: Lake, sweep_id: str, segment: Segment) -> SegmentResult | None:
+    """Return what a segment held if all its files are there, whole, and made of the shards that are there now."""
+    try:
+        metadata = pq.read_metadata(lake.local(lake.table_file("cell", sweep_id, segment.name))).metadata or {}
+        note = msgspec.json.decode(metadata[_NOTE], type=_Note)
+        sizes = {
+            name: lake.local(lake.table_file(name, sweep_id, segment.name)).stat().st_size for name in note.file_bytes
+        }
+    except (OSError, KeyError, pa.ArrowException, msgspec.MsgspecError):
+        return None
+    return note.result if sizes == note.file_bytes and note.shards == _shards_there(lake, sweep_id, segment) else None
+
+
+def _shards_there(lake: Lake, sweep_id: str, segment: Segment) -> tuple[str, ...]:
+    names = (name for shard in segment.shards for name in (shard.name, second_look(shard.name)))
+    return tuple(name for name in names if lake.exists(lake.shard_path(sweep_id, name)))
+
+
+def is_unreadable(body: bytes, content_encoding: str, operation: Operation, max_body_bytes: int) -> bool:
+    """Whether nothing of a 200 body can be read, by the same reading that its rows come from."""
+    try:
+        plain = inflate(body, content_encoding, limit_bytes=max_body_bytes)
+    except UnreadableBody:
+        return True
+    return read_answer(plain, operation, frozenset(), Interned()).is_unreadable
 
 
 def normalise_segment(
@@ -62,6 +100,7 @@ def normalise_segment(
     `unasked` are the searches, by id, of shards that have not landed and never will, because the sweep has ended.
     Raises CorruptObject for a damaged shard, FileNotFoundError for a missing one, LakeFull.
     """
+    unreadable: list[int] = []
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
     with _without_collector():
         for shard in segment.shards:
@@ -71,23 +110,46 @@ def normalise_segment(
                 for search_id, asked in missing.items():
                     rows.add_unasked(search_id, asked)
                 continue
-            for number, record in enumerate(read_shard(lake, sweep_id, shard.name)):
-                _add(rows, record, raw_address(sweep_id, shard.name, number), segment, max_body_bytes)
+            for address, record in _records(lake, sweep_id, shard):
+                if _add(rows, record, address, segment, max_body_bytes):
+                    unreadable.append(record.search_id)
         built = rows.arrow_tables()
-    for name, table in built.items():
-        lake.put(lake.table_file(name, sweep_id, segment.name), encode_table(table))
     rows_of = {name: table.num_rows for name, table in built.items()}
     statuses = built["cell"]["status"].value_counts().to_pylist()
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
-    return SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status)
+    result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, tuple(unreadable))
+    file_bytes: dict[str, int] = {}
+    for name, table in built.items():
+        note = msgspec.json.encode(_Note(_shards_there(lake, sweep_id, segment), file_bytes, result))
+        data = encode_table(table, note if name == "cell" else b"")
+        file_bytes[name] = len(data)
+        lake.put(lake.table_file(name, sweep_id, segment.name), data)
+    return result
 
 
-def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, max_body_bytes: int) -> None:
+def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord]]:
+    """Give a shard's records with their addresses; what was asked again comes after what it replaces."""
+    again = second_look(shard.name)
+    later = read_shard(lake, sweep_id, again) if lake.exists(lake.shard_path(sweep_id, again)) else []
+    # A half knows whose half it is: same planned search, half the node.
+    replaced = {
+        record.search_id - record.search_id % NODES_PER_SEARCH + record.search_id % NODES_PER_SEARCH // 2
+        for record in later
+    }
+    for number, record in enumerate(read_shard(lake, sweep_id, shard.name)):
+        is_split = record.is_split or record.search_id in replaced
+        yield raw_address(sweep_id, shard.name, number), replace(record, is_split=is_split)
+    for number, record in enumerate(later):
+        yield raw_address(sweep_id, again, number), record
+
+
+def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, max_body_bytes: int) -> bool:
+    """Add one record's rows. Returns whether it was an answer that nobody can read."""
     asked = asked_for(asked_of_request(record.request), record.own_property_id)
     operation = segment.partition.operation
     if record.is_split:
         rows.add_split(record, asked, address)
-        return
+        return False
     if record.failure or record.http_status not in {200, 400}:
         codes = error_codes(record.body, record.content_encoding)
         rows.add_failed(record, asked, address, codes, error_messages(record.body, record.content_encoding))
@@ -97,6 +159,8 @@ def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, m
     else:
         reading, size = _read(rows, record, asked, operation, max_body_bytes)
         rows.add_answered(record, asked, address, reading, size)
+        return reading.is_unreadable
+    return False
 
 
 def _read(
@@ -125,8 +189,11 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def encode_table(table: pa.Table) -> bytes:
-    """Return a table as one Parquet object, with the encodings that our columns compress best under."""
+def encode_table(table: pa.Table, note: bytes = b"") -> bytes:
+    """Return a table as one Parquet object, with the encodings that our columns compress best under.
+
+    `note` goes into the object's footer.
+    """
     names = table.column_names
     delta = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
     dictionary = [
@@ -135,15 +202,17 @@ def encode_table(table: pa.Table) -> bytes:
         if name in _TEXT_LIKE or pa.types.is_dictionary(column.type) or pa.types.is_string(column.type)
     ]
     sink = io.BytesIO()
-    pq.write_table(
-        table,
+    with pq.ParquetWriter(
         sink,
+        table.schema,
         compression="zstd",
         compression_level=_ZSTD_LEVEL,
         use_dictionary=dictionary,
         column_encoding=delta,
         store_decimal_as_integer=True,
         store_schema=False,
-        row_group_size=1 << 20,
-    )
+    ) as writer:
+        writer.write_table(table, row_group_size=1 << 20)
+        if note:
+            writer.add_key_value_metadata({_NOTE.decode(): note.decode()})
     return sink.getvalue()

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from pipeline.collect import Ask, Collector, Tally
 from pipeline.domain.errors import NightauditError, SweepStopped
-from pipeline.domain.search import Search
+from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Partition, Segment, Shard, segments
 from pipeline.lake import Lake
 from pipeline.load import is_loaded, load_partition
 from pipeline.normalise.request import Asked, asked_of_search
-from pipeline.normalise.segment import SegmentResult, is_done
+from pipeline.normalise.segment import SegmentResult, done, is_unreadable
 from pipeline.plan import SweepPlan
-from pipeline.raw import Ending, Manifest, landed, read_ending, write_ending
+from pipeline.raw import Ending, Manifest, landed, read_ending, second_look, write_ending
+from pipeline.supplier.answer import Answer
 from pipeline.sweep.begin import plan_of
 from pipeline.sweep.normalisers import Normalisers
 from pipeline.sweep.summary import load_sweep
@@ -74,10 +76,16 @@ async def run(
         async with Normalisers(lake, manifest.sweep_id, options.workers, options.max_body_bytes) as normalisers:
             run = _Run(lake, manifest, normalisers, progress)
             if read_ending(lake, manifest.sweep_id) is None:
-                await run.collect(ask, request_of, options.in_flight)
+                try:
+                    await run.collect(ask, request_of, options)
+                finally:
+                    await run.abandon()
                 write_ending(lake, manifest.sweep_id, Ending(now(), is_complete=True))
             progress.step = "normalising"
-            await run.normalise_rest()
+            try:
+                await run.normalise_rest()
+            finally:
+                await run.abandon()
         progress.step = "loading"
         await asyncio.to_thread(load_sweep, lake, manifest)
     return progress
@@ -111,36 +119,41 @@ class _Run:
         self._sweep_id = manifest.sweep_id
         self._normalisers = normalisers
         self._progress = progress
-        self._landed = landed(lake, manifest.sweep_id)
         self._segment_of = {
             shard.name: segment
             for partition in manifest.partitions
             for segment in segments(partition)
             for shard in segment.shards
         }
+        self._landed = landed(lake, manifest.sweep_id) & self._segment_of.keys()
         self._under_way: set[asyncio.Task[None]] = set()
         self._begun: set[str] = set()
         self._left_to_load: defaultdict[str, set[str]] = defaultdict(set)
         for segment in self._segment_of.values():
             self._left_to_load[segment.partition.name].add(segment.name)
         self._loading = asyncio.Lock()
+        # Set while the sweep is open: what an ended sweep could not read stays so.
+        self._second_look: Callable[[Segment, Sequence[int]], Awaitable[bool]] | None = None
 
-    async def collect(self, ask: Ask, request_of: Callable[[Search], bytes], in_flight: int) -> None:
-        """Ask all searches whose shard has not landed."""
+    async def collect(self, ask: Ask, request_of: Callable[[Search], bytes], options: SweepOptions) -> None:
+        """Ask all searches whose shard has not landed, and again those whose answers nobody can read."""
         plan = plan_of(self._manifest)
         collector = Collector(
             self._lake,
             self._sweep_id,
             ask,
             request_of,
-            in_flight=in_flight,
+            in_flight=options.in_flight,
             on_landed=self._on_landed,
             tally=self._progress.tally,
         )
+        self._second_look = partial(self._look_again, collector, plan, options.max_body_bytes)
         with _stopping_on_signals(collector) as signals:
             try:
                 await self._begin_complete(self._segments())
                 await collector.collect(self._missing(plan))
+                if len(self._landed) >= len(self._segment_of):
+                    await asyncio.gather(*self._under_way)
             except asyncio.CancelledError:
                 if not signals.is_given_up:
                     raise
@@ -195,8 +208,12 @@ class _Run:
 
     async def _normalise(self, segment: Segment, unasked: dict[int, Asked]) -> None:
         try:
-            if not is_done(self._lake, self._sweep_id, segment):
-                self._count(await self._normalisers.normalise(segment, unasked))
+            result = done(self._lake, self._sweep_id, segment)
+            if result is None:
+                result = await self._normalisers.normalise(segment, unasked)
+            if result.unreadable and self._second_look and await self._second_look(segment, result.unreadable):
+                result = await self._normalisers.normalise(segment, unasked)
+            self._count(result)
         finally:
             self._normalisers.places.release()
         left = self._left_to_load[segment.partition.name]
@@ -205,6 +222,37 @@ class _Run:
             # One commit at a time: the tables' logs are shared.
             async with self._loading:
                 await asyncio.to_thread(self._load, segment.partition)
+
+    async def _look_again(
+        self, collector: Collector, plan: SweepPlan, max_body_bytes: int, segment: Segment, unreadable: Sequence[int]
+    ) -> bool:
+        """Ask again what could not be read, once, while the sweep is still open. Returns whether anything was asked."""
+        operation = segment.partition.operation
+
+        def cannot_be_read(answer: Answer) -> bool:
+            is_answered = answer.failure is None and answer.http_status == 200
+            return is_answered and is_unreadable(answer.body, answer.content_encoding, operation, max_body_bytes)
+
+        has_asked = False
+        for shard in segment.shards:
+            again = second_look(shard.name)
+            numbers = range(shard.start, shard.stop)
+            searches = [
+                plan.search_at(key // NODES_PER_SEARCH).at_node(key % NODES_PER_SEARCH)
+                for key in unreadable
+                if key // NODES_PER_SEARCH in numbers
+            ]
+            if searches and not self._lake.exists(self._lake.shard_path(self._sweep_id, again)):
+                await collector.look_again(shard, searches, cannot_be_read)
+                has_asked = True
+        return has_asked
+
+    async def abandon(self) -> None:
+        """End what is still under way: nobody will look at it any more."""
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        self._under_way.clear()
 
     def _load(self, partition: Partition) -> None:
         if not is_loaded(self._lake, self._sweep_id, partition):

@@ -1,0 +1,127 @@
+"""An answer that nobody can read is asked again in halves, until the property that spoils it stands alone."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from datetime import UTC, date, datetime
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import night
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.shards import segments
+from pipeline.normalise import segment as normalising
+from pipeline.raw import landed, read_manifest
+from pipeline.sandbox.identifiers import property_ids
+from pipeline.sandbox.process import SandboxProcess
+from pipeline.settings import Settings
+from pipeline.spec import parse_spec
+from pipeline.sweep import begin
+
+IDS = property_ids(3, 40)
+BAD = IDS[7]
+SPEC = """
+[properties]
+ids = [1]
+[stays]
+nights = [1]
+[[stays.horizon]]
+to_days = 5
+[ask]
+markets = ["GB"]
+parties = ["2"]
+"""
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def sweep(lake, sandbox, tmp_path):
+    settings = Settings(
+        _env_file=None,
+        base_url=sandbox.base_url,
+        client_id=sandbox.client_id,
+        client_secret=sandbox.client_secret,
+        requests_per_second=1000,
+        workers=1,
+        lake=str(lake.root),
+    )
+    spec = parse_spec(SPEC, tmp_path / "sweep.toml", NOW.date())
+    ids = lake.sweep_ids()
+    manifest = (
+        read_manifest(lake, ids[0])
+        if ids
+        else begin(lake, spec, IDS, now=NOW, supplier=night.supplier_name(settings), is_simulated=False)
+    )
+    asyncio.run(night.collect(settings, lake, manifest, now=lambda: NOW))
+    return manifest.sweep_id
+
+
+def rows(lake, table, sweep_id):
+    files = sorted((lake.table_root(table) / sweep_id).glob("*.parquet"))
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+@pytest.fixture
+def sandbox():
+    with SandboxProcess(seed=3, properties=40, today=date(2030, 1, 1)) as process:
+        yield process
+
+
+def test_an_unreadable_property_costs_itself_and_not_its_neighbours(lake, sandbox, tmp_path):
+    sandbox.control("faults", {"unreadable_property_ids": [BAD]})
+    sweep_id = sweep(lake, sandbox, tmp_path)
+    cells = rows(lake, "cell", sweep_id)
+    assert len(cells) == 5 * len(IDS)
+    assert {cell["property_id"] for cell in cells if cell["status"] == "failed"} == {BAD}
+    outcomes = Counter(search["outcome"] for search in rows(lake, "search", sweep_id))
+    assert outcomes["failed"] == 5
+    assert outcomes["split"] >= 5
+    assert any(name.endswith("-again") for name in landed(lake, sweep_id))
+
+
+def test_a_passing_fault_leaves_no_failed_cell(lake, sandbox, tmp_path):
+    sandbox.control("faults", {"schedule": {"2": "cut_json"}})
+    sweep_id = sweep(lake, sandbox, tmp_path)
+    assert Counter(cell["status"] for cell in rows(lake, "cell", sweep_id))["failed"] == 0
+
+
+def test_running_it_again_asks_nothing_and_changes_nothing(lake, sandbox, tmp_path):
+    sandbox.control("faults", {"unreadable_property_ids": [BAD]})
+    sweep_id = sweep(lake, sandbox, tmp_path)
+    asked = sandbox.control("served")["requests"]
+    before = {path: path.read_bytes() for path in lake.root.rglob("*.parquet")}
+    sweep(lake, sandbox, tmp_path)
+    assert sandbox.control("served")["requests"] == asked
+    assert {path: path.read_bytes() for path in lake.root.rglob("*.parquet")} == before
+    assert sweep_id
+
+
+@pytest.mark.parametrize("harm", ["lost", "cut"])
+def test_a_lost_file_of_a_segment_is_made_again(lake, sandbox, tmp_path, monkeypatch, harm):
+    def stop(*_):
+        raise NightauditError("before the tables are loaded")
+
+    # The package has a function of the module's name.
+    monkeypatch.setattr(sys.modules["pipeline.sweep.run"], "load_partition", stop)
+    with pytest.raises(NightauditError, match="before the tables"):
+        sweep(lake, sandbox, tmp_path)
+    monkeypatch.undo()
+    (file,) = (lake.table_root("offer") / lake.sweep_ids()[0]).glob("*.parquet")
+    whole = file.read_bytes()
+    file.unlink()
+    if harm == "cut":
+        file.touch()
+    sweep(lake, sandbox, tmp_path)
+    assert file.read_bytes() == whole
+
+
+def test_what_a_segment_held_is_read_back_from_its_last_file(lake, sandbox, tmp_path):
+    sweep_id = sweep(lake, sandbox, tmp_path)
+    (partition,) = read_manifest(lake, sweep_id).partitions
+    (only,) = segments(partition)
+    held = normalising.done(lake, sweep_id, only)
+    assert held is not None
+    assert held.offers == len(rows(lake, "offer", sweep_id))
+    assert sum(held.cells_by_status.values()) == 5 * len(IDS)
