@@ -47,7 +47,13 @@ class Normalisers:
         loop = asyncio.get_running_loop()
         arguments = (self._lake, self._sweep_id, segment, self._max_body_bytes, unasked)
         try:
-            return await loop.run_in_executor(self._pool, normalise_segment, *arguments)
+            # A worker that is just being started must not be ended by a Ctrl-C meant for its parent; it inherits this.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                result = loop.run_in_executor(self._pool, normalise_segment, *arguments)
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            return await result
         except BrokenProcessPool:
             raise NightauditError(
                 "A process that normalises answers was ended from outside, perhaps for want of memory.",
@@ -59,6 +65,7 @@ class Normalisers:
 def _prepare_worker() -> None:
     # Ctrl-C goes to the whole group of processes; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
