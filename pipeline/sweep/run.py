@@ -126,6 +126,7 @@ class _Run:
             for shard in segment.shards
         }
         self._landed = landed(lake, manifest.sweep_id) & self._segment_of.keys()
+        self._loaded = {part.name for part in manifest.partitions if is_loaded(lake, manifest.sweep_id, part)}
         self._under_way: set[asyncio.Task[None]] = set()
         self._begun: set[str] = set()
         self._left_to_load: defaultdict[str, set[str]] = defaultdict(set)
@@ -209,6 +210,9 @@ class _Run:
     async def _normalise(self, segment: Segment, unasked: dict[int, Asked]) -> None:
         try:
             result = done(self._lake, self._sweep_id, segment)
+            if result is None and segment.partition.name in self._loaded:
+                # Its rows are in the tables; what it kept beside them may be used up and gone.
+                return
             if result is None:
                 result = await self._normalisers.normalise(segment, unasked)
             if result.unreadable and self._second_look and await self._second_look(segment, result.unreadable):
