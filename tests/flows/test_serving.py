@@ -33,6 +33,7 @@ def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp
     try:
         address = await_address(serving, log)
         assert "30 2 * * * (UTC)" in log.read_text()
+        assert await_next_night(address).endswith(("02:30:00Z", "02:30:00+00:00"))
         states = await_ends(address, [begin_run(address), begin_run(address)])
         assert sorted(states) == ["CANCELLED", "COMPLETED"], log.read_text()
         assert (tmp_path / "lake" / "published" / "nightaudit.duckdb").exists()
@@ -46,6 +47,17 @@ def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp
         if serving.poll() is None:
             os.killpg(serving.pid, signal.SIGKILL)
             serving.wait()
+
+
+def await_next_night(address: str) -> str:
+    """Wait until the scheduler has lined up a run by itself, and return when it is due."""
+    ends_at = time.monotonic() + 60
+    wanted = {"flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}}, "sort": "EXPECTED_START_TIME_ASC", "limit": 1}
+    while time.monotonic() < ends_at:
+        if due := call(address, "flow_runs/filter", wanted):
+            return due[0]["expected_start_time"]
+        time.sleep(0.5)
+    raise AssertionError("the scheduler lines up nothing")
 
 
 def await_address(serving: subprocess.Popen[bytes], log: Path) -> str:
