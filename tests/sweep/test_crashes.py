@@ -117,7 +117,11 @@ def test_a_killed_night_is_gone_on_with_to_the_same_tables(sandbox, nights, undi
     lake = Lake(str(tmp_path / "lake"))
     nights(lake.root, POINTS[point]).finish(-signal.SIGKILL)
     had_landed, before = landed_searches(lake), served(sandbox)
-    assert (had_landed < SEARCHES) == (point == "just after a shard has landed")
+    if point == "just after a shard has landed":
+        assert had_landed < SEARCHES
+    elif point in {"after the changes are loaded", "between ledger and rename"}:
+        # Normalising and loading go on beside the collection; publishing comes after it.
+        assert had_landed == SEARCHES
     assert nights(lake.root).finish() == ""
     assert served(sandbox) - before == SEARCHES - had_landed
     found = tables_of(lake)
