@@ -580,6 +580,8 @@ QUOTE = Table(
         Column("quote_room_id", LONG, "Room id, as the quote said."),
         Column("quote_board_id", INT, "Board basis id, as the quote said."),
         Column("quote_policy_key", LONG, "Stable hash of the cancel penalties, as the quote said."),
+        Column("quote_rate_type", TEXT, "Rate type, as the quote said."),
+        Column("property_remarks", TEXT, "Restrictions or special terms of the property, as the quote said."),
         RAW_ADDRESS,
     ),
 )

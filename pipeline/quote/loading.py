@@ -73,5 +73,7 @@ def row_of(lake: Lake, run: Run, entry: Entry, max_body_bytes: int) -> dict[str,
         "quote_room_id": result.room_id,
         "quote_board_id": result.board_id,
         "quote_policy_key": result.policy_key,
+        "quote_rate_type": result.rate_type,
+        "property_remarks": result.property_remarks,
         "raw_address": ledger.address(lake, run.run_id, entry),
     }

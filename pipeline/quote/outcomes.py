@@ -54,6 +54,8 @@ class QuoteResult:
     room_id: int | None = None
     board_id: int | None = None
     policy_key: int | None = None
+    rate_type: str | None = None
+    property_remarks: str | None = None
 
 
 def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
@@ -103,6 +105,8 @@ def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> Quo
         room_id=room.room_id if room else None,
         board_id=product.board_basis.id if product.board_basis else None,
         policy_key=_policy_key(product),
+        rate_type=room.rate_type if room else None,
+        property_remarks=said.property.property_remarks if said.property else None,
     )
 
 

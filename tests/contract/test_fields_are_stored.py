@@ -67,6 +67,13 @@ STORED = {
             "discountPercentage": "discount_pct",
         }.items()
     },
+    "quote.reservationId": "quote.reservation_id",
+    "PropertyQuote.propertyId": "quote.sent_property_id",
+    "PropertyQuote.currencyCode": "quote.quote_currency",
+    "PropertyQuote.propertyRemarks": "quote.property_remarks",
+    "RoomStayQuote.id": "quote.room_stay_id",
+    "RoomStayQuote.roomId": "quote.quote_room_id",
+    "RoomStayQuote.rateType": "quote.quote_rate_type",
     "Charge.includedCharges": "offer.included_charges",
     "Charge.excludedCharges": "offer.excluded_charges",
     "ExcludedChargeDetails.resortFee": "offer.resort_fee",
@@ -75,7 +82,7 @@ STORED = {
     "ExcludedChargeDetails.hotelServiceFee": "offer.hotel_service_fee",
 }
 
-OPERATIONS = ("multi", "single")
+OPERATIONS = ("multi", "single", "quote")
 
 
 def fields_of(operation: str) -> set[str]:
