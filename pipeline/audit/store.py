@@ -84,7 +84,7 @@ def _numbered(audit: Audit, number: int, *, is_new: bool) -> Audit:
 
 
 def _last(lake: Lake, sweep_id: str) -> int:
-    names = lake.names(f"tables/{QUALITY.name}/{sweep_id}", ".parquet")
+    names = lake.names(f"{lake.tables_folder}/{QUALITY.name}/{sweep_id}", ".parquet")
     return max((int(name.removeprefix("audit-")) for name in names if name.startswith("audit-")), default=0)
 
 
