@@ -1,0 +1,47 @@
+"""A sweep that was begun today is gone on with as it was begun, or not at all."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline import night
+from pipeline.domain.errors import InputError
+from pipeline.settings import Settings
+
+NOW = datetime(2030, 1, 1, 2, tzinfo=UTC)
+SPEC = """
+[properties]
+ids = [1, 2]
+[stays]
+nights = [1]
+[[stays.horizon]]
+to_days = {days}
+[ask]
+markets = ["GB"]
+parties = ["2"]
+"""
+
+
+@pytest.fixture
+def settings_for(lake, tmp_path):
+    def make(days):
+        path = tmp_path / "sweep.toml"
+        path.write_text(SPEC.format(days=days))
+        return Settings(_env_file=None, base_url=None, lake=str(lake.root), spec=path)
+
+    return make
+
+
+def test_an_unfinished_sweep_of_today_is_gone_on_with(lake, settings_for):
+    begun = night.start(settings_for(2), lake, NOW)
+    assert night.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
+
+
+def test_a_spec_that_was_changed_since_is_not_ignored(lake, settings_for):
+    begun = night.start(settings_for(2), lake, NOW)
+    with pytest.raises(InputError, match="asks something else") as refused:
+        night.start_or_go_on(settings_for(3), lake, NOW.replace(hour=5))
+    assert begun.sweep_id in refused.value.hint
+    assert lake.sweep_ids() == [begun.sweep_id]
