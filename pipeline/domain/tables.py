@@ -319,15 +319,18 @@ DRIFT = Table(
 
 OFFER_CHANGE = Table(
     "offer_change",
-    "One row per change of an offer key. Append-only, kept for ever.",
-    ("sweep_id", "offer_key", "property_id"),
+    "One row per change of a source and offer key. Append-only, kept for ever.",
+    ("sweep_id", "source", "offer_key", "property_id"),
     (
         SWEEP_ID,
         _required("changed_at", INSTANT, "Start of the sweep that saw the change."),
         _required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`."),
         Column("previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change lies between the two."),
         _required(
-            "offer_key", LONG, "Stable hash of what a price series runs along: all that was asked, room, board, policy."
+            "offer_key",
+            LONG,
+            "Stable hash of what makes an offer the same: all that was asked, room, board, policy. One in list, detail "
+            "and quote; a price series is a key and a source.",
         ),
         PROPERTY_ID,
         *ASKED,
@@ -592,10 +595,10 @@ SIDE_TABLES = INPUT_TABLES | {QUOTE.name: QUOTE}
 
 # What the published file carries from night to night. Analysts read these through the views of `mart`.
 
-_CELL_KEY = _required("cell_key", LONG, "Stable hash of all that was asked: mart.cell_key.")
+_CELL_KEY = _required("cell_key", LONG, "Stable hash of all that was asked, whichever operation asked: mart.cell_key.")
 _OPEN_COLUMNS = (
     _required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
-    _required("offer_key", LONG, "Stable hash of what a price series runs along: mart.offer_key."),
+    _required("offer_key", LONG, "Stable hash of what makes an offer the same, whichever source: mart.offer_key."),
     _CELL_KEY,
     PROPERTY_ID,
     *ASKED,

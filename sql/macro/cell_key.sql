@@ -1,10 +1,8 @@
--- Stable key of a cell: the first 63 bits of the MD5 of all that was asked.
+-- Stable key of a cell: the first 63 bits of the MD5 of all that was asked, whichever operation asked.
 CREATE OR REPLACE MACRO mart.cell_key(
-    operation, property_id, market, product_type, check_in, nights, party, currency_asked
+    property_id, market, product_type, check_in, nights, party, currency_asked
 ) AS (
     md5_number_lower(
-        concat_ws(
-            '|', operation, property_id, market, product_type, check_in, nights, party, coalesce(currency_asked, '~')
-        )
+        concat_ws('|', property_id, market, product_type, check_in, nights, party, coalesce(currency_asked, '~'))
     ) >> 1
 )::BIGINT

@@ -1,6 +1,4 @@
--- One row per offer that at least two of the operations have told of: list (multi), detail (single) and quote.
--- list_offer_key: Key of the list's price series: mart.offer_history; the two operations are two series.
--- detail_offer_key: Key of the detail's price series.
+-- One row per offer key that at least two of the operations have told of: list (multi), detail (single) and quote.
 -- list_total: Total of the list answer, in currency; NULL: it does not tell of this offer.
 -- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
 -- quote_total: Total of the last quote, in currency.
@@ -19,36 +17,22 @@ WITH last_quote AS (
     FROM lake.quote AS quote
     QUALIFY
         row_number() OVER (
-            PARTITION BY
-                quote.property_id,
-                quote.market,
-                quote.product_type,
-                quote.check_in,
-                quote.nights,
-                quote.party,
-                quote.currency_asked,
-                quote.currency,
-                quote.room_stay_id,
-                quote.room_id,
-                quote.board_id,
-                quote.policy_key
+            PARTITION BY quote.property_id, quote.offer_key
             ORDER BY quote.intended_at DESC, quote.quote_no DESC
         ) = 1
 ),
 
 -- Most of what lists tell of is never looked at more closely.
 looked_at AS (
-    SELECT DISTINCT
+    SELECT
         offer.property_id,
-        offer.market,
-        offer.check_in
+        offer.offer_key
     FROM mart.offer_latest AS offer
     WHERE offer.source = 'detail'
     UNION
     SELECT
         last_quote.property_id,
-        last_quote.market,
-        last_quote.check_in
+        last_quote.offer_key
     FROM last_quote
 ),
 
@@ -79,8 +63,7 @@ told AS (
     SEMI JOIN looked_at
         ON
             looked_at.property_id = offer.property_id
-            AND looked_at.market = offer.market
-            AND looked_at.check_in = offer.check_in
+            AND looked_at.offer_key = offer.offer_key
 
     UNION ALL
 
@@ -106,20 +89,19 @@ told AS (
 )
 
 SELECT
+    told.offer_key,
     told.property_id,
-    told.market,
-    told.product_type,
-    told.check_in,
-    told.nights,
-    told.party,
-    told.currency_asked,
-    told.currency,
-    told.room_stay_id,
-    told.room_id,
-    told.board_id,
-    told.policy_key,
-    min(told.offer_key) FILTER (WHERE told.told_by = 'multi') AS list_offer_key,
-    min(told.offer_key) FILTER (WHERE told.told_by = 'detail') AS detail_offer_key,
+    any_value(told.market) AS market,
+    any_value(told.product_type) AS product_type,
+    any_value(told.check_in) AS check_in,
+    any_value(told.nights) AS nights,
+    any_value(told.party) AS party,
+    any_value(told.currency_asked) AS currency_asked,
+    any_value(told.currency) AS currency,
+    any_value(told.room_stay_id) AS room_stay_id,
+    any_value(told.room_id) AS room_id,
+    any_value(told.board_id) AS board_id,
+    any_value(told.policy_key) AS policy_key,
     min(told.total) FILTER (WHERE told.told_by = 'multi') AS list_total,
     min(told.total) FILTER (WHERE told.told_by = 'detail') AS detail_total,
     min(told.total) FILTER (WHERE told.told_by = 'quote') AS quote_total,
@@ -134,17 +116,5 @@ SELECT
     (quote_total - detail_total)::DECIMAL(18, 4) AS quote_above_detail,
     (quote_total - list_total)::DECIMAL(18, 4) AS quote_above_list
 FROM told
-GROUP BY
-    told.property_id,
-    told.market,
-    told.product_type,
-    told.check_in,
-    told.nights,
-    told.party,
-    told.currency_asked,
-    told.currency,
-    told.room_stay_id,
-    told.room_id,
-    told.board_id,
-    told.policy_key
+GROUP BY told.offer_key, told.property_id
 HAVING count(DISTINCT told.told_by) > 1

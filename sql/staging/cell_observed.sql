@@ -2,7 +2,6 @@
 SELECT
     cell.*,
     mart.cell_key(
-        cell.operation,
         cell.property_id,
         cell.market,
         cell.product_type,

@@ -155,7 +155,7 @@ def test_history_and_every_as_of_are_what_walking_the_nights_gives(lake, seed):
     for number in range(NIGHTS):
         assert stored_as_of(published.file, number) == naive_as_of(nights, number), number
     assert {row[len(KEY) + 2] for row in naive_history(nights)} == {"value", "gone", "back", "stay_began", None}
-    is_key = "SELECT count(*), count(DISTINCT (sweep_id, property_id, offer_key)) FROM lake.offer_change"
+    is_key = "SELECT count(*), count(DISTINCT (sweep_id, source, property_id, offer_key)) FROM lake.offer_change"
     rows, keys = query_published(published.file, is_key).fetchone()
     assert rows == keys > 50
 

@@ -183,6 +183,21 @@ def test_list_detail_and_quote_of_an_offer_stand_side_by_side(quotable):
         assert outcome == _expected(detail, quoted, is_same_currency=True)
 
 
+def test_one_offer_key_leads_through_list_detail_and_quote(quotable):
+    ask(quotable, 40)
+    file = quotable.lake.published_file
+    both = query_published(
+        file, "SELECT offer_key FROM mart.offer_latest GROUP BY 1 HAVING count(DISTINCT source) = 2"
+    ).fetchall()
+    told = (
+        "SELECT source AS told_by, total FROM mart.offer_latest WHERE offer_key = $key UNION ALL "
+        "SELECT 'quote', quote_total FROM mart.quote_check WHERE offer_key = $key"
+    )
+    ways = [query_published(file, told, {"key": key}).fetchall() for (key,) in both]
+    assert any({told_by for told_by, _ in way} == {"multi", "detail", "quote"} for way in ways)
+    assert all(len({total for told_by, total in way if told_by != "quote"}) == 1 for way in ways)
+
+
 def test_every_row_leads_to_its_search_and_its_raw_answer(quotable):
     ask(quotable, 3)
     query = (

@@ -115,32 +115,28 @@ def test_a_change_is_told_in_one_currency_only_and_by_the_age_of_the_price(sessi
     ]
 
 
-def test_list_detail_and_last_quote_of_an_offer_become_one_row(session):
+def test_list_detail_and_last_quote_of_one_offer_key_become_one_row(session):
     offers(
         session,
-        {},
-        {"source": "detail", "total": Decimal(104), "seen_search_id": 2},
-        {"source": "detail", "board_id": 3},
-        {"room_id": None, "currency_asked": None},
-        {"source": "detail", "room_id": None, "currency_asked": None, "total": Decimal(99)},
+        {"offer_key": 1},
+        {"offer_key": 1, "source": "detail", "total": Decimal(104), "seen_search_id": 2},
+        {"offer_key": 2, "source": "detail", "board_id": 3},
+        {"offer_key": 3, "room_id": None, "currency_asked": None},
+        {"offer_key": 3, "room_id": None, "currency_asked": None, "source": "detail", "total": Decimal(99)},
     )
+    later = {"intended_at": AT + timedelta(hours=2), "quoted_at": AT + timedelta(hours=2)}
     quotes(
         session,
         {"quote_total": 120, "outcome": "raised"},
-        {
-            "quote_total": 110,
-            "outcome": "raised",
-            "intended_at": AT + timedelta(hours=2),
-            "quoted_at": AT + timedelta(hours=2),
-        },
+        {"quote_total": 110, "outcome": "raised", **later},
     )
     sql = relation("mart", "offer_truth").sql
     columns = (
-        "list_offer_key, detail_offer_key, room_id, list_total, detail_total, quote_total, quote_outcome, "
+        "offer_key, room_id, list_total, detail_total, quote_total, quote_outcome, "
         "list_to_detail_seconds, detail_to_quote_seconds, detail_above_list, quote_above_detail, quote_above_list"
     )
     found = session.sql(sql).select(columns).order("room_id").fetchall()
     assert found == [
-        (0, 1, 5, 100, 104, 110, "raised", 60, 7200 - 120, 4, 6, 10),
-        (3, 4, None, 100, 99, None, None, 0, None, -1, None, None),
+        (1, 5, 100, 104, 110, "raised", 60, 7200 - 120, 4, 6, 10),
+        (3, None, 100, 99, None, None, 0, None, -1, None, None),
     ]
