@@ -94,7 +94,7 @@ def nightly() -> NightSummary:
         manifest = begin(settings, place)
         collect(settings, place, manifest)
         audit(settings, place, manifest)
-        published = publish(place, manifest)
+        published = publish(settings, place, manifest)
     summary = summarise(published)
     given.show(summary)
     judge(settings, summary)
@@ -137,9 +137,9 @@ def audit(settings: Settings, lake: Lake, manifest: Manifest) -> None:
 
 
 @task(name="publish", cache_policy=NO_CACHE, persist_result=False)
-def publish(lake: Lake, manifest: Manifest) -> Published:
+def publish(settings: Settings, lake: Lake, manifest: Manifest) -> Published:
     """Make the sweep part of the published file."""
-    return publish_checked(lake, manifest.sweep_id, _GIVEN.get().now())
+    return publish_checked(lake, manifest.sweep_id, _GIVEN.get().now(), analysis=settings.analysis)
 
 
 @task(name="summarise", cache_policy=NO_CACHE, persist_result=False)

@@ -15,6 +15,7 @@ from pipeline.audit import Audit, Limits, audit, stored_audit
 from pipeline.audit.notify import Tell, tell_of, webhook
 from pipeline.audit.page import report_folder, write_report
 from pipeline.audit.store import history
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
@@ -79,7 +80,13 @@ def is_unaudited(lake: Lake, sweep_id: str) -> bool:
     return not is_published and is_sweep_loaded(lake, sweep_id) and stored_audit(lake, sweep_id) is None
 
 
-def publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | None = None) -> Published:
+def publish_checked(
+    lake: Lake,
+    sweep_id: str,
+    now: datetime,
+    override: str | None = None,
+    analysis: Analysis = Analysis(),  # noqa: B008 - frozen
+) -> Published:
     """Publish a sweep that has passed its audit, or one that has not with the reason why it is published all the same.
 
     Raises GateBlocked where it has not passed and no reason is given. A sweep that is published already stays so.
@@ -91,17 +98,18 @@ def publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | No
         return publish(lake, sweep_id, now)
     verdict = stored_audit(lake, sweep_id)
     if verdict is not None and verdict.is_passed:
-        return publish(lake, sweep_id, now, audit="passed")
+        return publish(lake, sweep_id, now, audit="passed", analysis=analysis)
     if override is None:
         refuse_blocked(lake, sweep_id, verdict)
     logger.warning("The sweep %s is published although it has not passed its audit: %s", sweep_id, override)
-    return publish(lake, sweep_id, now, audit="overridden", override_reason=(override or "").strip())
+    reason = (override or "").strip()
+    return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis)
 
 
 def audit_and_publish(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Published:
     """Audit a sweep, and publish it if it passes. Raises GateBlocked if it does not."""
     audit_sweep(settings, lake, sweep_id, now)
-    return publish_checked(lake, sweep_id, now)
+    return publish_checked(lake, sweep_id, now, analysis=settings.analysis)
 
 
 def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:

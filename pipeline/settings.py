@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import SettingsError
 
 PREFIX = "NIGHTAUDIT_"
@@ -113,6 +114,16 @@ class Settings(BaseSettings):
         description="What `total` is: `unknown`, `net` or `sell`. No report speaks of margin while unknown.",
     )
 
+    reference_market: str | None = Field(
+        None,
+        pattern="^[A-Z]{2}$",
+        description="Market that others are compared with. Unset: the one with the most offers in the latest sweep.",
+    )
+    tolerance_pct: float = Field(0.5, ge=0, le=100, description="Percent within which two prices meet.")
+    what_if_markup_pct: float | None = Field(
+        None, ge=0, le=1000, description="Mark-up on `total`, in percent, that is held against the floor. Unset: none."
+    )
+
     schedule_cron: str = Field("30 2 * * *", description="When the nightly run starts, as a cron expression.")
     schedule_timezone: str = Field("UTC", description="Time zone of the schedule, for example `Europe/Stockholm`.")
 
@@ -154,6 +165,16 @@ class Settings(BaseSettings):
     def is_simulated(self) -> bool:
         """Whether the bundled sandbox stands in for a supplier."""
         return self.base_url is None
+
+    @property
+    def analysis(self) -> Analysis:
+        """What the analytics compare with."""
+        return Analysis(
+            reference_market=self.reference_market,
+            tolerance_pct=self.tolerance_pct,
+            what_if_markup_pct=self.what_if_markup_pct,
+            total_role=self.total_role.value,
+        )
 
     @property
     def rate(self) -> float:

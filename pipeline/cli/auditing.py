@@ -44,7 +44,7 @@ def publish(sweep_id: str | None, override: str | None) -> None:
         wanted = sweep_id or night.latest_loaded(lake)
         if override is None and is_unaudited(lake, wanted):
             tell_if_blocked(settings, lake, audit_sweep(settings, lake, wanted, night.utc_now()))
-        published = publish_checked(lake, wanted, night.utc_now(), override)
+        published = publish_checked(lake, wanted, night.utc_now(), override, settings.analysis)
     Console().print(views.published_view(published))
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 
 import duckdb
 
 from pipeline.delta import committed_files
+from pipeline.domain.analysis import Analysis, analysis_columns
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import CONTENT_STATES, QUALITY, SIDE_TABLES, STATE_TABLES, SWEEP_PUBLISHED, TABLES
 from pipeline.lake import Lake
+from pipeline.publish.analytics import ANALYTICS
 from pipeline.relations import declared_meanings, relation
 from pipeline.warehouse import quarantine_file, quoted, select_files, select_kept
 
@@ -31,6 +34,9 @@ MART_VIEWS = (
     "quote_check",
     "offer_truth",
 )
+
+# `schema/name` of every view that is made of a file under `sql/`, in the order in which they build on each other.
+VIEWS = (*(f"mart/{name}" for name in MART_VIEWS), *ANALYTICS)
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -54,10 +60,11 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "meaning": ("VARCHAR", "What it means."),
         },
     ),
+    "analysis": ("The one row of numbers that the analytics compare with.", analysis_columns()),
 }
 
 
-def write_reference(session: duckdb.DuckDBPyConnection) -> None:
+def write_reference(session: duckdb.DuckDBPyConnection, analysis: Analysis) -> None:
     """Write the tables of schema `ref`."""
     rows: dict[str, Iterable[Sequence[object]]] = {
         "market": [(market,) for market in MARKETS],
@@ -66,6 +73,7 @@ def write_reference(session: duckdb.DuckDBPyConnection) -> None:
             (c.code, c.kind.value, c.http_status, " ".join(o for o in Operation if o in c.operations), c.meaning)
             for c in ERROR_CODES.values()
         ],
+        "analysis": [astuple(analysis)],
     }
     for name, (_, columns) in _REFERENCE.items():
         declared = ", ".join(f"{column} {kind}" for column, (kind, _) in columns.items())
@@ -88,8 +96,10 @@ def write_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Itera
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
     for name, table in SIDE_TABLES.items():
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_files(name, committed_files(lake, table))}")
-    for name in MART_VIEWS:
-        session.execute(f"CREATE OR REPLACE VIEW mart.{name} AS {relation('mart', name).sql}")
+    session.execute("CREATE SCHEMA IF NOT EXISTS report")
+    for name in VIEWS:
+        view = relation(*name.split("/"))
+        session.execute(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
 
 
 def describe(session: duckdb.DuckDBPyConnection) -> None:
@@ -104,9 +114,12 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
     for table in (*TABLES.values(), *SIDE_TABLES.values()):
         meanings = {column.name: column.meaning for column in table.columns}
         _comment(session, "VIEW", f"lake.{table.name}", table.grain, meanings)
-    for name in MART_VIEWS:
-        view = relation("mart", name)
-        _comment(session, "VIEW", view.full_name, view.grain, declared_meanings() | view.meanings)
+    known = declared_meanings()
+    for name in VIEWS:
+        view = relation(*name.split("/"))
+        _comment(session, "VIEW", view.full_name, view.grain, known | view.meanings)
+        # A column that a view takes over from another one means there what it means here.
+        known = view.meanings | known
 
 
 def _comment(session: duckdb.DuckDBPyConnection, kind: str, name: str, grain: str, meanings: Mapping[str, str]) -> None:

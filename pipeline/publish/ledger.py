@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
 
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
 
@@ -17,7 +18,8 @@ _FOLDER = "published/ledger"
 class LedgerEntry:
     """One published sweep. The order of `started_at` is the order in which states follow each other.
 
-    `audit` is `passed`, `overridden` or `none`; `override_reason` is why a sweep was published although it failed.
+    `audit` is `passed`, `overridden` or `none`; `override_reason` is why a sweep was published although it failed;
+    `analysis` is what its analytics compared with.
     """
 
     sweep_id: str
@@ -25,6 +27,7 @@ class LedgerEntry:
     published_at: datetime
     audit: str = "none"
     override_reason: str | None = None
+    analysis: Analysis = field(default_factory=Analysis)
 
 
 def published_sweeps(lake: Lake) -> list[LedgerEntry]:

@@ -19,6 +19,7 @@ from typing import Any
 import duckdb
 
 from pipeline.delta import commit_files, is_committed
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError, LakeFull
 from pipeline.domain.tables import CONTENT_STATES, OFFER_CHANGE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, Table
 from pipeline.lake import Lake
@@ -37,6 +38,25 @@ _STORAGE_VERSION = "v1.2.0"
 # The order in which a night is worked out; each is a table of schema `night` while it lasts.
 _NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced")
 
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How a table of the file moves on: `sql/staging/<next>.sql` is added to it, or takes its place."""
+
+    table: str
+    next: str
+    order: str
+    is_replaced: bool = False
+
+
+# All of them are worked out from the state before the night, then applied. Sorted by property, so that the trend of one
+# property is found without reading the others.
+_STEPS = (
+    _Step("state.offer_closed", "offer_closed_next", "property_id, check_in, offer_key"),
+    _Step("state.offer_open", "offer_open_next", "property_id, check_in, offer_key", is_replaced=True),
+    _Step("state.cell", "cell_next", "property_id, check_in", is_replaced=True),
+    _Step("mart.sweep", "sweep_published", "sweep_id"),
+)
 
 # Macros over views, in the order in which they build on each other.
 _VIEW_MACROS = ("offer_as_of", "penalty_of_units", "penalty_cost", "penalty_step", "penalty_at")
@@ -59,7 +79,13 @@ class Published:
 
 
 def publish(
-    lake: Lake, sweep_id: str, now: datetime, *, audit: str = "none", override_reason: str | None = None
+    lake: Lake,
+    sweep_id: str,
+    now: datetime,
+    *,
+    audit: str = "none",
+    override_reason: str | None = None,
+    analysis: Analysis = Analysis(),  # noqa: B008 - frozen
 ) -> Published:
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
 
@@ -77,7 +103,7 @@ def publish(
         )
     file = lake.published_file
     held = _sweeps_of(file)
-    wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason)
+    wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis)
     entries = {entry.sweep_id: entry for entry in published_sweeps(lake)}
     if sweep_id in held and not entries.keys() - set(held):
         return Published(file, _sweep_row(file, sweep_id), is_new=False)
@@ -93,17 +119,16 @@ def publish(
     if in_order[: len(held)] != [entry for entry in in_order if entry.sweep_id in held]:
         held, todo = [], in_order
     beside = file.with_name(f".{file.stem}.{sweep_id}.duckdb")
-    all_sweeps = [entry.sweep_id for entry in in_order]
     try:
         _remove_left_overs(file)
         try:
-            _build(lake, beside, file if held else None, todo, all_sweeps)
+            _build(lake, beside, file if held else None, todo, in_order)
         except duckdb.Error as error:
             if not held or _is_whole(file):
                 raise
             logger.warning("%s is damaged (%s) and is built anew", file, str(error).splitlines()[0])
             _remove_left_overs(file)
-            _build(lake, beside, None, in_order, all_sweeps)
+            _build(lake, beside, None, in_order, in_order)
         with beside.open("rb") as built:
             os.fsync(built.fileno())
         enter(lake, wanted)
@@ -136,7 +161,7 @@ def publish_anew(lake: Lake, settle: Callable[[], None]) -> Path | None:
     sweeps = [entry.sweep_id for entry in entries]
     try:
         _remove_left_overs(file)
-        _build(lake, beside, None, entries, sweeps)
+        _build(lake, beside, None, entries, entries)
         with beside.open("rb") as built:
             os.fsync(built.fileno())
         settle()
@@ -204,7 +229,7 @@ def _reading(file: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _build(
-    lake: Lake, beside: Path, before: Path | None, todo: Sequence[LedgerEntry], published: Sequence[str]
+    lake: Lake, beside: Path, before: Path | None, todo: Sequence[LedgerEntry], published: Sequence[LedgerEntry]
 ) -> None:
     beside.parent.mkdir(parents=True, exist_ok=True)
     beside.unlink(missing_ok=True)
@@ -216,18 +241,18 @@ def _build(
             session.execute(f"CREATE SCHEMA memory.{schema}")
         # A name like night.sweep is found in another database only if its schema is on the path.
         session.execute("SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'")
-        for schema in ("mart", "ref", "state", "lake"):
+        for schema in ("mart", "report", "ref", "state", "lake"):
             session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
         for name in ("cell_key", "offer_key"):
             session.execute(_macro(name))
         for name, table in _TABLES.items():
             session.execute(_create(name, table))
         for entry in todo:
+            write_reference(session, entry.analysis)
             _add_night(session, lake, entry)
         # Hundreds of small statements: one by one, each would wait for the disk.
         session.execute("BEGIN")
-        write_reference(session)
-        write_views(session, lake, published)
+        write_views(session, lake, [entry.sweep_id for entry in published])
         for name in _VIEW_MACROS:
             session.execute(_macro(name))
         describe(session)
@@ -249,22 +274,14 @@ def _add_night(session: duckdb.DuckDBPyConnection, lake: Lake, entry: LedgerEntr
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     _load_changes(session, lake, sweep_id)
     add_content(session, lake, sweep_id)
-    for name in ("offer_open_next", "offer_closed_next", "cell_next", "sweep_published"):
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
-    # Sorted by property, so that the trend of one property is found without reading the others.
-    session.execute("TRUNCATE state.offer_open")
-    for target, source, order in (
-        ("state.offer_closed", "offer_closed_next", "property_id, check_in, offer_key"),
-        ("state.offer_open", "offer_open_next", "property_id, check_in, offer_key"),
-    ):
-        select = f"SELECT * FROM memory.night.{source} ORDER BY {order}"  # noqa: S608 - our own names
-        session.execute(f"INSERT INTO {target} BY NAME {select}")
-    session.execute("TRUNCATE state.cell")
-    session.execute(
-        "INSERT INTO state.cell BY NAME SELECT * FROM memory.night.cell_next ORDER BY property_id, check_in"
-    )
-    session.execute("INSERT INTO mart.sweep BY NAME SELECT * FROM memory.night.sweep_published")
-    for name in (*_NIGHT, "offer_open_next", "offer_closed_next", "cell_next", "sweep_published"):
+    for step in _STEPS:
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{step.next} AS {relation('staging', step.next).sql}")
+    for step in _STEPS:
+        if step.is_replaced:
+            session.execute(f"TRUNCATE {step.table}")
+        select = f"SELECT * FROM memory.night.{step.next} ORDER BY {step.order}"  # noqa: S608 - our own names
+        session.execute(f"INSERT INTO {step.table} BY NAME {select}")
+    for name in (*_NIGHT, *(step.next for step in _STEPS)):
         session.execute(f"DROP TABLE memory.night.{name}")
 
 

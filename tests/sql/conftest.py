@@ -6,6 +6,7 @@ What a case does not name is usual: see `nights.filled`. Only the columns that i
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -15,8 +16,9 @@ import pytest
 from nights import filled, started_at, sweep_id
 
 from pipeline.domain import tables
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FLAG, LONG, TEXT, Column, Table
-from pipeline.publish.catalogue import MART_VIEWS, write_reference
+from pipeline.publish.catalogue import VIEWS, write_reference
 from pipeline.relations import relation, sql_folder
 
 STARTED = started_at(5)
@@ -59,7 +61,18 @@ def shapes() -> dict[str, Table]:
     """Every table that a relation may read, as it is while a night is published."""
     found = {name: replace(table, columns=table.columns + more) for name, (table, more) in _WITH.items()}
     found |= {f"state.{table.name}": table for table in tables.STATE_TABLES}
-    return found | {f"sweep_files.{name}": table for name, table in tables.TABLES.items()}
+    found |= {f"sweep_files.{name}": table for name, table in tables.TABLES.items()}
+    return found | {f"lake.{name}": table for name, table in (tables.TABLES | tables.SIDE_TABLES).items()}
+
+
+def needed(view: str) -> list[str]:
+    """The views that a relation is built on, in the order in which they build on each other."""
+    wanted = {view}
+    for other in reversed(VIEWS):
+        schema, name = other.split("/")
+        if any(re.search(rf"\b{schema}\.{name}\b", relation(*known.split("/")).sql) for known in wanted):
+            wanted.add(other)
+    return [other for other in VIEWS if other in wanted - {view}]
 
 
 class Golden:
@@ -68,7 +81,7 @@ class Golden:
     def __init__(self) -> None:
         self.session = duckdb.connect(":memory:")
         self.session.execute("SET TimeZone = 'UTC'")
-        for schema in ("night", "sweep_files", "state", "mart", "ref", "lake"):
+        for schema in ("night", "sweep_files", "state", "mart", "report", "ref", "lake"):
             self.session.execute(f"CREATE SCHEMA {schema}")
         self.shapes = shapes()
         for name in self.shapes:
@@ -76,22 +89,26 @@ class Golden:
         self.session.execute("CREATE TABLE night.audit AS SELECT 'pass' AS audit, NULL::VARCHAR AS override_reason")
         for macro in ("cell_key", "offer_key"):
             self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
-        write_reference(self.session)
+        write_reference(self.session, Analysis())
 
     def give(self, name: str, rows: list[dict[str, object]]) -> None:
+        if name == "ref.analysis":
+            write_reference(self.session, Analysis(**rows[0]))
+            return
         table = self.shapes[name]
         made = pa.Table.from_pylist([filled(table, row, **USUAL) for row in rows], schema=table.schema)  # noqa: F841
         self.session.execute(f"CREATE OR REPLACE TABLE {name} AS FROM made")
 
     def rows(self, schema: str, name: str) -> list[dict[str, object]]:
+        for view in needed(f"{schema}/{name}"):
+            made = relation(*view.split("/"))
+            self.session.execute(f"CREATE OR REPLACE VIEW {made.full_name} AS {made.sql}")
         found = self.session.execute(relation(schema, name).sql)
         columns = [column[0] for column in found.description]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
     def views(self) -> None:
-        for name in MART_VIEWS:
-            if name in {"offer_latest", "offer_history", "cell_latest"}:
-                self.session.execute(f"CREATE VIEW mart.{name} AS {relation('mart', name).sql}")
+        self.session.execute(f"CREATE VIEW mart.offer_history AS {relation('mart', 'offer_history').sql}")
         self.session.execute((sql_folder() / "macro" / "offer_as_of.sql").read_text())
 
 

@@ -1,0 +1,47 @@
+"""What the analytics compare with: the numbers that a user may want otherwise, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+
+def _meaning(text: str) -> dict[str, str]:
+    return {"meaning": text}
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One row of `ref.analysis`: every relation of `mart` and `report` that compares reads it there.
+
+    Kept with each published sweep, so that a file that is built anew says what it said.
+    """
+
+    reference_market: str | None = field(
+        default=None,
+        metadata=_meaning(
+            "Market that others are compared with; NULL: the one with the most offers in the latest sweep."
+        ),
+    )
+    tolerance_pct: float = field(
+        default=0.5, metadata=_meaning("Percent within which two prices meet; never less than one minor unit.")
+    )
+    what_if_markup_pct: float | None = field(
+        default=None, metadata=_meaning("Mark-up on total, in percent, of the what-if; NULL: none.")
+    )
+    total_role: str = field(default="unknown", metadata=_meaning("What total is: `unknown`, `net` or `sell`."))
+    medium_pct: float = field(
+        default=2.0, metadata=_meaning("Percent from which a finding is of medium severity; below it is low.")
+    )
+    high_pct: float = field(default=5.0, metadata=_meaning("Percent from which a finding is of high severity."))
+    reference_days: int = field(
+        default=30, metadata=_meaning("Days before a promotion in which its reference price must have been charged.")
+    )
+
+
+def analysis_columns() -> dict[str, tuple[str, str]]:
+    """Return SQL type and meaning of each column of `ref.analysis`."""
+    kinds = {"str": "VARCHAR", "float": "DOUBLE", "int": "INTEGER"}
+    return {
+        item.name: (kinds[str(item.type).removesuffix(" | None")], item.metadata["meaning"])
+        for item in fields(Analysis)
+    }
