@@ -98,7 +98,7 @@ async def quote(
     offers = choose(lake.published_file, sample, begun_at.date(), never=unknown, asked_before=asked)
     if not offers:
         raise InputError(
-            "No offer fits: on sale, of one room, its product known, and not quoted since the last night.",
+            "No offer fits: on sale, with a product known for each room, and not quoted since the last night.",
             kept="Nothing was asked.",
         )
     unbranded = unbranded_ids(lake)

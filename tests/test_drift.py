@@ -152,7 +152,7 @@ def facts():
     return json.loads((Path(__file__).parent / "contract" / "facts.json").read_text())
 
 
-def test_the_command_prints_a_row_a_deviation(lake, found, monkeypatch, capsys):
+def test_the_command_prints_each_deviation_whole_however_narrow_the_terminal(lake, found, monkeypatch, capsys):
     found(answer(house(1), page=1))
     for form, expected in (("table", "unknown_field"), ("json", '"path": "page"')):
         monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
@@ -162,3 +162,14 @@ def test_the_command_prints_a_row_a_deviation(lake, found, monkeypatch, capsys):
             main()
         assert not ended.value.code
         assert expected in capsys.readouterr().out
+
+
+def test_the_column_of_every_response_field_is_shown_with_the_share_that_has_one(monkeypatch, capsys):
+    for form, expected in (("table", "34 of 34 fields"), ("json", '"columns": ["quote.reservation_id"]')):
+        monkeypatch.setattr(sys, "argv", ["nightaudit", "drift", "--fields", "--format", form])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr().out
+        assert not ended.value.code
+        assert expected in said
+        assert "NOT STORED" not in said

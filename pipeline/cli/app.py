@@ -170,11 +170,15 @@ def quote(
 def drift(
     sweep_id: Sweep = None,
     form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    fields: Annotated[bool, typer.Option("--fields", help="Show instead the column of each response field.")] = False,
 ) -> None:
     """Compare how a sweep's raw answers are built with the supplier's document."""
     from pipeline.cli import replaying
 
-    replaying.show_drift(sweep_id, form)
+    if fields:
+        replaying.show_fields(form)
+    else:
+        replaying.show_drift(sweep_id, form)
 
 
 @app.command()

@@ -6,7 +6,7 @@ DECIMAL(18,4) in the currency that stands beside it; instants are UTC; `_pct` is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -549,20 +549,21 @@ QUOTE = Table(
         _required("is_simulated", FLAG, "True if the answer comes from the sandbox."),
         SWEEP_ID,
         SEARCH_ID,
-        _required("offer_no", INT, "Position of the quoted offer in the answer of that search, from 0."),
+        _required("offer_no", INT, "Position of the quoted offer in that search's answer, from 0: of its first room."),
         _required("source", TEXT, "Answer that the offer was in: `multi` (list) or `detail`."),
-        _required("offer_key", LONG, "Stable hash of what the offer's price series runs along: mart.offer_key."),
+        _required("offer_key", LONG, "Stable hash of what makes an offer the same: of its first room."),
         PROPERTY_ID,
         _required("sent_property_id", LONG, "Property id that was sent: the unbranded one where the map has one."),
         *ASKED,
-        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        _required("rooms", SMALL, "Rooms of the party, each quoted with a product of its own: quote_offer.", lowest=1),
+        Column("room_stay_id", INT, "Which requested room the offer answers, from 0: of its first room."),
         Column("room_id", LONG, "The supplier's room id, as the search said."),
         Column("board_id", INT, "Board basis id, as the search said."),
         _required("policy_key", LONG, "Stable hash of the cancel penalties, as the search said."),
-        _required("product_id", LONG, "The product that the quote named."),
+        _required("product_id", LONG, "The product that the quote named for its first room."),
         _required("searched_at", INSTANT, "When the search was sent that gave the offer."),
         _required("currency", TEXT, "ISO 4217 code of search_total."),
-        _required("search_total", MONEY, "Room cost for the whole stay as the search said."),
+        _required("search_total", MONEY, "Cost of all rooms for the whole stay as the search said."),
         _required("intended_at", INSTANT, "When the intent was written down, before the call."),
         Column("quoted_at", INSTANT, "When the quote was sent; NULL: nothing is known of the call."),
         Column("answered_at", INSTANT, "When its answer had come, or failed to; NULL: nothing is known of the call."),
@@ -574,24 +575,71 @@ QUOTE = Table(
             "another currency, or for another product), `failed` (no reservation was made or told), or `unknown`.",
         ),
         Column("code", INT, "Error code behind the outcome, where the supplier gave one."),
+        Column("codes", TEXT, "Error codes of the answer, joined by commas; NULL: none."),
+        Column("messages", TEXT, "Texts of the errors of the answer, each on a line of its own; NULL: none."),
         Column("failure", TEXT, "Why there is no answer."),
         Column("http_status", SMALL, "HTTP status of the answer; NULL: there was none."),
         _required("is_reservation_possible", FLAG, "True where a reservation was made, or cannot be ruled out."),
         Column("reservation_id", LONG, "Reservation that guarantees the price."),
+        Column("quote_property_id", LONG, "Property id, as the quote said."),
         Column("quote_currency", TEXT, "ISO 4217 code of quote_total, as sent."),
-        Column("quote_total", MONEY, "Room cost for the whole stay as the quote said."),
-        Column("quote_room_id", LONG, "Room id, as the quote said."),
-        Column("quote_board_id", INT, "Board basis id, as the quote said."),
-        Column("quote_policy_key", LONG, "Stable hash of the cancel penalties, as the quote said."),
-        Column("quote_rate_type", TEXT, "Rate type, as the quote said."),
+        Column(
+            "quote_total", MONEY, "Cost of all rooms for the whole stay as the quote said; NULL: not known of each."
+        ),
         Column("property_remarks", TEXT, "Restrictions or special terms of the property, as the quote said."),
         RAW_ADDRESS,
     ),
 )
 
+_QUOTED = (
+    _required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of what was chosen."),
+    _required("quote_no", INT, "Position in the run, from 0."),
+    _required("room_no", SMALL, "Room of the party, from 0."),
+)
+# A quoted product has all that an offer has, but for what a quote's answer does not tell of a room.
+_ASKED_OR_UNTOLD = frozenset(column.name for column in (SWEEP_ID, SEARCH_ID, OFFER_NO, PROPERTY_ID, *ASKED)) | {
+    "source", "searched_at", "room_stay_id", "room_name", "available_rooms",
+}  # fmt: skip
+
+QUOTE_OFFER = Table(
+    "quote_offer",
+    "One row per room of a quote: the offer that was asked for, and the product that came back, NULL where none did.",
+    ("run_id", "quote_no", "room_no"),
+    (
+        *_QUOTED,
+        PROPERTY_ID,
+        MARKET,
+        _required("offer_key", LONG, "Stable hash of what makes an offer the same: of the offer that was asked for."),
+        _required("offer_no", INT, "Position of that offer in the answer of the quote's search, from 0."),
+        _required("asked_product_id", LONG, "The product that the quote named for this room."),
+        _required("search_total", MONEY, "Room cost for the whole stay as the search said."),
+        Column("room_stay_id", INT, "Which requested room the product answers, as the quote said."),
+        *(
+            replace(column, is_required=False, meaning=column.meaning.removesuffix(" Detail only."))
+            for column in OFFER.columns
+            if column.name not in _ASKED_OR_UNTOLD
+        ),
+    ),
+)
+
+_OF_AN_OFFER = (SWEEP_ID, SEARCH_ID, OFFER_NO)
+QUOTE_PENALTY = Table(
+    "quote_penalty",
+    "One row per cancel penalty of a quoted product, in the order of the answer.",
+    ("run_id", "quote_no", "room_no", "penalty_no"),
+    (*_QUOTED, *(column for column in PENALTY.columns if column not in _OF_AN_OFFER)),
+)
+QUOTE_PROMOTION = Table(
+    "quote_promotion",
+    "One row per promotion of a quoted product, in the order of the answer.",
+    ("run_id", "quote_no", "room_no", "promotion_no"),
+    (*_QUOTED, *(column for column in PROMOTION.columns if column not in _OF_AN_OFFER)),
+)
+
 INPUT_TABLES = {table.name: table for table in (FX_RATE, SELLING_PRICE, PROPERTY_MAP, WEIGHT)}
 # All that is not made by sweeps.
-SIDE_TABLES = INPUT_TABLES | {QUOTE.name: QUOTE}
+QUOTE_TABLES = {table.name: table for table in (QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOTE_PROMOTION)}
+SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES
 
 # What the published file carries from night to night. Analysts read these through the views of `mart`.
 

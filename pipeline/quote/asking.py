@@ -59,7 +59,7 @@ async def ask_quotes(
     for quote_no, (offer, sent_property_id) in enumerate(offers[: asking.cap]):
         request = quote_request_for(
             offer.search(sent_property_id),
-            [offer.product_id],
+            [room.product_id for room in offer.rooms],
             today=asking.today,
             send_rate_type=asking.send_rate_type,
         ).to_wire()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 
 from pipeline.domain.codes import NO_AVAILABILITY_CODES
-from pipeline.domain.keys import policy_key
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import MONEY_SCALE
 from pipeline.quote.ledger import Entry, QuoteAnswer
+from pipeline.quote.products import money, total_of
 from pipeline.quote.sample import ChosenOffer
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.answers import DetailProduct, RoomStayQuoted, UnreadableAnswer, read_answer
+from pipeline.supplier.answers import ErrorItem, RoomStayQuoted, UnreadableAnswer, read_answer
 from pipeline.supplier.answers import QuoteAnswer as AnswerBody
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.outcomes import error_codes
@@ -24,8 +23,6 @@ _MAY_HAVE_ARRIVED = frozenset(
     {Failure.CONNECTION, Failure.TIMEOUT, Failure.TRUNCATED, Failure.BODY_TOO_LARGE, Failure.NOT_JSON}
 )
 _INT32_MAX = 2**31 - 1
-_UNIT = Decimal(1).scaleb(-MONEY_SCALE)
-_LARGEST = Decimal(10) ** (18 - MONEY_SCALE)
 
 
 class QuoteOutcome(StrEnum):
@@ -43,19 +40,22 @@ class QuoteOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuoteResult:
-    """The outcome of a quote with what its answer said."""
+    """The outcome of a quote with what its answer said.
+
+    `rooms` holds the answered room of each room of the party, None where none was; it is empty without any product.
+    """
 
     outcome: QuoteOutcome
     is_reservation_possible: bool
     code: int | None = None
     failure: str | None = None
+    codes: tuple[int, ...] = ()
+    messages: tuple[str, ...] = ()
+    property_id: int | None = None
     currency: str | None = None
     total: Decimal | None = None
-    room_id: int | None = None
-    board_id: int | None = None
-    policy_key: int | None = None
-    rate_type: str | None = None
     property_remarks: str | None = None
+    rooms: tuple[RoomStayQuoted | None, ...] = ()
 
 
 def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
@@ -64,87 +64,98 @@ def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
     if answer is None:
         return QuoteResult(QuoteOutcome.UNKNOWN, True, failure="no answer was written down")
     if answer.failure:
-        return _failed(answer)
+        return _failed(answer, max_body_bytes)
     if answer.http_status != 200:
-        codes = error_codes(answer.body, answer.content_encoding)
-        return QuoteResult(QuoteOutcome.REFUSED, answer.reservation_id is not None, _int32(codes))
+        return _with_errors(
+            QuoteResult(QuoteOutcome.REFUSED, answer.reservation_id is not None), answer, max_body_bytes
+        )
     try:
-        body = inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes)
-        said = read_answer(Operation.QUOTE, body)
+        said = _read(answer, max_body_bytes)
     except (UnreadableBody, UnreadableAnswer) as error:
         return QuoteResult(QuoteOutcome.UNKNOWN, True, failure=f"unreadable: {str(error)[:500]}")
+    compared = _compared(entry.intent.offer, said, is_reserved=answer.reservation_id is not None)
+    return _told(compared, said.errors or ())
+
+
+def _read(answer: QuoteAnswer, max_body_bytes: int) -> AnswerBody:
+    said = read_answer(Operation.QUOTE, inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes))
     assert isinstance(said, AnswerBody)  # noqa: S101 - what a quote's body is read as
-    return _compared(entry.intent.offer, said, is_reserved=answer.reservation_id is not None)
+    return said
 
 
-def _failed(answer: QuoteAnswer) -> QuoteResult:
+def _failed(answer: QuoteAnswer, max_body_bytes: int) -> QuoteResult:
     told = ": ".join(part for part in (answer.failure, answer.failure_detail) if part)
     if answer.failure in _MAY_HAVE_ARRIVED or answer.reservation_id is not None:
         return QuoteResult(QuoteOutcome.UNKNOWN, True, failure=told)
-    codes = error_codes(answer.body, answer.content_encoding)
     # A server that fails does not say how far it had come.
-    return QuoteResult(QuoteOutcome.FAILED, answer.failure == Failure.SERVER_ERROR, _int32(codes), told)
+    result = QuoteResult(QuoteOutcome.FAILED, answer.failure == Failure.SERVER_ERROR, failure=told)
+    return _with_errors(result, answer, max_body_bytes)
+
+
+def _with_errors(result: QuoteResult, answer: QuoteAnswer, max_body_bytes: int) -> QuoteResult:
+    try:
+        return _told(result, _read(answer, max_body_bytes).errors or ())
+    except (UnreadableBody, UnreadableAnswer):
+        codes = error_codes(answer.body, answer.content_encoding)
+        return replace(result, code=_int32(codes), codes=tuple(codes))
+
+
+def _told(result: QuoteResult, errors: Sequence[ErrorItem]) -> QuoteResult:
+    codes = tuple(error.number for error in errors if error.number is not None)
+    messages = tuple(error.text for error in errors if error.text is not None)
+    return replace(result, code=_int32(codes), codes=codes, messages=messages)
 
 
 def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> QuoteResult:
     codes = [error.number for error in said.errors or () if error.number is not None]
-    room, product = _product(said)
-    if product is None:
+    rooms = _rooms(said, len(offer.rooms))
+    if not any(rooms):
         if NO_AVAILABILITY_CODES.intersection(codes):
-            return QuoteResult(QuoteOutcome.GONE, is_reserved, _int32(codes))
-        outcome = QuoteOutcome.REFUSED if codes else QuoteOutcome.NOT_COMPARABLE
-        return QuoteResult(outcome, is_reserved, _int32(codes))
-    currency = said.property.currency_code if said.property else None
-    total = _money(product.charges.total if product.charges else None)
+            return QuoteResult(QuoteOutcome.GONE, is_reserved)
+        return QuoteResult(QuoteOutcome.REFUSED if codes else QuoteOutcome.NOT_COMPARABLE, is_reserved)
+    assert said.property is not None  # noqa: S101 - it holds the rooms
+    currency = said.property.currency_code
+    total = _total(rooms)
     return QuoteResult(
-        _outcome(offer, product, currency, total),
+        _outcome(offer, rooms, currency, total),
         is_reserved,
-        _int32(codes),
+        property_id=said.property.property_id,
         currency=currency,
         total=total,
-        room_id=room.room_id if room else None,
-        board_id=product.board_basis.id if product.board_basis else None,
-        policy_key=_policy_key(product),
-        rate_type=room.rate_type if room else None,
-        property_remarks=said.property.property_remarks if said.property else None,
+        property_remarks=said.property.property_remarks,
+        rooms=rooms,
     )
 
 
-def _outcome(offer: ChosenOffer, product: DetailProduct, currency: str | None, total: Decimal | None) -> QuoteOutcome:
-    is_other = product.product_id is not None and product.product_id != offer.product_id
-    if is_other or total is None or currency != offer.currency:
+def _outcome(
+    offer: ChosenOffer, rooms: Sequence[RoomStayQuoted | None], currency: str | None, total: Decimal | None
+) -> QuoteOutcome:
+    is_other = any(
+        room is not None and room.product is not None and room.product.product_id not in {None, asked.product_id}
+        for asked, room in zip(offer.rooms, rooms, strict=True)
+    )
+    # Rooms of different types are not sold together (error 1026): their sum would be nobody's price.
+    room_ids = {room.room_id for room in rooms if room is not None and room.room_id is not None}
+    if is_other or len(room_ids) > 1 or total is None or currency != offer.currency:
         return QuoteOutcome.NOT_COMPARABLE
     if total == offer.total:
         return QuoteOutcome.MATCHED
     return QuoteOutcome.RAISED if total > offer.total else QuoteOutcome.LOWERED
 
 
-def _product(said: AnswerBody) -> tuple[RoomStayQuoted | None, DetailProduct | None]:
-    rooms = (said.property.room_stays or []) if said.property else []
-    return next(((room, room.product) for room in rooms if room.product is not None), (None, None))
+def _rooms(said: AnswerBody, asked: int) -> tuple[RoomStayQuoted | None, ...]:
+    """Return the answered room of each room asked for: by its id where all have one, else by its place."""
+    found = [room for room in (said.property.room_stays or ()) if room.product is not None] if said.property else []
+    by_id = {room.id: room for room in found}
+    if asked > 1 and None not in by_id and len(by_id) == len(found):
+        return tuple(by_id.get(number) for number in range(asked))
+    return tuple(found[number] if number < len(found) else None for number in range(asked))
 
 
-def _money(value: Decimal | None) -> Decimal | None:
-    """Return an amount that fits the tables exactly, or None."""
-    if value is None or not value.is_finite() or abs(value) >= _LARGEST:
-        return None
-    try:
-        fitted = value.quantize(_UNIT)
-    except InvalidOperation:
-        return None
-    return fitted if fitted == value else None
-
-
-def _policy_key(product: DetailProduct) -> int:
-    return policy_key(
-        (
-            penalty.penalty_window,
-            None if penalty.penalty_percentage is None else float(penalty.penalty_percentage),
-            None if penalty.penalty_nights is None else float(penalty.penalty_nights),
-            penalty.refundable,
-        )
-        for penalty in product.cancel_penalties or ()
-    )
+def _total(rooms: Sequence[RoomStayQuoted | None]) -> Decimal | None:
+    totals = [total_of(room.product) if room is not None and room.product is not None else None for room in rooms]
+    known = [total for total in totals if total is not None]
+    return money(sum(known, Decimal(0))) if len(known) == len(totals) else None
 
 
 def _int32(codes: Iterable[int]) -> int | None:

@@ -36,11 +36,21 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenRoom:
+    """The product of one room of the party."""
+
+    offer_key: int
+    offer_no: int
+    room_stay_id: int | None
+    product_id: int
+    total: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class ChosenOffer:
-    """A stored offer that is to be quoted, as the search told of it."""
+    """A stored offer that is to be quoted, as the search told of it: one product for each room of the party."""
 
     source: str
-    offer_key: int
     property_id: int
     market: str
     product_type: str
@@ -48,24 +58,26 @@ class ChosenOffer:
     nights: int
     party: str
     currency_asked: str | None
-    room_stay_id: int | None
     room_id: int | None
     board_id: int | None
     policy_key: int
-    product_id: int
     currency: str
-    total: Decimal
     sweep_id: str
     search_id: int
-    offer_no: int
     searched_at: datetime
+    rooms: tuple[ChosenRoom, ...]
+
+    @property
+    def total(self) -> Decimal:
+        """What all rooms cost together."""
+        return sum((room.total for room in self.rooms), Decimal(0))
 
     @property
     def identity(self) -> Identity:
         """What makes two stored offers the same one, whichever answer told of them."""
         stay = (self.property_id, self.market, self.product_type, self.check_in, self.nights, self.party)
-        room = (self.room_stay_id, self.room_id, self.board_id, self.policy_key)
-        return (*stay, self.currency_asked, self.currency, *room)
+        room_stays = tuple(room.room_stay_id for room in self.rooms)
+        return (*stay, self.currency_asked, self.currency, room_stays, self.room_id, self.board_id, self.policy_key)
 
     def search(self, sent_property_id: int) -> Search:
         """Return the search that a quote of this offer repeats."""
@@ -114,7 +126,9 @@ def choose(
             "property_ids": list(sample.property_ids),
         },
     )
-    offers = (ChosenOffer(*row) for row in result.fetchall())
+    names = [column[0] for column in result.description]
+    told = (dict(zip(names, row, strict=True)) for row in result.fetchall())
+    offers = (ChosenOffer(**row | {"rooms": tuple(ChosenRoom(**room) for room in row["rooms"])}) for row in told)
     fresh = [
         offer
         for offer in offers

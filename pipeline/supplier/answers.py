@@ -8,9 +8,9 @@ date-times keep their offset.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_args, get_origin
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -226,6 +226,23 @@ ANSWERS: Mapping[Operation, type[MultiAnswer | SingleAnswer | QuoteAnswer]] = {
     Operation.SINGLE: SingleAnswer,
     Operation.QUOTE: QuoteAnswer,
 }
+
+
+def response_fields(operation: Operation) -> list[str]:
+    """Return the path of every field that an answer may have, arrays as [], but for those that only hold others."""
+    return list(_fields_below(ANSWERS[operation], ""))
+
+
+def _fields_below(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        (wanted,) = [each for each in get_args(field.annotation) if each is not type(None)]
+        is_list = get_origin(wanted) is list
+        inner = get_args(wanted)[0] if is_list else wanted
+        path = f"{prefix}{field.alias or name}{'[]' * is_list}"
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _fields_below(inner, f"{path}.")
+        else:
+            yield path
 
 
 def read_answer(operation: Operation, body: bytes) -> MultiAnswer | SingleAnswer | QuoteAnswer:

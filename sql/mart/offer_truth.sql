@@ -1,8 +1,8 @@
 -- One row per offer key that at least two of the operations have told of: list (multi), detail (single) and quote.
 -- list_total: Total of the list answer, in currency; NULL: it does not tell of this offer.
 -- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
--- quote_total: Total of the last quote, in currency.
--- quote_outcome: What came of the last quote; NULL: none was asked.
+-- quote_total: Total of the last quote for this room, in currency.
+-- quote_outcome: What came of the last quote, of all its rooms; NULL: none was asked.
 -- list_at: When the list search was sent.
 -- detail_at: When the detail search was sent.
 -- quote_at: When the last quote was sent, or was about to be.
@@ -13,11 +13,20 @@
 -- quote_above_detail: quote_total - detail_total, in currency.
 -- quote_above_list: quote_total - list_total, in currency.
 WITH last_quote AS (
-    SELECT quote.*
-    FROM lake.quote AS quote
+    SELECT
+        quote.* EXCLUDE (offer_key, offer_no, room_stay_id, product_id, quote_total), -- noqa: RF02
+        room.offer_key,
+        room.total AS quote_total,
+        -- Several rooms are of one room type, board and policy, so this is what tells them apart.
+        CASE WHEN quote.rooms = 1 THEN quote.room_stay_id ELSE room.room_no END AS room_stay_id
+    FROM lake.quote_offer AS room
+    INNER JOIN lake.quote AS quote
+        ON
+            quote.run_id = room.run_id
+            AND quote.quote_no = room.quote_no
     QUALIFY
         row_number() OVER (
-            PARTITION BY quote.property_id, quote.offer_key
+            PARTITION BY room.property_id, room.offer_key
             ORDER BY quote.intended_at DESC, quote.quote_no DESC
         ) = 1
 ),

@@ -1,61 +1,87 @@
--- One row per offer to quote, in an order that follows from a seed: on sale, its product and price known, one room.
--- An offer that both a list and a detail answer tell of is one offer; the detail answer is taken.
+-- One row per offer to quote, in an order that follows from a seed: on sale, product and price of each room known.
+-- rooms: The offers of its rooms in their order, each with what a quote of it names.
+-- An offer of several rooms is one room type, board and policy for all of them, told by one answer: rooms of different
+-- types are not sold together (error 1026). Of an offer that a list and a detail answer tell of, the detail is taken.
 -- `wanted` is one row: seed, size, today (no check-in is asked for up to it), and lists of markets and property_ids,
 -- empty for all.
+WITH quotable AS (
+    SELECT
+        offer.*,
+        len(string_split(offer.party, '+')) AS rooms_asked,
+        -- What a sole room is called makes no difference; of several rooms each answers one that was asked for.
+        CASE WHEN rooms_asked = 1 THEN offer.room_stay_id END AS sole_room_stay_id
+    FROM mart.offer_latest AS offer
+    CROSS JOIN wanted
+    WHERE
+        offer.product_id IS NOT NULL
+        AND offer.total IS NOT NULL
+        AND offer.currency IS NOT NULL
+        AND offer.check_in > wanted.today
+        AND (len(wanted.markets) = 0 OR list_contains(wanted.markets, offer.market))
+        AND (len(wanted.property_ids) = 0 OR list_contains(wanted.property_ids, offer.property_id))
+        AND (rooms_asked = 1 OR (offer.room_id IS NOT NULL AND offer.room_stay_id BETWEEN 0 AND rooms_asked - 1))
+),
+
+whole AS (
+    SELECT
+        quotable.source,
+        quotable.property_id,
+        quotable.market,
+        quotable.product_type,
+        quotable.check_in,
+        quotable.nights,
+        quotable.party,
+        quotable.currency_asked,
+        quotable.room_id,
+        quotable.board_id,
+        quotable.policy_key,
+        quotable.currency,
+        quotable.sole_room_stay_id,
+        quotable.seen_sweep_id AS sweep_id,
+        quotable.seen_search_id AS search_id,
+        list(
+            struct_pack(
+                offer_key := quotable.offer_key,
+                offer_no := quotable.seen_offer_no,
+                room_stay_id := quotable.room_stay_id,
+                product_id := quotable.product_id,
+                total := quotable.total
+            ) ORDER BY quotable.room_stay_id
+        ) AS rooms,
+        min_by(quotable.offer_key, coalesce(quotable.room_stay_id, 0)) AS first_offer_key
+    FROM quotable
+    GROUP BY ALL
+    HAVING count(DISTINCT coalesce(quotable.room_stay_id, 0)) = any_value(quotable.rooms_asked)
+)
+
 SELECT
-    offer.source,
-    offer.offer_key,
-    offer.property_id,
-    offer.market,
-    offer.product_type,
-    offer.check_in,
-    offer.nights,
-    offer.party,
-    offer.currency_asked,
-    offer.room_stay_id,
-    offer.room_id,
-    offer.board_id,
-    offer.policy_key,
-    offer.product_id,
-    offer.currency,
-    offer.total,
-    offer.seen_sweep_id AS sweep_id,
-    offer.seen_search_id AS search_id,
-    offer.seen_offer_no AS offer_no,
-    search.started_at AS searched_at
-FROM mart.offer_latest AS offer
+    whole.source,
+    whole.property_id,
+    whole.market,
+    whole.product_type,
+    whole.check_in,
+    whole.nights,
+    whole.party,
+    whole.currency_asked,
+    whole.room_id,
+    whole.board_id,
+    whole.policy_key,
+    whole.currency,
+    whole.sweep_id,
+    whole.search_id,
+    search.started_at AS searched_at,
+    whole.rooms
+FROM whole
 INNER JOIN lake.search AS search
     ON
-        search.sweep_id = offer.seen_sweep_id
-        AND search.search_id = offer.seen_search_id
+        search.sweep_id = whole.sweep_id
+        AND search.search_id = whole.search_id
 CROSS JOIN wanted
-WHERE
-    offer.product_id IS NOT NULL
-    AND offer.total IS NOT NULL
-    AND offer.currency IS NOT NULL
-    AND offer.check_in > wanted.today
-    -- A quote names one product for each room, and offers of several rooms are not told which go together.
-    AND NOT contains(offer.party, '+')
-    AND (len(wanted.markets) = 0 OR list_contains(wanted.markets, offer.market))
-    AND (len(wanted.property_ids) = 0 OR list_contains(wanted.property_ids, offer.property_id))
 QUALIFY
     row_number() OVER (
-        PARTITION BY
-            offer.property_id,
-            offer.market,
-            offer.product_type,
-            offer.check_in,
-            offer.nights,
-            offer.party,
-            offer.currency_asked,
-            offer.currency,
-            offer.room_stay_id,
-            offer.room_id,
-            offer.board_id,
-            offer.policy_key
-        ORDER BY offer.source ASC, offer.offer_key ASC
+        PARTITION BY whole.property_id, whole.first_offer_key ORDER BY whole.source ASC, whole.search_id ASC
     ) = 1
 ORDER BY
-    md5(concat_ws('|', wanted.seed, offer.offer_key)) ASC,
-    offer.offer_key ASC
+    md5(concat_ws('|', wanted.seed, whole.first_offer_key)) ASC,
+    whole.first_offer_key ASC
 LIMIT (SELECT one_row.size FROM wanted AS one_row)

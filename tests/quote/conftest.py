@@ -28,7 +28,7 @@ nights = [1]
 to_days = 1
 [ask]
 markets = ["GB"]
-parties = ["2"]
+parties = ["2", "2+1"]
 currencies = ["EUR"]
 operations = ["multi", "single"]
 single_properties = 6

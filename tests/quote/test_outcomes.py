@@ -8,21 +8,22 @@ from decimal import Decimal
 
 import pytest
 
+from pipeline.domain.keys import policy_key
 from pipeline.quote.ledger import Entry, Intent, QuoteAnswer
 from pipeline.quote.outcomes import result_of
-from pipeline.quote.sample import ChosenOffer
+from pipeline.quote.products import offer_row, penalty_rows
+from pipeline.quote.sample import ChosenOffer, ChosenRoom
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 TOTAL = Decimal("120.5000")
-OFFER = ChosenOffer(
-    "multi", 1, 7, "GB", "Hotel", date(2030, 2, 1), 1, "2", "EUR", 0, 5, 14, 0, 99, "EUR", TOTAL, "sweep", 1, 0, NOW
-)
+ASKED = ("multi", 7, "GB", "Hotel", date(2030, 2, 1), 1, "2", "EUR", 5, 14, 0, "EUR", "sweep", 1, NOW)
+OFFER = ChosenOffer(*ASKED, (ChosenRoom(1, 0, 0, 99, TOTAL),))
 
 
-def said(body, status=200, failure="", reservation=None):
+def said(body, status=200, failure="", reservation=None, offer=OFFER):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     answer = QuoteAnswer(status, "", data, NOW, NOW, failure, "", reservation)
-    return result_of(Entry(Intent(0, NOW, OFFER, 7, "{}"), answer), 1_000_000)
+    return result_of(Entry(Intent(0, NOW, offer, 7, "{}"), answer), 1_000_000)
 
 
 def quoted(total=120.5, currency="EUR", product_id=99, **more):
@@ -59,11 +60,11 @@ def test_an_answer_is_compared_by_price_currency_and_product(body, outcome):
 
 def test_the_policy_of_a_quote_has_the_key_of_its_search():
     penalties = [{"penaltyWindow": 48, "penaltyPercentage": 50.0, "penaltyNights": 2, "refundable": True}]
-    from pipeline.domain.keys import policy_key
-
     result = said(quoted(cancelPenalties=penalties, boardBasis={"id": 14}), reservation=3)
-    assert result.policy_key == policy_key([(48, 50.0, 2.0, True)])
-    assert (result.room_id, result.board_id, result.is_reservation_possible) == (5, 14, True)
+    (room,) = result.rooms
+    row = offer_row(room, room.product, result.currency)
+    assert row["policy_key"] == policy_key([(48, 50.0, 2.0, True)])
+    assert (row["room_id"], row["board_id"], result.is_reservation_possible) == (5, 14, True)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +86,72 @@ def test_a_failure_says_whether_a_reservation_can_be_ruled_out(failure, status, 
 
 def test_a_reservation_that_was_told_beside_a_failure_is_never_ruled_out():
     assert said(b"", 500, "server_error", reservation=3).outcome == "unknown"
+
+
+# Several rooms
+
+TWO_ROOMS = ChosenOffer(*ASKED, (ChosenRoom(1, 0, 0, 98, Decimal(50)), ChosenRoom(2, 4, 1, 99, Decimal(70))))
+
+
+def rooms(*given):
+    stays = [
+        {"id": number, "roomId": room, "product": {"productId": product, "charges": {"total": total}}}
+        for number, room, product, total in given
+    ]
+    return {"reservationId": 3, "property": {"propertyId": 7, "currencyCode": "EUR", "roomStays": stays}}
+
+
+@pytest.mark.parametrize(
+    ("answered", "outcome", "total"),
+    [
+        (rooms((0, 5, 98, 50), (1, 5, 99, 70)), "matched", 120),
+        (rooms((1, 5, 99, 70), (0, 5, 98, 50)), "matched", 120),
+        (rooms((None, 5, 98, 50), (None, 5, 99, 71)), "raised", 121),
+        (rooms((0, 5, 98, 40), (1, 5, 99, 70)), "lowered", 110),
+        (rooms((0, 5, 99, 50), (1, 5, 98, 70)), "not_comparable", 120),
+        (rooms((0, 5, 98, 50), (1, 6, 99, 70)), "not_comparable", 120),
+        (rooms((0, 5, 98, 50)), "not_comparable", None),
+        (rooms((0, 5, 98, 50), (1, 5, 99, None)), "not_comparable", None),
+        ({"errors": [{"code": 1026}]}, "gone", None),
+    ],
+)
+def test_a_quote_of_several_rooms_is_compared_as_a_whole(answered, outcome, total):
+    result = said(answered, offer=TWO_ROOMS)
+    assert (result.outcome, result.total) == (outcome, total)
+
+
+def test_a_product_comes_with_all_that_the_document_says_of_it():
+    product = {
+        "productId": 99,
+        "boardBasis": {"id": 14, "name": "Room Only", "detail": "text"},
+        "charges": {
+            "total": 120.5, "minSellablePrice": 130.1, "prePromoTotal": 150, "discountPercentage": 19.7,
+            "includedCharges": 12.05, "excludedCharges": 9,
+            "excludedChargeDetails": {"resortFee": 1, "childResortFee": 2, "cityTaxes": 3, "hotelServiceFee": None},
+        },
+        "cancelPenalties": [
+            {"penaltyInAmount": 50.25, "penaltyStartDate": "2030-01-30T15:00:00+02:00", "refundable": True},
+            {"penaltyEndDate": "2030-02-01T15:00:00Z", "penaltyInAmount": 0.00001, "refundable": False},
+        ],
+    }  # fmt: skip
+    (room,) = said(quoted() | {"property": {"roomStays": [{"id": 0, "rateType": "BAR", "product": product}]}}).rooms
+    row = offer_row(room, room.product, "EUR")
+    numbers = ("floor", "pre_promo_total", "discount_pct", "included_charges", "excluded_charges", "resort_fee")
+    assert [float(row[name]) for name in numbers] == [130.1, 150, 19.7, 12.05, 9, 1]
+    assert (row["child_resort_fee"], row["city_taxes"], row["hotel_service_fee"]) == (2, 3, None)
+    assert (row["board_name"], row["board_detail"], row["rate_type"], row["room_id"]) == (
+        "Room Only", "text", "BAR", None,
+    )  # fmt: skip
+    first, second = penalty_rows(room.product.cancel_penalties)
+    assert (first["start_at"], first["start_offset"], first["amount"]) == (
+        datetime(2030, 1, 30, 13, tzinfo=UTC), "+02:00", Decimal("50.25"),
+    )  # fmt: skip
+    # An amount of five decimals is not stored as another one.
+    assert (second["end_offset"], second["amount"], second["is_refundable"]) == ("Z", None, False)
+    assert row["free_cancel_until"] == first["start_at"]
+
+
+def test_the_texts_of_errors_are_kept():
+    result = said({"errors": [{"code": 1023, "message": "none"}, {"errorCode": 77, "errorDescription": "more"}]})
+    assert (result.outcome, result.code, result.codes, result.messages) == ("gone", 1023, (1023, 77), ("none", "more"))
+    assert said({"errors": [{"errorCode": 1021, "errorDescription": "no product"}]}, 400).messages == ("no product",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from silent_supplier import SilentSupplier
 
 from pipeline.domain.errors import CallsUsedUp, InputError, LakeFull, SettingsError, SupplierDown, TokenRefused
+from pipeline.domain.tables import OFFER, QUOTE_OFFER, TABLES
 from pipeline.inputs import loading as inputs
 from pipeline.night import utc_now
 from pipeline.quote import asking, ledger
@@ -202,12 +204,65 @@ def test_every_row_leads_to_its_search_and_its_raw_answer(quotable):
     ask(quotable, 3)
     query = (
         "SELECT quote.raw_address, quote.reservation_id FROM mart.quote_check AS quote "
-        "JOIN lake.offer AS offer USING (sweep_id, search_id, offer_no) WHERE offer.total = quote.search_total"
+        "JOIN lake.quote_offer AS room USING (run_id, quote_no) JOIN lake.offer AS offer ON offer.sweep_id = "
+        "quote.sweep_id AND offer.search_id = quote.search_id AND offer.offer_no = room.offer_no "
+        "WHERE offer.total = room.search_total AND offer.product_id = room.asked_product_id AND room.room_no = 0"
     )
     found = query_published(quotable.lake.published_file, query).fetchall()
     assert len(found) == 3
     for address, reservation in found:
         assert quotable.lake.get_json(address)["reservation_id"] == reservation
+
+
+def test_each_room_of_a_party_is_quoted_with_its_own_product_in_one_quote(quotable):
+    ask(quotable, 40)
+    query = (
+        "SELECT quote.quote_no, quote.outcome, quote.search_total, quote.quote_total, sum(room.search_total), "
+        "sum(room.total), list(room.asked_product_id ORDER BY room.room_no), count(DISTINCT room.room_id) "
+        "FROM lake.quote AS quote JOIN lake.quote_offer AS room USING (run_id, quote_no) "
+        "WHERE quote.party = '2+1' AND quote.rooms = 2 GROUP BY ALL"
+    )
+    found = query_published(quotable.lake.published_file, query).fetchall()
+    assert any(row[1] == "matched" for row in found)
+    sent = {entry.intent.quote_no: json.loads(entry.intent.request)["roomStays"] for entry in entries(quotable)}
+    for number, outcome, searched, quoted, searched_sum, quoted_sum, products, room_types in found:
+        assert [(room["id"], room["productId"]) for room in sent[number]] == list(enumerate(products))
+        assert (searched, quoted) == (searched_sum, quoted_sum)
+        assert room_types == (outcome != "gone")
+    truth = "SELECT count(*) FROM mart.offer_truth WHERE party = '2+1' AND quote_total IS NOT NULL AND room_stay_id = 1"
+    assert query_published(quotable.lake.published_file, truth).fetchone()[0] >= 1
+
+
+def test_a_quoted_product_is_stored_as_the_offer_of_its_detail_answer_was(quotable):
+    ask(quotable, 40)
+    offer_columns = {column.name for column in QUOTE_OFFER.columns} & {column.name for column in OFFER.columns}
+    same = " AND ".join(
+        f"quoted.{name} IS NOT DISTINCT FROM offer.{name}" for name in sorted(offer_columns - {"offer_no"})
+    )
+    tables = (
+        "FROM lake.quote AS quote JOIN lake.quote_offer AS quoted USING (run_id, quote_no) "
+        "JOIN lake.offer AS offer ON offer.sweep_id = quote.sweep_id AND offer.search_id = quote.search_id "
+        "AND offer.offer_no = quoted.offer_no WHERE quote.outcome = 'matched' AND quote.source = 'detail'"
+    )
+    counts = query_published(
+        quotable.lake.published_file,
+        f"SELECT count(*), count(*) FILTER ({same}), count(quoted.floor), count(quoted.included_charges) {tables}",
+    ).fetchone()
+    assert counts[0] == counts[1] > 10
+    assert min(counts[2:]) > 0
+    for child in ("penalty", "promotion"):
+        names = [column.name for column in TABLES[child].columns[3:]]
+        fields = ", ".join(f"each.{name}" for name in names)
+        quoted, offered = (
+            f"SELECT quote.run_id, quote.quote_no, quoted.room_no, {fields} "
+            f"{tables.replace('WHERE', f'JOIN lake.{table} AS each ON {join} WHERE')} ORDER BY ALL"
+            for table, join in (
+                (f"quote_{child}", " AND ".join(f"each.{n} = quoted.{n}" for n in ("run_id", "quote_no", "room_no"))),
+                (child, " AND ".join(f"each.{n} = offer.{n}" for n in ("sweep_id", "search_id", "offer_no"))),
+            )
+        )
+        found = query_published(quotable.lake.published_file, quoted).fetchall()
+        assert found == query_published(quotable.lake.published_file, offered).fetchall() != []
 
 
 def test_an_offer_is_quoted_once_a_night_and_loading_twice_changes_nothing(quotable):

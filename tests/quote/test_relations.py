@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from nights import filled
 
-from pipeline.domain.tables import INSTANT, MONEY, QUOTE
+from pipeline.domain.tables import INSTANT, MONEY, QUOTE, QUOTE_OFFER
 from pipeline.relations import relation
 
 AT = datetime(2030, 1, 1, 2, tzinfo=UTC)
@@ -63,31 +63,60 @@ def quotes(session, *changes):
         "outcome": "matched",
     }
     usual |= {"intended_at": AT + timedelta(hours=1), "quoted_at": AT + timedelta(hours=1), "quote_currency": "EUR"}
+    usual["rooms"] = 1
     rows = [filled(QUOTE, usual | {"quote_no": number} | change) for number, change in enumerate(changes)]
     given(session, "lake.quote", rows, QUOTE.schema)
+    products = [
+        {"run_id": row["run_id"], "quote_no": row["quote_no"], "property_id": row["property_id"],
+         "offer_key": row["offer_key"], "total": row["quote_total"]}
+        for row in rows
+    ]  # fmt: skip
+    given(session, "lake.quote_offer", [filled(QUOTE_OFFER, product) for product in products], QUOTE_OFFER.schema)
 
 
 def sample(session, wanted=WANTED):
     sql = relation("staging", "quote_sample").sql
-    return session.execute(f"WITH wanted AS ({wanted}) SELECT offer_key FROM ({sql})").fetchall()  # noqa: S608 - our own words
+    found = session.execute(f"WITH wanted AS ({wanted}) SELECT rooms FROM ({sql})").fetchall()  # noqa: S608 - our own words
+    return [tuple(room["offer_key"] for room in rooms) for (rooms,) in found]
 
 
-def test_only_offers_of_one_room_with_product_price_and_currency_ahead_of_today_are_sampled(session):
+def test_only_offers_with_product_price_and_currency_ahead_of_today_are_sampled(session):
     offers(
         session,
         {},
         {"room_id": 6, "product_id": None},
         {"room_id": 7, "total": None},
         {"room_id": 8, "currency": None},
-        {"party": "2+1"},
         {"check_in": date(2030, 1, 1)},
     )
     assert sample(session) == [(0,)]
 
 
 def test_an_offer_of_both_answers_is_sampled_once_as_the_detail_has_it(session):
-    offers(session, {}, {"source": "detail"}, {"board_id": 3})
+    offers(session, {"offer_key": 1}, {"offer_key": 1, "source": "detail"}, {"offer_key": 2, "board_id": 3})
     assert sorted(sample(session)) == [(1,), (2,)]
+    sql = relation("staging", "quote_sample").sql
+    found = session.execute(f"WITH wanted AS ({WANTED}) SELECT source FROM ({sql}) ORDER BY 1").fetchall()  # noqa: S608 - our own words
+    assert found == [("detail",), ("multi",)]
+
+
+def test_an_offer_of_several_rooms_is_sampled_where_each_room_has_a_product_of_the_same_type_and_terms(session):
+    offers(
+        session,
+        {"party": "2+1", "room_stay_id": 1},
+        {"party": "2+1", "room_stay_id": 0},
+        {"party": "2+1", "room_stay_id": 0, "room_id": 6},
+        {"party": "2+1", "room_stay_id": 0, "board_id": 3},
+        {"party": "2+1", "room_stay_id": 1, "board_id": 3, "product_id": None},
+        {"party": "2+1", "room_stay_id": 0, "board_id": 4},
+        {"party": "2+1", "room_stay_id": 1, "board_id": 4, "seen_search_id": 2},
+        {"party": "2+1", "room_stay_id": None, "board_id": 5},
+        {"party": "2+1", "room_stay_id": 2, "board_id": 6},
+        {"party": "2+1", "room_stay_id": 0, "board_id": 6},
+        {"party": "2+1", "room_stay_id": 0, "room_id": None},
+        {"party": "2+1", "room_stay_id": 1, "room_id": None},
+    )
+    assert sample(session) == [(1, 0)]
 
 
 def test_markets_properties_and_size_narrow_a_sample(session):
