@@ -6,7 +6,7 @@ A night is a dictionary of lists of rows, one list a table; a fault changes it b
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 
@@ -25,9 +25,12 @@ from pipeline.raw import Ending, Manifest, write_ending, write_manifest
 from pipeline.settings import Settings
 
 MARKETS = ("GB", "SE")
-PROPERTIES = 60
-STAYS = 4
+PROPERTIES = 30
+STAYS = 8
 FIRST_STAY = started_at(0).date() + timedelta(days=100)
+
+# How cells end that have no offer.
+_DRAWN = (("absent", 0.15), ("no_offer", 0.25), ("failed", 0.255), ("rejected", 0.455))
 
 Night = dict[str, list[dict[str, object]]]
 
@@ -40,7 +43,20 @@ def clean_night(night: int, seed: int = 1) -> Night:
         for stay in range(STAYS):
             number = market_no * STAYS + stay
             _add_search(rows, night, market, number, stay, dice)
+        rows["drift"].append(drift(market, "$.old"))
     return rows
+
+
+def drift(market: str, path: str) -> dict[str, object]:
+    """A deviation from the supplier's document, as a row."""
+    said = {"operation": "multi", "market": market, "path": path, "kind": "unknown_field", "detail": "int"}
+    return said | {"occurrences": 3, "example_raw_address": "raw/x#1"}
+
+
+def reject(search_id: int, number: int, market: str) -> dict[str, object]:
+    """A part of an answer that could not be read, as a row."""
+    said = {"search_id": search_id, "reject_no": number, "market": market, "part": "offer"}
+    return said | {"path": "$", "reason": "total is not a number", "sample": "{}", "raw_address": "raw/x#1"}
 
 
 def _add_search(rows: Night, night: int, market: str, number: int, stay: int, dice: random.Random) -> None:
@@ -58,7 +74,7 @@ def _add_search(rows: Night, night: int, market: str, number: int, stay: int, di
     for property_id in range(1, PROPERTIES + 1):
         offers = 0
         drawn = dice.random()
-        status = "absent" if drawn < 0.15 else "no_offer" if drawn < 0.2 else "failed" if drawn < 0.205 else "offered"
+        status = next((name for name, below in _DRAWN if drawn < below), "offered")
         if status == "offered":
             offers = 3
             for room in range(offers):
@@ -68,7 +84,8 @@ def _add_search(rows: Night, night: int, market: str, number: int, stay: int, di
         rows["cell"].append(cell | asked | {"search_id": search_id, "searched_at": sent})
     search = {"search_id": search_id, "operation": "multi", "properties": PROPERTIES, "outcome": "answered"}
     search |= {"http_status": 200, "attempts": 1, "started_at": sent, "ended_at": sent + timedelta(milliseconds=300)}
-    search |= {"offers": offer_no, "rejects": 0, "raw_address": f"raw/{sweep_id(night)}/multi-{market}-000000#{stay}"}
+    rows["reject"].append(reject(search_id, 0, market))
+    search |= {"offers": offer_no, "rejects": 1, "raw_address": f"raw/{sweep_id(night)}/multi-{market}-000000#{stay}"}
     rows["search"].append(search | asked | {"body_sha256": f"{dice.getrandbits(256):064x}"})
 
 
@@ -108,19 +125,25 @@ def _add_offer(rows, search_id, offer_no, property_id, room, asked, sent, dice) 
         rows["promotion"].append(same | {"promotion_no": 0, "promo_type": "Discount off"})
 
 
-def load(lake: Lake, night: int, rows: Night, **changed) -> str:
-    """Write a night's files and commit its row, as a loaded sweep leaves them; `changed` are columns of its row."""
+def load(lake: Lake, night: int, rows: Night, stays: Mapping[str, int] | None = None, **changed) -> str:
+    """Write a night's files and commit its row, as a loaded sweep leaves them.
+
+    `stays` are markets that were asked about fewer stays, `changed` columns of the sweep's row.
+    """
+    stays = dict.fromkeys(MARKETS, STAYS) | dict(stays or {})
     sweep, start = sweep_id(night), started_at(night)
     for name, given in rows.items():
         table = TABLES[name]
+        # A fault may be a NULL where none may be.
+        schema = pa.schema([field.with_nullable(True) for field in table.schema])
         for market in MARKETS:
             of_market = [row for row in given if row["market"] == market]
             if of_market:
-                made = pa.Table.from_pylist([filled(table, r, sweep_id=sweep) for r in of_market], schema=table.schema)
+                made = pa.Table.from_pylist([filled(table, r, sweep_id=sweep) for r in of_market], schema=schema)
                 path = lake.local(lake.table_file(name, sweep, f"multi-{market}-00000"))
                 path.parent.mkdir(parents=True, exist_ok=True)
                 pq.write_table(made, path, store_schema=False)
-    planned = len(MARKETS) * STAYS * PROPERTIES
+    planned = sum(stays.values()) * PROPERTIES
     manifest = Manifest(
         sweep_id=sweep,
         started_at=start,
@@ -130,7 +153,7 @@ def load(lake: Lake, night: int, rows: Night, **changed) -> str:
         spec="{}",
         property_ids=tuple(range(1, PROPERTIES + 1)),
         partitions=tuple(
-            Partition(Operation.MULTI, market, STAYS * number, STAYS * (number + 1))
+            Partition(Operation.MULTI, market, STAYS * number, STAYS * number + stays[market])
             for number, market in enumerate(MARKETS)
         ),
         cells=planned,
@@ -159,7 +182,7 @@ def load(lake: Lake, night: int, rows: Night, **changed) -> str:
 
 
 def audited(lake: Lake, night: int, rows: Night, *, settings: Settings | None = None, **changed):
-    """Load a night and audit it."""
+    """Load a night and audit it; `changed` as in `load`."""
     load(lake, night, rows, **changed)
     return audit_sweep(settings or settings_of(lake), lake, sweep_id(night), started_at(night) + timedelta(hours=2))
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import duckdb
 
-from pipeline.audit.declared import CHECKED, measure_declared, measure_key, measure_types
+from pipeline.audit.declared import measure_declared, measure_key, measure_types
 from pipeline.audit.domain import measure_domain, measure_sweep, prepare_prices
 from pipeline.audit.findings import Audit, Measure
 from pipeline.audit.history import History, Limits, with_bounds
 from pipeline.audit.judge import judge
 from pipeline.audit.quarantine import find_violators, measure_quarantine, put_in_quarantine
-from pipeline.audit.rules import measure_rules
+from pipeline.audit.rules import CHECKED, measure_rules
 from pipeline.audit.store import history, store
 from pipeline.delta import is_committed
 from pipeline.domain.codes import BOARDS, MARKETS

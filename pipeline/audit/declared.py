@@ -1,4 +1,7 @@
-"""Checks that follow from the declarations of the tables: types, nulls, keys, enumerations and ranges."""
+"""Checks of sums that follow from the declarations of the tables: types, nulls, keys and enumerations.
+
+Ranges are rules for rows: see `rules`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.audit.findings import ALL, Measure
+from pipeline.audit.rules import CHECKED
 from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.warehouse import quoted
-
-# In the order in which they depend on each other.
-CHECKED = ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")
 
 # Without these a price cannot be compared, so that losing them is losing the night.
 _VITAL = ("total", "currency")
@@ -51,7 +52,7 @@ def _plain(kind: pa.DataType) -> str:
 
 
 def measure_declared(session: duckdb.DuckDBPyConnection, name: str) -> Iterator[Measure]:
-    """Measure nulls, enumerations and ranges of a table in one scan, per market."""
+    """Measure nulls and enumerations of a table in one scan, per market."""
     table = TABLES[name]
     counted = [count for column in table.columns for count in _counts(column)]
     columns = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in counted)
@@ -66,10 +67,6 @@ def _counts(column: Column) -> Iterator[tuple[Column, str, str]]:
     if column.values:
         listed = ", ".join(quoted(value) for value in column.values)
         yield column, "value", f"{column.name} NOT IN ({listed})"
-    bounds = [(column.lowest, "<"), (column.highest, ">")]
-    outside = [f"{column.name} {sign} {bound}" for bound, sign in bounds if bound is not None]
-    if outside:
-        yield column, "range", " OR ".join(outside)
 
 
 def _measure(market: str, table: str, column: Column, what: str, count: int, total: int) -> Measure:
@@ -78,16 +75,12 @@ def _measure(market: str, table: str, column: Column, what: str, count: int, tot
         severity = "critical" if table == "offer" and column.name in _VITAL else "warning"
         meaning = f"share of rows without {column.name}"
         return Measure(market, table, check, severity, meaning, "history", count / total, of=total)
-    severity = "warning" if what == "range" else "critical"
     meaning = {
         "null": f"rows without {column.name}, which is required",
         "value": f"rows with another {column.name} than {', '.join(column.values)}",
-        "range": f"rows whose {column.name} is below {column.lowest} or above {column.highest}"
-        if column.lowest is not None and column.highest is not None
-        else f"rows whose {column.name} is below {column.lowest}",
     }[what]
     return Measure(
-        market, table, check, severity, meaning, "rule", float(count), highest=0.0, violations=int(count > 0)
+        market, table, check, "critical", meaning, "rule", float(count), highest=0.0, violations=int(count > 0)
     )
 
 
@@ -96,7 +89,7 @@ def measure_key(session: duckdb.DuckDBPyConnection, name: str) -> Measure:
     key = ", ".join(column for column in TABLES[name].key if column != "sweep_id")
     found = session.execute(
         f"SELECT count(*) FROM (SELECT 1 FROM sweep_files.{name} GROUP BY {key} HAVING count(*) > 1)"  # noqa: S608 - our own names
-    ).fetchone()
-    count = found[0] if found else 0
+    ).fetchall()
+    count = found[0][0]
     meaning = f"keys that occur more than once: {key}"
     return Measure(ALL, name, "key", "critical", meaning, "rule", float(count), highest=0.0, violations=int(count > 0))

@@ -1,9 +1,8 @@
 """Great Expectations as the judge: a frame of measures a table, a suite of expectations for it, one verdict a value.
 
-A frame has a row per market and a column per check; counts of rows that may not be there share a column. Bounds that
-are the same for all markets are part of the expectation; bounds that differ stand in the frame, beside what they
-bound. No row of the sweep itself is handed over: ten million of them would cost gigabytes, and what is judged is what
-they add up to.
+A frame has a row per market and check, and a column per severity with its bounds beside it: an expectation costs ten
+milliseconds, whatever it looks at, so each judges all checks of its severity. No row of the sweep itself is handed
+over: ten million of them would cost gigabytes, and what is judged is what they add up to.
 """
 
 from __future__ import annotations
@@ -62,76 +61,48 @@ def _failed(context: Any, table: str, measured: Sequence[Measure]) -> set[tuple[
     import great_expectations as gx
     import pandas as pd  # type: ignore[import-untyped]
 
-    columns: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
-    by_column: defaultdict[str, list[Measure]] = defaultdict(list)
-    for measure in measured:
-        if measure.observed is None or (measure.lowest, measure.highest) == (None, None):
-            continue
-        column, row = _place(measure)
-        by_column[column].append(measure)
-        columns[column][row] = measure.observed
-        for bound, name in ((measure.lowest, _LOW), (measure.highest, _HIGH)):
-            if bound is not None:
-                columns[column + name][row] = bound
-    if not by_column:
+    judged = [measure for measure in measured if _is_judged(measure)]
+    if not judged:
         return set()
-    rows = sorted({row for values in columns.values() for row in values})
-    frame = pd.DataFrame({name: [values.get(row) for row in rows] for name, values in columns.items()}, dtype="float64")
+    columns: defaultdict[str, list[float | None]] = defaultdict(lambda: [None] * len(judged))
+    for row, measure in enumerate(judged):
+        columns[measure.severity][row] = measure.observed
+        columns[measure.severity + _LOW][row] = measure.lowest
+        columns[measure.severity + _HIGH][row] = measure.highest
+    frame = pd.DataFrame(columns, dtype="float64")
     asset = context.data_sources.add_or_update_pandas(f"measures of {table}").add_dataframe_asset(table)
     batch = asset.add_batch_definition_whole_dataframe("tonight").get_batch({"dataframe": frame})
-    expectations = [one for column, found in by_column.items() for one in _expectations(column, found)]
+    expectations = [one for severity in sorted({measure.severity for measure in judged}) for one in _bounded(severity)]
     result = batch.validate(gx.ExpectationSuite(table, expectations=expectations), result_format="COMPLETE")
     failed = set()
     for one in result.results:
         if one.exception_info.get("raised_exception"):
             raise RuntimeError(f"an expectation could not be judged: {one.exception_info.get('exception_message')}")
-        column = one.expectation_config.meta["column"]
-        for index in one.result.get("unexpected_index_list") or ():
-            market, check = rows[index]
-            failed.add((market, check or column))
+        for row in one.result.get("unexpected_index_list") or ():
+            failed.add((judged[row].market, judged[row].check))
     return failed
 
 
-def _place(measure: Measure) -> tuple[str, tuple[str, str]]:
-    """Return column and row of a measure: a column a check; of counts that must be 0, and of
-    missing values, a column a severity.
-
-    An expectation costs ten milliseconds, whatever it looks at, and most checks count rows that may not be there.
-    """
-    if (measure.lowest, measure.highest) == (None, 0.0):
-        return f"violations_{measure.severity}", (measure.market, measure.check)
-    if measure.check.startswith("null_"):
-        return f"missing_{measure.severity}", (measure.market, measure.check)
-    return measure.check, (measure.market, "")
+def _is_judged(measure: Measure) -> bool:
+    return measure.observed is not None and (measure.lowest, measure.highest) != (None, None)
 
 
-def _expectations(column: str, measures: Sequence[Measure]) -> list[Expectation]:
+def _bounded(severity: str) -> list[Expectation]:
+    """Return what is expected of a severity's values: none below its lowest, none above its highest."""
     from great_expectations.expectations.core.expect_column_pair_values_a_to_be_greater_than_b import (
         ExpectColumnPairValuesAToBeGreaterThanB,
     )
-    from great_expectations.expectations.core.expect_column_values_to_be_between import ExpectColumnValuesToBeBetween
 
-    first = measures[0]
-    said: dict[str, Any] = {"severity": first.severity, "meta": {"column": column}}
-    if len({(measure.lowest, measure.highest) for measure in measures}) == 1:
-        return [ExpectColumnValuesToBeBetween(column=column, min_value=first.lowest, max_value=first.highest, **said)]
-    pairs = []
-    if any(measure.lowest is not None for measure in measures):
-        pairs.append((column, column + _LOW))
-    if any(measure.highest is not None for measure in measures):
-        pairs.append((column + _HIGH, column))
+    said: dict[str, Any] = {"or_equal": True, "ignore_row_if": "either_value_is_missing", "severity": severity}
     return [
-        ExpectColumnPairValuesAToBeGreaterThanB(
-            column_A=larger, column_B=smaller, or_equal=True, ignore_row_if="either_value_is_missing", **said
-        )
-        for larger, smaller in pairs
+        ExpectColumnPairValuesAToBeGreaterThanB(column_A=larger, column_B=smaller, **said)
+        for larger, smaller in ((severity, severity + _LOW), (severity + _HIGH, severity))
     ]
 
 
 def _finding(measure: Measure, failed: set[tuple[str, str]]) -> Finding:
-    if measure.observed is None or (measure.lowest, measure.highest) == (None, None):
-        outcome = "not_judged"
-    else:
+    outcome = "not_judged"
+    if _is_judged(measure):
         outcome = "failed" if (measure.market, measure.check) in failed else "passed"
     return Finding(
         market=measure.market,

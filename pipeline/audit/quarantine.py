@@ -1,5 +1,6 @@
 """Quarantine: offers that break a rule so that they cannot be used become rows of `reject`, and are not published.
 
+What belongs to an offer goes with it. A penalty or promotion whose offer is not there is taken as what it is.
 The table `offer` is not touched. Which offers are taken follows from the sweep's own rows alone, so that a repeated
 audit takes the same ones; they are one file and one commit, named after the sweep.
 """
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 import duckdb
 
 from pipeline.audit.findings import Measure
-from pipeline.audit.rules import rules
+from pipeline.audit.rules import Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.delta import commit_files, is_committed
 from pipeline.domain.tables import REJECT
@@ -22,10 +23,22 @@ from pipeline.warehouse import quarantine_file, quoted, sql_type
 
 def find_violators(session: duckdb.DuckDBPyConnection) -> None:
     """Make the table of offers that are to be quarantined, with the rules that they break."""
-    taking = [rule for rule in rules() if rule.quarantines]
-    union = " UNION ALL ".join(f"SELECT *, {quoted(rule.name)} AS rule FROM ({rule.sql})" for rule in taking)  # noqa: S608 - our own relations
+    union = " UNION ALL ".join(_taken(rule) for rule in rules() if rule.quarantines)
     session.execute(f"CREATE VIEW audit.violation AS {union}")
     session.execute(f"CREATE TABLE audit.quarantine AS {relation('measure', 'quarantine').sql}")
+
+
+def _taken(rule: Rule) -> str:
+    """Return a SELECT of what a rule takes: rows of offers as they are, of a search all its offers."""
+    columns = (
+        f"market, property_id, search_id, offer_no, reason, {quoted(rule.name)} AS rule, {quoted(rule.table)} AS part"
+    )
+    if rule.table != "search":
+        return f"SELECT {columns} FROM ({rule.sql})"  # noqa: S608 - our own relations
+    return (
+        f"SELECT {columns} FROM (SELECT offer.market, offer.property_id, search_id, offer.offer_no, broken.reason "  # noqa: S608 - our own relations
+        f"FROM ({rule.sql}) AS broken JOIN sweep_files.offer AS offer USING (search_id))"
+    )
 
 
 def measure_quarantine(session: duckdb.DuckDBPyConnection, tolerated_share: float) -> Iterator[Measure]:
@@ -33,7 +46,8 @@ def measure_quarantine(session: duckdb.DuckDBPyConnection, tolerated_share: floa
     rows = session.execute(
         "SELECT offers.market, coalesce(taken.offers, 0), offers.offers FROM "
         "(SELECT market, count(*) AS offers FROM sweep_files.offer GROUP BY market) AS offers LEFT JOIN "
-        "(SELECT market, count(*) AS offers FROM audit.quarantine GROUP BY market) AS taken USING (market) ORDER BY 1"
+        "(SELECT market, count(*) AS offers FROM audit.quarantine WHERE part = 'offer' GROUP BY market) AS taken "
+        "USING (market) ORDER BY 1"
     ).fetchall()
     meaning = "share of offers that break a rule and are put in quarantine"
     for market, taken, offers in rows:
@@ -54,9 +68,7 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
     """Write the quarantined offers into `reject`, once, and return how many there are."""
     if is_committed(lake, REJECT, f"{sweep_id}/quarantine"):
         return count_quarantined(lake, sweep_id)
-    found = session.execute("SELECT count(*) FROM audit.quarantine").fetchone()
-    count = found[0] if found else 0
-    if not count:
+    if not session.execute("SELECT 1 FROM audit.quarantine LIMIT 1").fetchall():
         return 0
     file = quarantine_file(lake, sweep_id)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -69,4 +81,4 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
     beside.replace(file)
     path = lake.table_file(REJECT.name, sweep_id, file.stem)
     commit_files(lake, REJECT, [path], f"{sweep_id}/quarantine")
-    return int(count)
+    return count_quarantined(lake, sweep_id)

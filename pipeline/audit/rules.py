@@ -1,6 +1,7 @@
-"""Row-level rules: the relations of `sql/audit`, each of which shows the rows that break it; no row is a pass.
+"""Row-level rules: each shows the rows that break it; no row is a pass.
 
-A rule's header says which table it looks at, how severe a violation is, and whether violators are quarantined.
+Most are the relations of `sql/audit`: a rule's header says which table it looks at, how severe a violation is, and
+whether violators are quarantined, and why. The others follow from the ranges of the declared columns.
 """
 
 from __future__ import annotations
@@ -14,14 +15,26 @@ from typing import Any
 import duckdb
 
 from pipeline.audit.findings import ALL, Measure
+from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.relations import relation, sql_folder
 
 EXAMPLES = 3
 
+# In the order in which they depend on each other.
+CHECKED = ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")
+
+_OF_OFFERS = ("offer", "penalty", "promotion")
+
+# Values outside their range that leave the offer usable: a discount that cannot be is what reports on promotions are
+# about, and a number of rooms that cannot be is a marker. Any other one makes the price or its terms worthless.
+_TOLD_ONLY = frozenset({("offer", "discount_pct"), ("offer", "available_rooms")})
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One file of `sql/audit`."""
+    """A rule for the rows of a table. Where it quarantines, the offer goes that the row is, or belongs to; of a
+    search, all its offers go.
+    """
 
     name: str
     table: str
@@ -34,13 +47,38 @@ class Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Return all rules, by name."""
-    return tuple(_read(path.stem) for path in sorted((sql_folder() / "audit").glob("*.sql")))
+    written = [_read(path.stem) for path in sorted((sql_folder() / "audit").glob("*.sql"))]
+    declared = [
+        _range(TABLES[name], column)
+        for name in CHECKED
+        for column in TABLES[name].columns
+        if (column.lowest, column.highest) != (None, None)
+    ]
+    return (*written, *declared)
 
 
 def _read(name: str) -> Rule:
     found = relation("audit", name)
     said = found.meanings
-    return Rule(name, said["table"], said["severity"], said["violators"] == "quarantined", found.grain, found.sql)
+    quarantines = said["violators"].startswith("quarantined, ")
+    return Rule(name, said["table"], said["severity"], quarantines, found.grain, found.sql)
+
+
+def _range(table: Table, column: Column) -> Rule:
+    bounds = [("below", "<", column.lowest), ("above", ">", column.highest)]
+    outside = [(word, f"{column.name} {sign} {bound}", bound) for word, sign, bound in bounds if bound is not None]
+    meaning = f"One row per {table.name} whose {column.name} is {' or '.join(f'{w} {b:g}' for w, _, b in outside)}."
+    names = [each.name for each in table.columns]
+    place = ", ".join(
+        name if name in names else f"NULL::{kind} AS {name}"
+        for name, kind in (("property_id", "BIGINT"), ("search_id", "BIGINT"), ("offer_no", "INTEGER"))
+    )
+    sql = (
+        f"SELECT market, {place}, '{column.name} is ' || {column.name} AS reason "  # noqa: S608 - our own names
+        f"FROM sweep_files.{table.name} WHERE {' OR '.join(condition for _, condition, _ in outside)}"
+    )
+    quarantines = table.name in _OF_OFFERS and (table.name, column.name) not in _TOLD_ONLY
+    return Rule(f"range_{column.name}", table.name, "warning", quarantines, meaning, sql)
 
 
 def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from pipeline.audit.findings import Audit, Finding
 from pipeline.audit.history import History
@@ -74,7 +76,7 @@ def history(lake: Lake, nights: Sequence[str]) -> History:
 def count_quarantined(lake: Lake, sweep_id: str) -> int:
     """Return how many offers of a sweep are in quarantine."""
     file = quarantine_file(lake, sweep_id)
-    return pa.parquet.read_metadata(file).num_rows if file.exists() else 0
+    return pc.sum(pc.equal(pq.read_table(file, columns=["part"])["part"], "offer")).as_py() or 0 if file.exists() else 0
 
 
 def _numbered(audit: Audit, number: int, *, is_new: bool) -> Audit:

@@ -288,15 +288,15 @@ REJECT = Table(
         _required(
             "part",
             TEXT,
-            "`answer`, `property`, `room_stay` or `offer`.",
-            ("answer", "property", "room_stay", "offer"),
+            "`answer`, `property`, `room_stay` or `offer`; in quarantine also `penalty` or `promotion` without an offer.",
+            ("answer", "property", "room_stay", "offer", "penalty", "promotion"),
         ),
         _required("path", TEXT, "Where in the body the part stands."),
         _required("reason", TEXT, "Why it could not be read, or how it breaks the rule."),
         Column("sample", TEXT, "The part as sent, cut to 500 characters."),
         RAW_ADDRESS,
         Column("rule", TEXT, "Rule of the audit that the offer breaks, several joined by commas; NULL: unreadable."),
-        Column("offer_no", INT, "Offer in quarantine; NULL: unreadable."),
+        Column("offer_no", INT, "Offer in quarantine, or that the part names; NULL: unreadable."),
     ),
 )
 

@@ -1,7 +1,7 @@
 -- One row per promotion whose offer is not in the sweep.
 -- table: promotion
 -- severity: critical
--- violators: kept
+-- violators: quarantined, it belongs to nothing that is sold
 SELECT
     promotion.market,
     promotion.property_id,

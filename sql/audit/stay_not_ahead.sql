@@ -1,7 +1,7 @@
 -- One row per search for a stay that begins on the day of the sweep or before, or has no night.
 -- table: search
 -- severity: critical
--- violators: kept
+-- violators: quarantined, such a stay cannot be booked: all offers of the search are taken
 SELECT
     search.market,
     NULL::BIGINT AS property_id,

@@ -1,11 +1,12 @@
 -- One row per offer that breaks a rule so that it cannot be used, as a row of `reject`.
+-- Penalties and promotions without an offer are rows of their own kind: of one offer that is not there, one row.
 SELECT
     sweep.sweep_id,
     violation.search_id,
     1000000 + violation.offer_no AS reject_no,
-    any_value(offer.market) AS market,
-    any_value(offer.property_id) AS property_id,
-    'offer' AS part,
+    any_value(violation.market) AS market,
+    any_value(violation.property_id) AS property_id,
+    CASE WHEN count(offer.offer_no) > 0 THEN 'offer' ELSE min(violation.part) END AS part,
     'offer ' || violation.offer_no AS path,
     string_agg(violation.reason, '; ' ORDER BY violation.rule) AS reason,
     any_value(
@@ -20,7 +21,7 @@ SELECT
     violation.offer_no
 FROM audit.violation AS violation
 CROSS JOIN audit.sweep AS sweep
-INNER JOIN sweep_files.offer AS offer
+LEFT JOIN sweep_files.offer AS offer
     ON
         offer.search_id = violation.search_id
         AND offer.offer_no = violation.offer_no

@@ -9,7 +9,7 @@ CROSS JOIN night.audit AS audit
 CROSS JOIN (
     SELECT count(*) AS quarantined
     FROM sweep_files.reject
-    WHERE rule IS NOT NULL
+    WHERE rule IS NOT NULL AND part = 'offer'
 ) AS quarantine
 CROSS JOIN (
     SELECT
