@@ -1,4 +1,4 @@
-"""One raw answer, shown again: from the address that every search carries to the request and the body.
+"""One raw answer, shown again: from the address that every search and quote carries to the request and the body.
 
 What is shown is what was loaded: where the tables know the search, the body's SHA-256 must be theirs.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pipeline.domain.errors import CorruptObject, InputError
 from pipeline.lake import Lake
+from pipeline.quote.ledger import Entry, entry_at
 from pipeline.raw import RawRecord, read_manifest, read_shard
 from pipeline.warehouse import connect, select_files
 
@@ -27,6 +28,29 @@ class Evidence:
     record: RawRecord
     body_sha256: str | None
     is_loaded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteEvidence:
+    """A quote as the ledger holds it."""
+
+    address: str
+    run_id: str
+    entry: Entry
+
+
+def evidence_of(lake: Lake, address: str) -> Evidence | QuoteEvidence:
+    """Return what lies at the raw address of a search or a quote. Raises what `evidence_at` raises."""
+    address = address.strip()
+    if not address.startswith("quotes/"):
+        return evidence_at(lake, address)
+    found = entry_at(lake, address)
+    if found is None:
+        raise InputError(
+            f"The ledger holds no quote at {address!r}.",
+            hint='Addresses stand in mart.quote_check: nightaudit query "SELECT raw_address FROM mart.quote_check"',
+        )
+    return QuoteEvidence(address, *found)
 
 
 def evidence_at(lake: Lake, address: str) -> Evidence:
@@ -68,7 +92,7 @@ def _parts(address: str) -> tuple[str, str, int]:
     # Names with dots alone would lead out of the raw zone.
     if not match or {".", ".."} & {match["sweep"], match["shard"]}:
         raise InputError(
-            f"{address!r} is not a raw address: raw/<sweep>/<shard>.parquet#<row>.",
+            f"{address!r} is not a raw address: raw/<sweep>/<shard>.parquet#<row>, or quotes/<run>/<no>-answer.json.",
             hint=f"Addresses stand in lake.search: {_EXAMPLE}",
         )
     return match["sweep"], match["shard"], int(match["row"])

@@ -6,7 +6,8 @@ the file takes the old one's place. A crash before that leaves all as it was. A 
 that reads the old tables, which are still there; so does everybody who has it open, which is why the old folder is
 kept until the next rebuild.
 
-What does not come from raw answers is carried over as it is: inputs, quotes, and what the audits of the time found.
+Quotes are loaded anew from their ledger. What comes from neither is carried over as it is: inputs, and what the audits
+of the time found.
 """
 
 from __future__ import annotations
@@ -23,24 +24,26 @@ from pipeline.delta import commit_files
 from pipeline.domain.errors import LakeError
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import segments
-from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, REJECT, SWEEP, WORKING_TABLES
+from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, REJECT, SWEEP, WORKING_TABLES
 from pipeline.lake import Lake
 from pipeline.load import SEGMENT_TABLES
 from pipeline.overview import sweep_rows
 from pipeline.publish import publish_anew, published_sweeps
+from pipeline.quote.loading import load_ledger
 from pipeline.raw import Manifest, landed, read_ending, read_manifest
 from pipeline.supplier.answer import Answer
 from pipeline.sweep import SweepOptions, SweepProgress, run
 from pipeline.warehouse import quarantine_file
 
 _KEPT = "The tables and the published file are as they were."
-# Made of raw answers, by a sweep or by its publication; all other folders of tables are carried over.
+# Made of raw answers, by a sweep, its publication or a quote; all other folders of tables are carried over.
 _MADE_ANEW = {
     *SEGMENT_TABLES,
     SWEEP.name,
     OFFER_CHANGE.name,
     *(table.name for table in CONTENT_TABLES),
     *WORKING_TABLES,
+    *QUOTE_TABLES,
 }
 
 
@@ -75,6 +78,7 @@ async def rebuild(
             _keep_quarantine(lake, fresh, manifest.sweep_id)
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)
+        load_ledger(fresh, options.max_body_bytes)
         file = publish_anew(fresh, fresh.adopt_tables)
     except BaseException:
         # Not where it is adopted already: then only the published file is still to be put in place.

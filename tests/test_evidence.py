@@ -6,6 +6,7 @@ import gzip
 import importlib
 import json
 import sys
+from decimal import Decimal
 
 import pytest
 from raw_answers import STARTED, SWEEP, answer, house, land, record, room
@@ -16,6 +17,8 @@ from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.evidence import evidence_at
 from pipeline.normalise.segment import normalise_segment
+from pipeline.quote import ledger
+from pipeline.quote.sample import ChosenOffer, ChosenRoom
 from pipeline.raw import Manifest, encode_shard, write_manifest
 
 ADDRESS = f"raw/{SWEEP}/multi-GB-000000.parquet#0"
@@ -115,3 +118,45 @@ def test_a_body_that_cannot_be_inflated_is_still_shown(lake, command, landed):
     code, out, err = command(ADDRESS, "--body")
     assert (code, out) == (1, b"")
     assert b"cannot be inflated" in err
+
+
+@pytest.fixture
+def quoted(lake):
+    """A ledger of one quote that was answered, and one that was not."""
+    offer = ChosenOffer(
+        "multi", 7, "GB", "Hotel", STARTED.date(), 1, "2", "EUR", 5, 14, 0, "EUR", SWEEP, 1, STARTED,
+        (ChosenRoom(1, 0, 0, 99, Decimal(100)),),
+    )  # fmt: skip
+    for number in (0, 1):
+        ledger.intend(lake, "run", ledger.Intent(number, STARTED, offer, 7, '{"propertyId":7}'))
+    body = gzip.compress(b'{"reservationId":31337}')
+    ledger.answered(lake, "run", 0, ledger.QuoteAnswer(200, "gzip", body, STARTED, STARTED, "", "", 31337))
+
+
+@pytest.mark.usefixtures("quoted")
+@pytest.mark.parametrize("part", ["answer", "intent"])
+def test_a_quote_is_shown_with_its_request_its_answer_and_its_reservation(command, part):
+    code, out, _ = command(f"quotes/run/000000-{part}.json")
+    assert code == 0
+    for expected in ('"propertyId": 7', '"reservationId": 31337', "Status: 200", "Reservation: 31337", SWEEP):
+        assert expected in out.decode()
+    assert command(f"quotes/run/000000-{part}.json", "--body")[1] == b'{"reservationId":31337}'
+
+
+@pytest.mark.usefixtures("quoted")
+def test_a_quote_without_an_answer_is_shown_as_unknown(command):
+    code, out, _ = command("quotes/run/000001-intent.json")
+    assert code == 0
+    assert "unknown: no answer was written down" in out.decode()
+    assert "(no body)" in out.decode()
+
+
+@pytest.mark.usefixtures("quoted")
+@pytest.mark.parametrize(
+    "address",
+    ["quotes/run/000001-answer.json", "quotes/run/000009-intent.json", "quotes/../000000-intent.json", "quotes/run"],
+)
+def test_an_address_that_the_ledger_does_not_know_is_refused(command, address):
+    code, _, err = command(address)
+    assert code == 2
+    assert b"holds no quote" in err

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,8 @@ from pipeline.lake import Lake
 from pipeline.quote.sample import ChosenOffer, Sample
 
 T = TypeVar("T")
+
+_ADDRESS = re.compile(r"quotes/(?P<run>[^/]+)/(?P<number>\d{6,9})-(?P<part>intent|answer)\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,23 @@ def entries(lake: Lake, run_id: str) -> Iterator[Entry]:
         intent = _read(lake, _path(lake, run_id, int(name), "intent"), Intent)
         path = _path(lake, run_id, int(name), "answer")
         yield Entry(intent, _read(lake, path, QuoteAnswer) if lake.exists(path) else None)
+
+
+def entry_at(lake: Lake, address: str) -> tuple[str, Entry] | None:
+    """Return the run and the quote that an address of an intent or an answer tells of; None: there is none such.
+
+    Raises CorruptObject.
+    """
+    match = _ADDRESS.fullmatch(address)
+    # Names with dots alone would lead out of the ledger.
+    if not match or match["run"] in {".", ".."}:
+        return None
+    run_id, number = match["run"], int(match["number"])
+    if not lake.exists(_path(lake, run_id, number, match["part"])):
+        return None
+    intent = _read(lake, _path(lake, run_id, number, "intent"), Intent)
+    path = _path(lake, run_id, number, "answer")
+    return run_id, Entry(intent, _read(lake, path, QuoteAnswer) if lake.exists(path) else None)
 
 
 def address(lake: Lake, run_id: str, entry: Entry) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import subprocess
@@ -17,14 +18,17 @@ from prefect_runs import ROOT, await_ends, begin_run, call, environment
 from pipeline.domain.errors import SettingsError
 from pipeline.settings import Settings, read_settings
 
-DECLARED = yaml.safe_load((ROOT / "flows" / "prefect.yaml").read_text())["deployments"]
+DECLARED = {
+    declared["name"]: declared
+    for declared in yaml.safe_load((ROOT / "flows" / "prefect.yaml").read_text())["deployments"]
+}
 
 
 def test_the_declared_deployment_is_the_one_that_is_served():
     from flows.deploy import DEPLOYMENT, DESCRIPTION
     from flows.nightly import nightly
 
-    (declared,) = DECLARED
+    declared = DECLARED["nightly"]
     (schedule,) = declared["schedules"]
     defaults = Settings.model_fields
     assert (schedule["cron"], schedule["timezone"]) == (
@@ -34,6 +38,21 @@ def test_the_declared_deployment_is_the_one_that_is_served():
     assert (declared["name"], declared["description"]) == (DEPLOYMENT, DESCRIPTION)
     assert declared["entrypoint"] == f"flows/nightly.py:{nightly.name}"
     assert declared["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
+
+
+@pytest.mark.parametrize("name", ["quote-check", "backfill"])
+def test_what_somebody_has_to_start_has_no_schedule_and_names_its_flow(name):
+    declared = DECLARED[name]
+    path, function = declared["entrypoint"].split(":")
+    flow = getattr(importlib.import_module(path.removesuffix(".py").replace("/", ".")), function)
+    assert flow.name == name
+    assert declared["schedules"] == []
+    assert declared["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
+    flow.validate_parameters(declared.get("parameters", {}))
+
+
+def test_the_declared_quote_check_makes_no_reservation_by_itself():
+    assert DECLARED["quote-check"]["parameters"]["yes_make_reservations"] is False
 
 
 def test_the_next_run_is_told_in_the_time_zone_of_the_schedule():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,13 +16,15 @@ import pytest
 from silent_supplier import SilentSupplier
 
 from pipeline.domain.errors import CallsUsedUp, InputError, LakeFull, SettingsError, SupplierDown, TokenRefused
-from pipeline.domain.tables import OFFER, QUOTE_OFFER, TABLES
+from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
 from pipeline.inputs import loading as inputs
 from pipeline.night import utc_now
 from pipeline.quote import asking, ledger
 from pipeline.quote.loading import load_ledger
 from pipeline.quote.sample import Sample, choose
 from pipeline.quoting import all_summaries, quote
+from pipeline.rebuild import rebuild
+from pipeline.sweep import SweepOptions
 from pipeline.warehouse import query_published
 
 LIMIT = 10_000_000
@@ -274,6 +277,25 @@ def test_an_offer_is_quoted_once_a_night_and_loading_twice_changes_nothing(quota
     load_ledger(quotable.lake, LIMIT)
     assert rows(quotable, "*") == before
     assert [summary.chosen for summary in all_summaries(quotable.lake, LIMIT)] == [40, 20]
+
+
+def test_the_tables_of_quotes_are_made_anew_from_the_ledger(quotable):
+    ask(quotable, 10)
+
+    def tables():
+        return [
+            query_published(quotable.lake.published_file, f"FROM lake.{name} ORDER BY ALL").fetchall()
+            for name in QUOTE_TABLES
+        ]
+
+    before = tables()
+    for name in QUOTE_TABLES:
+        shutil.rmtree(quotable.lake.table_root(name))
+    options = SweepOptions(4, 1, LIMIT)
+    with quotable.lake.writing("a rebuild"):
+        asyncio.run(rebuild(quotable.lake, options, now=utc_now))
+    assert tables() == before
+    assert all(before)
 
 
 # What is lost is told, and never asked again

@@ -1,0 +1,56 @@
+"""The quote check and the backfill, run by Prefect over a night of the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pipeline import night
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.publish import publish
+from pipeline.warehouse import query_published
+
+TABLES = ("search", "cell", "offer", "penalty", "promotion", "offer_change", "room", "quote", "quote_offer")
+
+
+@pytest.fixture
+def published(settings, monkeypatch):
+    """A lake with one published night, and an environment that leads to it."""
+    given = settings(quote_cap=5, scopes="read_rooms write_rooms")
+    lake = Lake(given.lake)
+    now = night.utc_now()
+    manifest = night.start(given, lake, now)
+    asyncio.run(night.collect(given, lake, manifest))
+    publish(lake, manifest.sweep_id, now)
+    for name in ("lake", "spec", "workers", "quote_cap", "scopes"):
+        monkeypatch.setenv(f"NIGHTAUDIT_{name.upper()}", str(getattr(given, name)))
+    return lake
+
+
+def rows(lake: Lake) -> dict[str, list[tuple[object, ...]]]:
+    return {name: query_published(lake.published_file, f"FROM lake.{name} ORDER BY ALL").fetchall() for name in TABLES}
+
+
+def test_the_flow_of_quotes_asks_only_where_it_is_told_to_and_nothing_is_tried_again(published):
+    from flows.quote_check import quote_check
+
+    with pytest.raises(InputError, match="up to 3 reservations"):
+        quote_check(3)
+    assert not published.names("quotes")
+    summary = quote_check(3, yes_make_reservations=True)
+    assert summary.chosen == sum(summary.outcomes.values()) == 3
+    assert query_published(published.published_file, "SELECT count(*) FROM mart.quote_check").fetchone() == (3,)
+
+
+def test_the_flow_of_the_backfill_makes_the_same_tables_anew(published):
+    from flows.backfill import backfill
+    from flows.quote_check import quote_check
+
+    quote_check(3, yes_make_reservations=True)
+    before = rows(published)
+    made = backfill()
+    assert made.tables != made.former
+    assert rows(Lake(str(published.root))) == before
+    assert all(before.values())
