@@ -10,10 +10,7 @@ a second run goes on where the first one stopped; the other steps fail for reaso
 from __future__ import annotations
 
 import asyncio
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +30,7 @@ from pipeline.lake import Lake
 from pipeline.publish import Published
 from pipeline.raw import Manifest
 from pipeline.settings import Settings, read_settings
+from pipeline.stopping import told_when_stopped
 from pipeline.summary import NightSummary, as_markdown, refuse_too_many_failures
 from pipeline.summary import summarise as summary_of
 from pipeline.sweep import SweepProgress
@@ -57,6 +55,12 @@ class Given:
 
 tell_our_errors_once()
 log_steps()
+
+# Where no step knows it better.
+_WHEN_STOPPED = (
+    "What has landed stays, and the published file is whole.",
+    "Run the night again: it goes on where it was stopped.",
+)
 
 _NOTHING_GIVEN = Given()
 _GIVEN: ContextVar[Given] = ContextVar("given", default=_NOTHING_GIVEN)
@@ -86,7 +90,11 @@ def run_nightly(
 @flow(name="nightly", persist_result=False, log_prints=False)
 def nightly() -> NightSummary:
     """Sweep, load, audit and publish one night. It has no parameters: its settings are those of its environment."""
-    given = _GIVEN.get()
+    with told_when_stopped(*_WHEN_STOPPED):
+        return _night(_GIVEN.get())
+
+
+def _night(given: Given) -> NightSummary:
     settings = given.settings or read_settings()
     place = Lake(settings.lake)
     with place.writing("the nightly run"):
@@ -118,7 +126,7 @@ def begin(settings: Settings, lake: Lake) -> Manifest:
 def collect(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     """Ask what has not landed, normalise it and load it."""
     given = _GIVEN.get()
-    with progress_artifact() as note, _handlers_kept():
+    with progress_artifact() as note:
 
         def watch(progress: SweepProgress) -> None:
             note(progress)
@@ -154,17 +162,3 @@ def summarise(published: Published) -> NightSummary:
 def judge(settings: Settings, summary: NightSummary) -> None:
     """Fail the run of a night that is published but has too many failed cells."""
     refuse_too_many_failures(summary, settings.tolerated_failed_share)
-
-
-@contextmanager
-def _handlers_kept() -> Iterator[None]:
-    """Give Prefect its handler of SIGTERM back, which collecting replaces by its own for a while."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

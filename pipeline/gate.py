@@ -22,6 +22,7 @@ from pipeline.load import is_sweep_loaded
 from pipeline.publish import Published, publish, published_sweeps
 from pipeline.raw import Manifest, read_ending, read_manifest
 from pipeline.settings import Settings
+from pipeline.stopping import told_when_stopped
 
 logger = logging.getLogger(__name__)
 
@@ -38,16 +39,17 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
         cold_nights=settings.audit_cold_nights,
         quarantined_share=settings.tolerated_quarantined_share,
     )
-    found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
-    published = published_sweeps(lake)
-    write_report(
-        lake,
-        found,
-        history(lake, found.nights),
-        is_simulated=manifest.is_simulated,
-        cold_nights=limits.cold_nights,
-        kept=published[-1].sweep_id if published else None,
-    )
+    with told_when_stopped(*_when_stopped(sweep_id)):
+        found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
+        published = published_sweeps(lake)
+        write_report(
+            lake,
+            found,
+            history(lake, found.nights),
+            is_simulated=manifest.is_simulated,
+            cold_nights=limits.cold_nights,
+            kept=published[-1].sweep_id if published else None,
+        )
     return found
 
 
@@ -94,6 +96,11 @@ def publish_checked(
     if override is not None and not override.strip():
         raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
     read_manifest(lake, sweep_id)
+    with told_when_stopped(*_when_stopped(sweep_id)):
+        return _publish_checked(lake, sweep_id, now, override, analysis)
+
+
+def _publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | None, analysis: Analysis) -> Published:
     if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
         return publish(lake, sweep_id, now)
     verdict = stored_audit(lake, sweep_id)
@@ -136,6 +143,14 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
 def report_page(lake: Lake, sweep_id: str) -> Path:
     """Return the place of a sweep's quality page."""
     return report_folder(lake, sweep_id) / "quality.html"
+
+
+def _when_stopped(sweep_id: str) -> tuple[str, str]:
+    # Whoever is stopped late may have published: then publishing again says so.
+    return (
+        f"The sweep {sweep_id} stays loaded, and the published file is whole.",
+        f"Go on with: nightaudit publish {sweep_id}",
+    )
 
 
 def _kept(lake: Lake) -> str:

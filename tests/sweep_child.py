@@ -1,6 +1,7 @@
 """A night in a process of its own, which a test may kill: begin or go on, then publish.
 
-It may be told where to be killed, or where its disk is full from, as `module:attribute:call:before|after|full`.
+It may be told where to be killed, asked to stop, or where its disk is full from, as
+`module:attribute:call:before|after|full|stop`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 
 from pipeline.domain.errors import NightauditError
+from pipeline.gate import publish_checked
 from pipeline.lake import Lake
 from pipeline.normalise.request import asked_of_search  # noqa: F401 - imported before anything is replaced
-from pipeline.publish.publish import publish
 from pipeline.raw import read_manifest
 from pipeline.sandbox.identifiers import property_ids
 from pipeline.sandbox.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET
@@ -61,6 +62,8 @@ def disturb_at(place: str) -> None:
         if calls == int(call) and when == "full":
             # Every write to a file fails from here on; Python ignores the signal that comes with it.
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))
+        if calls == int(call) and when == "stop":
+            os.kill(os.getpid(), signal.SIGTERM)
         result = real(*given, **named)
         if calls == int(call) and when == "after":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -99,6 +102,6 @@ def main(folder: str, base_url: str, day: str, place: str | None, told: Connecti
     try:
         with lake.writing("a test"):
             sweep_id = asyncio.run(sweep(lake, base_url, now))
-            publish(lake, sweep_id, now)
+            publish_checked(lake, sweep_id, now, override="not about the gate")
     except NightauditError as error:
         told.send(f"{type(error).__name__} {error}")

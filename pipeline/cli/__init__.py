@@ -11,16 +11,18 @@ from pipeline.domain.errors import NightauditError
 def main() -> None:
     """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
     from pipeline.cli.app import app
+    from pipeline.stopping import told_when_stopped
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     try:
-        app()
+        with told_when_stopped(
+            "What has landed stays, and the published file is whole.",
+            "Run it again; a sweep that was begun goes on with: nightaudit resume",
+        ):
+            app()
     except NightauditError as error:
         _tell(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _tell(NightauditError("Stopped.", kept="What has landed stays.", hint="Go on with: nightaudit resume"))
-        sys.exit(NightauditError.exit_code)
     except BrokenPipeError:
         # The reader of our output has seen enough.
         sys.stderr.close()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -24,6 +22,7 @@ from pipeline.raw import Ending, Manifest, landed, read_ending, second_look, wri
 from pipeline.supplier.answer import Answer
 from pipeline.sweep.begin import plan_of
 from pipeline.sweep.normalisers import Normalisers
+from pipeline.sweep.stopping import Stopping, stopping_on_signals
 from pipeline.sweep.summary import load_sweep
 
 _WATCH_SECONDS = 0.25
@@ -68,27 +67,53 @@ async def run(
 ) -> SweepProgress:
     """Ask what has not landed, then normalise and load the whole sweep.
 
-    A first SIGINT or SIGTERM lets the shards in hand land and then raises SweepStopped; a second one gives them up.
-    Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
+    A first SIGINT or SIGTERM lets the shards and segments in hand end and then raises SweepStopped; a second one gives
+    them up. Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
     """
     progress = _progress(lake, manifest)
-    async with _watched(progress, watch):
-        async with Normalisers(lake, manifest.sweep_id, options.workers, options.max_body_bytes) as normalisers:
-            run = _Run(lake, manifest, normalisers, progress)
-            if read_ending(lake, manifest.sweep_id) is None:
-                try:
-                    await run.collect(ask, request_of, options)
-                finally:
-                    await run.abandon()
-                write_ending(lake, manifest.sweep_id, Ending(now(), is_complete=True))
-            progress.step = "normalising"
+    with stopping_on_signals() as stopping:
+        try:
+            async with _watched(progress, watch):
+                await _stages(lake, manifest, ask, request_of, options, now, progress, stopping)
+        except asyncio.CancelledError:
+            if not stopping.is_given_up:
+                raise
+            stopping.task.uncancel()
+            raise _resumable(SweepStopped("Stopped at once, as asked."), manifest.sweep_id, progress) from None
+    return progress
+
+
+async def _stages(
+    lake: Lake,
+    manifest: Manifest,
+    ask: Ask,
+    request_of: Callable[[Search], bytes],
+    options: SweepOptions,
+    now: Callable[[], datetime],
+    progress: SweepProgress,
+    stopping: Stopping,
+) -> None:
+    async with Normalisers(lake, manifest.sweep_id, options.workers, options.max_body_bytes) as normalisers:
+        run = _Run(lake, manifest, normalisers, progress, stopping)
+        if read_ending(lake, manifest.sweep_id) is None:
             try:
-                await run.normalise_rest()
+                await run.collect(ask, request_of, options)
             finally:
                 await run.abandon()
-        progress.step = "loading"
-        await asyncio.to_thread(load_sweep, lake, manifest)
-    return progress
+            write_ending(lake, manifest.sweep_id, Ending(now(), is_complete=True))
+        progress.step = "normalising"
+        try:
+            await run.normalise_rest()
+        finally:
+            await run.abandon()
+    progress.step = "loading"
+    await asyncio.to_thread(load_sweep, lake, manifest)
+    if stopping.is_asked:
+        raise SweepStopped(
+            "Stopped as asked.",
+            kept=f"The sweep {manifest.sweep_id} is loaded.",
+            hint=f"Go on with: nightaudit publish {manifest.sweep_id}",
+        )
 
 
 def close(lake: Lake, manifest: Manifest, now: datetime) -> None:
@@ -113,12 +138,15 @@ def _shards(partition: Partition) -> Iterator[Shard]:
 class _Run:
     """The state of one call of `run`."""
 
-    def __init__(self, lake: Lake, manifest: Manifest, normalisers: Normalisers, progress: SweepProgress) -> None:
+    def __init__(
+        self, lake: Lake, manifest: Manifest, normalisers: Normalisers, progress: SweepProgress, stopping: Stopping
+    ) -> None:
         self._lake = lake
         self._manifest = manifest
         self._sweep_id = manifest.sweep_id
         self._normalisers = normalisers
         self._progress = progress
+        self._stopping = stopping
         self._segment_of = {
             shard.name: segment
             for partition in manifest.partitions
@@ -149,24 +177,17 @@ class _Run:
             tally=self._progress.tally,
         )
         self._second_look = partial(self._look_again, collector, plan, options.max_body_bytes)
-        with _stopping_on_signals(collector) as signals:
-            try:
-                await self._begin_complete(self._segments())
-                await collector.collect(self._missing(plan))
-                if len(self._landed) >= len(self._segment_of):
-                    await asyncio.gather(*self._under_way)
-            except asyncio.CancelledError:
-                if not signals.is_given_up:
-                    raise
-                signals.task.uncancel()
-                raise _resumable(SweepStopped("Stopped at once, as asked."), self._sweep_id, self._progress) from None
-            except NightauditError as error:
-                await self._settle()
-                raise _resumable(error, self._sweep_id, self._progress) from None
-        await self._raise_failures()
-        if len(self._landed) < len(self._segment_of):
+        self._stopping.tell(collector.stop)
+        try:
+            await self._begin_complete(self._segments())
+            await collector.collect(self._missing(plan))
+            if len(self._landed) >= len(self._segment_of):
+                await asyncio.gather(*self._under_way)
+        except NightauditError as error:
             await self._settle()
-            raise _resumable(SweepStopped("Stopped as asked."), self._sweep_id, self._progress)
+            raise _resumable(error, self._sweep_id, self._progress) from None
+        await self._raise_failures()
+        await self._end_if_stopping()
 
     async def normalise_rest(self) -> None:
         """Normalise and load what is left, now that no further shard will land."""
@@ -175,8 +196,10 @@ class _Run:
             missing = [shard for shard in segment.shards if shard.name not in self._landed]
             await self._begin(segment, _unasked(plan, missing) if plan else {})
             await self._raise_failures()
+            await self._end_if_stopping()
         if self._under_way:
             await asyncio.gather(*self._under_way)
+        await self._end_if_stopping()
 
     def _segments(self) -> Iterable[Segment]:
         return dict.fromkeys(self._segment_of.values())
@@ -195,7 +218,7 @@ class _Run:
 
     async def _begin_complete(self, candidates: Iterable[Segment]) -> None:
         for segment in candidates:
-            if all(shard.name in self._landed for shard in segment.shards):
+            if not self._stopping.is_asked and all(shard.name in self._landed for shard in segment.shards):
                 await self._begin(segment, {})
 
     async def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> None:
@@ -273,6 +296,12 @@ class _Run:
         for task in finished:
             await task
 
+    async def _end_if_stopping(self) -> None:
+        """Raise SweepStopped if a user asked for it, once what is being normalised has ended."""
+        if self._stopping.is_asked:
+            await self._settle()
+            raise _resumable(SweepStopped("Stopped as asked."), self._sweep_id, self._progress)
+
     async def _settle(self) -> None:
         """Let what is being normalised end, whatever comes of it: it will be looked at again by the next run."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
@@ -291,43 +320,8 @@ def _resumable(error: NightauditError, sweep_id: str, progress: SweepProgress) -
     if "nightaudit resume" in error.hint:
         told.hint = error.hint
     else:
-        told.hint = f"{error.hint} Then go on with: {go_on}" if error.hint else f"Ask for the rest with: {go_on}"
+        told.hint = f"{error.hint} Then go on with: {go_on}" if error.hint else f"Go on with: {go_on}"
     return told
-
-
-@dataclass(slots=True)
-class _Signals:
-    """What a user asked for: to stop when the open shards have landed, or at once."""
-
-    task: asyncio.Task[object]
-    collector: Collector
-    is_stopping: bool = False
-    is_given_up: bool = False
-
-    def on_signal(self) -> None:
-        if self.is_stopping:
-            self.is_given_up = True
-            self.task.cancel()
-        self.is_stopping = True
-        self.collector.stop()
-
-
-@contextmanager
-def _stopping_on_signals(collector: Collector) -> Iterator[_Signals]:
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None  # noqa: S101 - called from a coroutine
-    signals = _Signals(task, collector)
-    watched = (signal.SIGINT, signal.SIGTERM)
-    # Outside the main thread, and where the system knows no such handlers, the signals keep their usual meaning.
-    with suppress(NotImplementedError, RuntimeError, ValueError):
-        for number in watched:
-            loop.add_signal_handler(number, signals.on_signal)
-    try:
-        yield signals
-    finally:
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            for number in watched:
-                loop.remove_signal_handler(number)
 
 
 class _watched:  # noqa: N801 - used like a function

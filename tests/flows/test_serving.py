@@ -105,3 +105,39 @@ def test_a_night_needs_no_configured_server_and_leaves_no_process_behind(tmp_pat
     while left := [psutil.Process(int(pid)) for pid in pids if psutil.pid_exists(int(pid))]:
         assert time.monotonic() < ends_at, left
         time.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    ("number", "step", "go_on"),
+    [
+        (signal.SIGTERM, "pipeline.gate.stored_audit", "nightaudit publish {sweep_id}"),
+        (signal.SIGINT, "flows.nightly.summary_of", "Run the night again"),
+    ],
+)
+def test_a_night_that_is_told_to_stop_after_its_sweep_says_how_to_go_on(tmp_path, write_spec, number, step, go_on):
+    module, name = step.rsplit(".", 1)
+    script = (
+        "import os, importlib\n"
+        "def stopped(*given, **named):\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "if __name__ == '__main__':\n"
+        "    import flows.nightly\n"
+        f"    setattr(importlib.import_module('{module}'), '{name}', stopped)\n"
+        "    from pipeline.cli import main\n"
+        "    main()\n"
+    )
+    path = tmp_path / "night.py"
+    path.write_text(script)
+    told = subprocess.run(
+        [sys.executable, str(path), "nightly"],
+        cwd=tmp_path,
+        env=environment(tmp_path, write_spec()),
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert told.returncode == 1, told.stderr
+    assert "Traceback" not in told.stderr
+    (folder,) = (tmp_path / "lake" / "raw").iterdir()
+    assert "Stopped as asked." in told.stderr
+    assert go_on.format(sweep_id=folder.name) in told.stderr

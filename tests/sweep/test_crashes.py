@@ -200,6 +200,38 @@ def test_a_sweep_that_is_told_to_stop_lands_what_is_open_and_says_how_to_go_on(
     assert landed(lake, sweep_id)
 
 
+def test_a_sweep_that_is_told_to_stop_while_it_normalises_says_how_to_go_on(nights, undisturbed, tmp_path):
+    lake = Lake(str(tmp_path / "lake"))
+    assert nights(lake.root).finish() == ""
+    shutil.rmtree(lake.root / "tables")
+    shutil.rmtree(lake.root / "published")
+    told = nights(lake.root, "pipeline.sweep.normalisers:normalise_segment:1:stop").finish()
+    assert told.startswith("SweepStopped Stopped as asked.")
+    assert f"nightaudit resume {lake.sweep_ids()[0]}" in told
+    assert not lake.published_file.exists()
+    assert nights(lake.root).finish() == ""
+    assert tables_of(lake) == undisturbed
+
+
+STOPPED = {
+    "counting": ("pipeline.sweep.run:load_sweep:1:stop", "is loaded"),
+    "publishing": ("pipeline.publish.publish:_build:1:stop", "stays loaded, and the published file is whole"),
+}
+
+
+@pytest.mark.parametrize("step", STOPPED)
+def test_a_night_that_is_told_to_stop_after_its_sweep_says_how_to_publish_it(nights, undisturbed, tmp_path, step):
+    lake = Lake(str(tmp_path / "lake"))
+    place, kept = STOPPED[step]
+    told = nights(lake.root, place).finish()
+    assert told.startswith("SweepStopped Stopped as asked.")
+    assert kept in told
+    assert f"nightaudit publish {lake.sweep_ids()[0]}" in told
+    assert not lake.published_file.exists()
+    assert nights(lake.root).finish() == ""
+    assert tables_of(lake) == undisturbed
+
+
 def test_a_second_signal_stops_at_once_and_still_says_how_to_go_on(sandbox, nights, undisturbed, tmp_path):
     lake = Lake(str(tmp_path / "lake"))
     sandbox.control("faults", {"latency_ms": 20_000})
