@@ -236,6 +236,9 @@ OFFER = Table(
     ),
 )
 
+_PENALTY_TERMS = (
+    "penalty_no", "window_hours", "penalty_pct", "penalty_nights", "is_refundable", "start_at", "end_at", "amount"
+)  # fmt: skip
 PENALTY = Table(
     "penalty",
     "One row per cancel penalty of an offer, in the order of the answer.",
@@ -726,6 +729,50 @@ CELL_STATE = Table(
     ),
 )
 
+PROMOTION_STATE = Table(
+    "promotion",
+    "One row per promotion of a promotion key, in order: what the key stands for.",
+    ("promotion_key", "promotion_no"),
+    (
+        _required("promotion_key", LONG, "Stable hash of the promotions of an offer, in order."),
+        _required("promotion_no", SMALL, "Position in the offer, from 0."),
+        Column("promo_type", TEXT, "Kind as sent: value add, discount off or free night."),
+        Column("description", TEXT, "Text as sent."),
+        Column(
+            "promotion_kind",
+            TEXT,
+            "`value_add`, `discount_off` or `free_night`, however it is spelled, or `other`; NULL: not stated.",
+        ),
+    ),
+)
+
+POLICY_STATE = Table(
+    "policy",
+    "One row per cancel penalty of a policy key: what the key stands for.",
+    ("policy_key", "penalty_no"),
+    (
+        _required("policy_key", LONG, "Stable hash of the sorted cancel penalties of an offer."),
+        _required("penalty_no", SMALL, "Position among the distinct penalties of the policy, from 0."),
+        Column("window_hours", INT, "Hours before check-in in which the penalty applies."),
+        Column("penalty_pct", NUMBER, "Percentage of the total, or of the nights of penalty_nights."),
+        Column("penalty_nights", NUMBER, "Nights charged, read together with penalty_pct."),
+        Column("is_refundable", FLAG, "False: cannot be refunded."),
+    ),
+)
+
+DETAIL_PENALTY = Table(
+    "detail_penalty",
+    "One row per cancel penalty of an offer key in its last detail answer, while its stay lies ahead.",
+    ("property_id", "offer_key", "penalty_no"),
+    (
+        PROPERTY_ID,
+        _required("offer_key", LONG, "Stable hash of what makes an offer the same: mart.offer_key."),
+        _required("check_in", DAY, "First night of the stay."),
+        SWEEP_ID,
+        *(column for column in PENALTY.columns if column.name in _PENALTY_TERMS),
+    ),
+)
+
 SWEEP_PUBLISHED = Table(
     "sweep",
     "One row per published sweep.",
@@ -749,4 +796,4 @@ CONTENT_STATES = tuple(
     for table in CONTENT_TABLES
 )
 
-STATE_TABLES = (OFFER_OPEN, OFFER_CLOSED, CELL_STATE)
+STATE_TABLES = (OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY)

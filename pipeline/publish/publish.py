@@ -55,6 +55,9 @@ _STEPS = (
     _Step("state.offer_closed", "offer_closed_next", "property_id, check_in, offer_key"),
     _Step("state.offer_open", "offer_open_next", "property_id, check_in, offer_key", is_replaced=True),
     _Step("state.cell", "cell_next", "property_id, check_in", is_replaced=True),
+    _Step("state.promotion", "promotion_next", "promotion_key, promotion_no"),
+    _Step("state.policy", "policy_next", "policy_key, penalty_no"),
+    _Step("state.detail_penalty", "detail_penalty_next", "property_id, offer_key, penalty_no", is_replaced=True),
     _Step("mart.sweep", "sweep_published", "sweep_id"),
 )
 

@@ -62,7 +62,8 @@ def test_the_relations_of_a_night_have_cases():
 OF_A_NIGHT = {
     "staging/cell_next", "staging/cell_observed", "staging/offer_change", "staging/offer_change_priced",
     "staging/offer_closed_next", "staging/offer_observed", "staging/offer_open_next", "staging/sweep_published",
-    "staging/sweep_summary", "mart/cell_latest", "mart/offer_history", "mart/offer_latest",
+    "staging/sweep_summary", "staging/promotion_next", "staging/policy_next", "staging/detail_penalty_next",
+    "mart/cell_latest", "mart/offer_history", "mart/offer_latest",
 }  # fmt: skip
 
 
