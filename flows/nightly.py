@@ -37,6 +37,7 @@ from pipeline.sweep import SweepProgress
 
 SUMMARY_KEY = "nightly-summary"
 QUALITY_KEY = "nightly-quality"
+REPORTS_KEY = "nightly-reports"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ def _night(given: Given) -> NightSummary:
         collect(settings, place, manifest)
         audit(settings, place, manifest)
         published = publish(settings, place, manifest)
+        report(place)
     summary = summarise(published)
     given.show(summary)
     judge(settings, summary)
@@ -148,6 +150,15 @@ def audit(settings: Settings, lake: Lake, manifest: Manifest) -> None:
 def publish(settings: Settings, lake: Lake, manifest: Manifest) -> Published:
     """Make the sweep part of the published file."""
     return publish_checked(lake, manifest.sweep_id, _GIVEN.get().now(), analysis=settings.analysis)
+
+
+@task(name="report", cache_policy=NO_CACHE, persist_result=False)
+def report(lake: Lake) -> None:
+    """Write the night's reports, and leave links to them with Prefect."""
+    from pipeline.report import as_markdown as as_links
+    from pipeline.report import write_reports
+
+    create_markdown_artifact(as_links(write_reports(lake)), key=REPORTS_KEY, description="Reports of the night")
 
 
 @task(name="summarise", cache_policy=NO_CACHE, persist_result=False)

@@ -99,6 +99,19 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+@contextmanager
+def reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the published file read-only. Raises InputError where there is none, or it cannot be opened."""
+    if not file.exists():
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
+    with duckdb.connect(":memory:") as session:
+        session.execute("SET TimeZone = 'UTC'")
+        # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
+        session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
+        session.execute("USE nightaudit")
+        yield session
+
+
 # What a query may be.
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
 

@@ -182,6 +182,30 @@ def drift(
 
 
 @app.command()
+def report(
+    names: Annotated[list[str] | None, typer.Argument(help="Which ones. Omitted: all.", show_default=False)] = None,
+    property_id: Annotated[int | None, typer.Option("--property", help="Only of this property.")] = None,
+    market: Annotated[str | None, typer.Option("--market", help="Only of this market.")] = None,
+    first: Annotated[str | None, typer.Option("--from", help="First day of check-in, as 2027-01-31.")] = None,
+    last: Annotated[str | None, typer.Option("--to", help="Last day of check-in.")] = None,
+) -> None:
+    """Write reports of the published file: pages for people, with their figures as CSV, Parquet and JSON."""
+    from pipeline.cli import reporting
+
+    reporting.write(names or (), property_id, market, first, last)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback address.")] = 8377,
+) -> None:
+    """Serve the reports to a browser on this machine."""
+    from pipeline.cli import reporting
+
+    reporting.serve(port)
+
+
+@app.command()
 def doctor(spec: Spec = None) -> None:
     """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
     from pipeline.cli import examining

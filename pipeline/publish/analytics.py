@@ -5,6 +5,8 @@ Each is a view over the state that nights leave behind and over the marts; what 
 
 from __future__ import annotations
 
+NIGHT: tuple[str, ...] = ("report/price_move",)
+
 PARITY: tuple[str, ...] = ()
 
 PROMOTIONS: tuple[str, ...] = ()
@@ -16,4 +18,4 @@ AVAILABILITY: tuple[str, ...] = ()
 EVIDENCE: tuple[str, ...] = ()
 
 # `schema/name`, as the files lie under `sql/`.
-ANALYTICS = (*PARITY, *PROMOTIONS, *PENALTIES, *AVAILABILITY, *EVIDENCE)
+ANALYTICS = (*NIGHT, *PARITY, *PROMOTIONS, *PENALTIES, *AVAILABILITY, *EVIDENCE)

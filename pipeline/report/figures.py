@@ -1,0 +1,57 @@
+"""The figures of a report as files: CSV for spreadsheets, Parquet for programs, JSON for machines.
+
+What a supplier sent as text may begin like a formula, which a spreadsheet would run: such a cell is written as text.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+_FORMULA = r"^[=+\-@\t\r\n]"
+
+
+def as_csv(frame: pl.DataFrame) -> bytes:
+    """Return a frame as CSV with neutralised text; nested values are JSON."""
+    flat = frame.with_columns(
+        pl.col(name).map_elements(_json, return_dtype=pl.String)
+        for name, kind in frame.schema.items()
+        if kind.is_nested()
+    )
+    safe = flat.with_columns(
+        pl.when(pl.col(name).str.contains(_FORMULA))
+        .then(pl.lit("'") + pl.col(name))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name, kind in flat.schema.items()
+        if kind == pl.String
+    )
+    return safe.write_csv(datetime_format="%Y-%m-%dT%H:%M:%SZ").encode()
+
+
+def as_parquet(frame: pl.DataFrame) -> bytes:
+    """Return a frame as Parquet."""
+    target = io.BytesIO()
+    frame.write_parquet(target)
+    return target.getvalue()
+
+
+def as_json(page: dict[str, Any]) -> bytes:
+    """Return plain values as JSON: money as text, so that no digit is lost, and instants in UTC."""
+    return json.dumps(page, ensure_ascii=False, indent=1, default=_plain).encode()
+
+
+def _json(value: object) -> str:
+    plain = value.to_list() if isinstance(value, pl.Series) else value
+    return json.dumps(plain, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+    return value.isoformat() if isinstance(value, date) else str(value) if isinstance(value, Decimal) else repr(value)

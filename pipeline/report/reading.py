@@ -1,0 +1,45 @@
+"""Reading relations of the published file for a report, limited to its scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from pipeline.report.scope import Scope
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An open published file and what the report is about."""
+
+    session: duckdb.DuckDBPyConnection
+    scope: Scope
+
+    def rows(
+        self, relation: str, *, order: str = "ALL", limit: int | None = None, where: str = "true", qualify: str = ""
+    ) -> pl.DataFrame:
+        """Return rows of a relation, such as `report.parity_score`, within the scope; one order, so the same bytes.
+
+        `qualify` is a condition over windows of the rows that are left.
+        """
+        limits, values = self.scope.condition(*self.columns(relation))
+        top = f" LIMIT {limit}" if limit is not None else ""
+        chosen = f"WHERE {limits} AND ({where}) {f'QUALIFY {qualify}' if qualify else ''}"
+        return self.query(f"SELECT * FROM {relation} {chosen} ORDER BY {order}{top}", values)  # noqa: S608 - our own names; what users give is a parameter
+
+    def query(self, sql: str, values: dict[str, Any] | None = None) -> pl.DataFrame:
+        """Return what a query of ours finds."""
+        return pl.DataFrame(self.session.sql(sql, params=values).to_arrow_table())
+
+    def columns(self, relation: str) -> list[str]:
+        """Return the names of a relation's columns."""
+        return [row[0] for row in self.session.execute(f"DESCRIBE {relation}").fetchall()]
+
+    @cached_property
+    def night(self) -> dict[str, Any]:
+        """The row of `mart.sweep` of the night that was published last."""
+        return self.query("SELECT * FROM mart.sweep ORDER BY started_at DESC LIMIT 1").row(0, named=True)

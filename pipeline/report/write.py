@@ -1,0 +1,137 @@
+"""Writing a night's reports: the pages, the figures beside them, and the page over all nights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.domain.errors import LakeError
+from pipeline.lake import Lake
+from pipeline.report import digest
+from pipeline.report.figures import as_csv, as_json, as_parquet
+from pipeline.report.page import Page, render
+from pipeline.report.reading import Reader
+from pipeline.report.scope import Scope
+from pipeline.warehouse import reading
+
+# What each report is called in the menu, and what makes it. The first one is the night's front page.
+_MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
+    "digest": ("Nightly digest", digest.page),
+}
+REPORTS = tuple(_MADE)
+_FRONT_PAGE = "digest"
+# All rows are in CSV and Parquet.
+_ROWS_OF_JSON = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A report that was written: its name, what its title says, and its page."""
+
+    name: str
+    title: str
+    file: Path
+
+
+def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Scope()) -> list[Written]:  # noqa: B008 - frozen
+    """Write reports of the published file under `reports/<sweep_id>` of the lake, and return their pages.
+
+    Writing them again writes the same bytes. Raises InputError where nothing is published, and LakeError where they
+    cannot be written.
+    """
+    written = []
+    with reading(lake.published_file) as session:
+        reader = Reader(session, scope)
+        folder = lake.root / "reports" / reader.night["sweep_id"]
+        try:
+            for name in names:
+                page = _MADE[name][1](reader)
+                written.append(Written(name, page.title, _write(folder, page, reader)))
+            _write_overview(lake, reader)
+        except OSError as error:
+            raise LakeError(
+                f"The reports could not be written: {error}",
+                kept="The night is published, and reports that were written before are as they were.",
+                hint="Mend the cause, then: nightaudit report",
+            ) from None
+    return written
+
+
+def as_markdown(written: Iterable[Written]) -> str:
+    """Return links to reports as Markdown, for an artifact."""
+    return "\n".join(f"- {page.name}: [{_escaped(page.title)}]({page.file.resolve().as_uri()})" for page in written)
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>|#" else letter for letter in text)
+
+
+def _write_overview(lake: Lake, reader: Reader) -> Path:
+    root = lake.root / "reports"
+    sweeps = reader.query("SELECT * FROM mart.sweep ORDER BY started_at DESC").rows(named=True)
+    nights = [sweep | {"pages": pages} for sweep in sweeps if (pages := _pages(root, sweep["sweep_id"]))]
+    text = render("overview", {"nights": nights, "is_simulated": any(night["is_simulated"] for night in nights)})
+    return _put(root / "index.html", text.encode())
+
+
+def _pages(root: Path, sweep_id: str) -> list[tuple[str, str]]:
+    known = [(label, _file_name(name)) for name, (label, _) in _MADE.items()] + [("Quality", "quality.html")]
+    return [(label, f"{sweep_id}/{file}") for label, file in known if (root / sweep_id / file).exists()]
+
+
+def _file_name(name: str, suffix: str = "") -> str:
+    return f"{'index' if name == _FRONT_PAGE and not suffix else name}{suffix}.html"
+
+
+def _write(folder: Path, page: Page, reader: Reader) -> Path:
+    stem = f"{page.name}{reader.scope.suffix}"
+    for section in page.sections:
+        _put(folder / stem / f"{section.name}.csv", as_csv(section.figures))
+        _put(folder / stem / f"{section.name}.parquet", as_parquet(section.figures))
+    _put(folder / f"{stem}.json", as_json(_as_values(page, reader)))
+    links = [(name, label, _file_name(name)) for name, (label, _) in _MADE.items()]
+    text = render(
+        "page",
+        {
+            "page": page,
+            "night": reader.night,
+            "limits": reader.scope.words,
+            "links": [*links, ("quality", "Quality", "quality.html")],
+            "folder": stem,
+        },
+    )
+    return _put(folder / _file_name(page.name, reader.scope.suffix), text.encode())
+
+
+def _as_values(page: Page, reader: Reader) -> dict[str, Any]:
+    return {
+        "report": page.name,
+        "title": page.title,
+        "sweep_id": reader.night["sweep_id"],
+        "snapshot_date": reader.night["snapshot_date"],
+        "is_simulated": reader.night["is_simulated"],
+        "limits": reader.scope.words,
+        "lead": page.lead,
+        "notes": list(page.notes),
+        "tiles": [{"value": value, "label": label} for value, label in page.tiles],
+        "sections": [
+            {
+                "name": section.name,
+                "title": section.title,
+                "note": section.note,
+                "rows_in_all": section.figures.height,
+                "rows": section.figures.head(_ROWS_OF_JSON).rows(named=True),
+            }
+            for section in page.sections
+        ],
+    }
+
+
+def _put(place: Path, content: bytes) -> Path:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".{place.name}")
+    beside.write_bytes(content)
+    beside.replace(place)
+    return place

@@ -1,0 +1,48 @@
+"""Serving the reports of a lake to a browser on this machine, and to nobody else."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+
+_HOST = "127.0.0.1"
+
+
+def application(lake: Lake) -> Starlette:
+    """Return the web application: `/reports/` is the lake's folder of that name.
+
+    Requests that name another host are refused, so that no page elsewhere can read reports through the browser.
+    Raises InputError where there are no reports yet.
+    """
+    folder = lake.root / "reports"
+    if not (folder / "index.html").exists():
+        raise InputError(f"There are no reports yet under {folder}.", hint="Write them: nightaudit report")
+    return Starlette(
+        routes=[
+            Route("/", lambda _: RedirectResponse("/reports/")),
+            Mount("/reports", StaticFiles(directory=folder, html=True)),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
+    )
+
+
+def serve_reports(lake: Lake, port: int) -> None:
+    """Serve until interrupted. Raises InputError where there are no reports, or the port is taken."""
+    app = application(lake)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_HOST, port))
+        except OSError as error:
+            raise InputError(f"Port {port} cannot be used: {error.strerror}.", hint="Choose another: --port") from None
+    uvicorn.run(app, host=_HOST, port=port, log_level="warning", access_log=False)

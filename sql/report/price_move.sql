@@ -1,0 +1,54 @@
+-- One row per offer key whose total is another one since the last published sweep that saw it.
+-- previous_total: Total before, in currency.
+-- change_amount: total - previous_total, in currency.
+-- change_pct: change_amount in percent of previous_total.
+-- previous_sweep_id: Sweep of the last observation of the total before.
+-- previous_search_id: Search of that observation; with its sweep it leads to the raw answer.
+-- previous_offer_no: Offer of that observation.
+WITH latest AS (
+    SELECT
+        sweep.sweep_id,
+        sweep.started_at
+    FROM mart.sweep AS sweep
+    ORDER BY sweep.started_at DESC
+    LIMIT 1
+)
+
+SELECT
+    after.source,
+    after.offer_key,
+    after.property_id,
+    after.market,
+    after.product_type,
+    after.check_in,
+    after.nights,
+    after.party,
+    after.lead_days,
+    after.room_id,
+    after.room_name,
+    after.board_name,
+    after.currency,
+    before.total AS previous_total,
+    after.total,
+    after.total - before.total AS change_amount,
+    100.0 * (after.total - before.total)::DOUBLE / before.total::DOUBLE AS change_pct,
+    before.seen_sweep_id AS previous_sweep_id,
+    before.seen_search_id AS previous_search_id,
+    before.seen_offer_no AS previous_offer_no,
+    after.seen_sweep_id,
+    after.seen_search_id,
+    after.seen_offer_no
+FROM latest
+INNER JOIN mart.offer_latest AS after
+    ON
+        after.valid_from = latest.started_at
+        AND after.change = 'value'
+INNER JOIN state.offer_closed AS before
+    ON
+        before.source = after.source
+        AND before.property_id = after.property_id
+        AND before.offer_key = after.offer_key
+        AND before.valid_to = latest.started_at
+WHERE
+    after.total != before.total
+    AND before.total > 0

@@ -1,0 +1,53 @@
+"""A lake with two published nights, small and by hand."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from nights import load_night, started_at
+
+from pipeline.lake import Lake
+from pipeline.publish import publish
+
+SCRIPT = "<script>alert(1)</script>"
+FORMULA = "=HYPERLINK(0)"
+CHECK_IN = date(2030, 3, 1)
+
+
+def night(lake, number: int, totals: dict[int, int]) -> None:
+    """Load and publish a night: a total for each property; names that must not be trusted."""
+    cells = [{"property_id": key, "search_id": key * 256 + 1, "check_in": CHECK_IN, "offers": 1} for key in totals]
+    offers = [
+        {
+            "property_id": key,
+            "search_id": key * 256 + 1,
+            "check_in": CHECK_IN,
+            "room_id": 7,
+            "room_name": SCRIPT if key == 1 else FORMULA,
+            "board_id": 14,
+            "board_name": "Room Only",
+            "currency": "EUR",
+            "total": Decimal(total),
+        }
+        for key, total in totals.items()
+    ]
+    publish(lake, load_night(lake, number, cell=cells, offer=offers), started_at(number))
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """One night."""
+    made = Lake(str(tmp_path / "lake"))
+    night(made, 0, {1: 100, 2: 100, 3: 100})
+    return made
+
+
+@pytest.fixture(scope="session")
+def two_nights(tmp_path_factory):
+    """A second night on which the first price rose by a fifth and the second fell by a twentieth."""
+    made = Lake(str(tmp_path_factory.mktemp("nights") / "lake"))
+    night(made, 0, {1: 100, 2: 100, 3: 100})
+    night(made, 1, {1: 120, 2: 95, 3: 100})
+    return made

@@ -1,0 +1,109 @@
+"""Reports: pages that stand alone, files beside them, and nothing in them that a supplier could misuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from datetime import date
+
+import polars as pl
+import pytest
+from nights import sweep_id
+
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.report import REPORTS, Scope, write_reports
+
+from .conftest import FORMULA, SCRIPT, night
+
+
+def folder(lake, number):
+    return lake.root / "reports" / sweep_id(number)
+
+
+def rows(file):
+    return list(csv.DictReader(file.read_text().splitlines()))
+
+
+def test_every_report_is_a_page_that_asks_the_network_for_nothing(two_nights):
+    written = write_reports(two_nights)
+    assert [page.name for page in written] == list(REPORTS)
+    for file in [*(page.file for page in written), two_nights.root / "reports" / "index.html"]:
+        text = file.read_text()
+        assert len(text) < 2_000_000
+        links = re.findall(r"""(?:src|href|url\(|xlink:href)=?["'(]?([^"')\s>]+)""", text)
+        assert [link for link in links if link.startswith(("http", "//", "data:text"))] == []
+        assert "<script" not in text
+        for link in re.findall(r'href="([^"#]+)"', text):
+            assert (file.parent / link).exists() or link == "quality.html", link
+
+
+def test_the_same_night_gives_the_same_bytes(two_nights):
+    write_reports(two_nights)
+    first = {file: file.read_bytes() for file in (two_nights.root / "reports").rglob("*.*")}
+    write_reports(two_nights)
+    assert {file: file.read_bytes() for file in (two_nights.root / "reports").rglob("*.*")} == first
+
+
+def test_what_a_supplier_sent_is_text_in_pages_and_in_spreadsheets(two_nights):
+    write_reports(two_nights, ["digest"])
+    page = (folder(two_nights, 1) / "index.html").read_text()
+    assert SCRIPT not in page
+    assert "&lt;script&gt;" in page
+    names = {
+        row["property_id"]: row["room_name"] for row in rows(folder(two_nights, 1) / "digest" / "largest_moves.csv")
+    }
+    assert names == {"1": SCRIPT, "2": f"'{FORMULA}"}
+
+
+def test_the_figures_are_the_same_in_each_form(two_nights):
+    write_reports(two_nights, ["digest"])
+    found = {}
+    table = pl.read_parquet(folder(two_nights, 1) / "digest" / "largest_moves.parquet")
+    found["parquet"] = [(row["property_id"], str(row["change_amount"])) for row in table.iter_rows(named=True)]
+    found["csv"] = [
+        (int(row["property_id"]), row["change_amount"])
+        for row in rows(folder(two_nights, 1) / "digest" / "largest_moves.csv")
+    ]
+    sections = json.loads((folder(two_nights, 1) / "digest.json").read_text())["sections"]
+    (moves,) = [section for section in sections if section["name"] == "largest_moves"]
+    found["json"] = [(row["property_id"], row["change_amount"]) for row in moves["rows"]]
+    assert set(map(tuple, found.values())) == {((1, "20.0000"), (2, "-5.0000"))}
+    assert moves["rows_in_all"] == 2
+
+
+def test_the_first_night_says_why_there_is_nothing_to_compare(lake):
+    write_reports(lake, ["digest"])
+    assert "first published night" in (folder(lake, 0) / "index.html").read_text()
+
+
+def test_a_limited_report_lies_beside_the_whole_one(two_nights):
+    write_reports(two_nights, ["digest"])
+    whole = (folder(two_nights, 1) / "index.html").read_bytes()
+    (limited,) = write_reports(two_nights, ["digest"], Scope(property_id=2, market="GB", first=date(2030, 3, 1)))
+    assert limited.file.name == "digest--property-2--GB--from-2030-03-01.html"
+    assert "limited to property 2, market GB" in limited.file.read_text()
+    moved = rows(folder(two_nights, 1) / limited.file.stem / "largest_moves.csv")
+    assert [row["property_id"] for row in moved] == ["2"]
+    assert (folder(two_nights, 1) / "index.html").read_bytes() == whole
+
+
+def test_limits_that_hold_nothing_and_days_in_the_wrong_order_are_told(two_nights):
+    with pytest.raises(InputError, match="lies after"):
+        Scope(first=date(2030, 3, 2), last=date(2030, 3, 1))
+    write_reports(two_nights, ["digest"], Scope(property_id=99))
+
+
+def test_without_a_published_night_there_is_no_report(tmp_path):
+    with pytest.raises(InputError, match="Nothing is published"):
+        write_reports(Lake(str(tmp_path / "none")))
+
+
+def test_the_page_over_all_nights_links_what_there_is(lake):
+    write_reports(lake)
+    night(lake, 1, {1: 120, 2: 95, 3: 100})
+    write_reports(lake)
+    text = (lake.root / "reports" / "index.html").read_text()
+    assert text.index(sweep_id(1)) < text.index(sweep_id(0))
+    assert f'href="{sweep_id(0)}/index.html"' in text
