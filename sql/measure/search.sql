@@ -1,4 +1,5 @@
--- One row per market: what its answers are like beside those of the last published night.
+-- One row per market, and one for all of them: what its answers are like beside those of the last published night.
+-- A share of few searches is given so much room for chance that it cannot fail: the sum of all has more of them.
 -- repeated_body_share: critical high share: answers that are byte for byte one of the last published night
 -- failed_search_share: warning high share: searches that failed
 SELECT
@@ -13,4 +14,4 @@ LEFT JOIN (
     FROM before_files.search AS answered
     WHERE answered.outcome = 'answered'
 ) AS before ON before.body_sha256 = search.body_sha256 AND search.outcome = 'answered'
-GROUP BY search.market
+GROUP BY GROUPING SETS ((search.market), ())

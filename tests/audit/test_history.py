@@ -59,7 +59,7 @@ FAULTS = {
     "prices x100": (lambda rows: every(rows, "offer", times_a_hundred, "GB"), {"price_level_lead_over_090"}),
     "floors vanished": (lambda rows: every(rows, "offer", lambda _: {"floor": None}, "GB"), {"floor_share"}),
     "one partition doubled": (lambda rows: rows, {"key", "offers_not_balanced"}),
-    "stale answers": (stale, {"price_changed_share_lead_over_090"}),
+    "stale answers": (stale, {"price_changed_share_lead_over_090", "repeated_body_share"}),
 }
 
 
