@@ -11,7 +11,6 @@ import xxhash
 
 from pipeline.allowance import DailyCalls
 from pipeline.domain.errors import InputError, SettingsError
-from pipeline.inputs.loading import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.night import supplier_of, utc_now
 from pipeline.publish import published_sweeps
@@ -101,7 +100,6 @@ async def quote(
             "No offer fits: on sale, with a product known for each room, and not quoted since the last night.",
             kept="Nothing was asked.",
         )
-    unbranded = unbranded_ids(lake)
     run = Run(_run_id(begun_at, sample), begun_at, manifest.is_simulated, manifest.supplier, sample, len(offers))
     asking = Asking(settings.quote_cap, begun_at.date(), settings.send_rate_type, max_body_bytes)
     allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
@@ -115,10 +113,9 @@ async def quote(
             allowance=allowance,
         )
         ledger.begin(lake, run)
-        sent = [(offer, unbranded.get(offer.property_id, offer.property_id)) for offer in offers]
         try:
             async with client:
-                await ask_quotes(lake, run.run_id, sent, client.ask, asking, now=now, watch=watch)
+                await ask_quotes(lake, run.run_id, offers, client.ask, asking, now=now, watch=watch)
         finally:
             load_ledger(lake, max_body_bytes)
             refresh(lake)

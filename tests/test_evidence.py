@@ -125,10 +125,10 @@ def quoted(lake):
     """A ledger of one quote that was answered, and one that was not."""
     offer = ChosenOffer(
         "multi", 7, "GB", "Hotel", STARTED.date(), 1, "2", "EUR", 5, 14, 0, "EUR", SWEEP, 1, STARTED,
-        (ChosenRoom(1, 0, 0, 99, Decimal(100)),),
+        (ChosenRoom(1, 0, 0, 99, Decimal(100)),), 7,
     )  # fmt: skip
     for number in (0, 1):
-        ledger.intend(lake, "run", ledger.Intent(number, STARTED, offer, 7, '{"propertyId":7}'))
+        ledger.intend(lake, "run", ledger.Intent(number, STARTED, offer, '{"propertyId":7}'))
     body = gzip.compress(b'{"reservationId":31337}')
     ledger.answered(lake, "run", 0, ledger.QuoteAnswer(200, "gzip", body, STARTED, STARTED, "", "", 31337))
 

@@ -42,28 +42,28 @@ class Asking:
 async def ask_quotes(
     lake: Lake,
     run_id: str,
-    offers: Sequence[tuple[ChosenOffer, int]],
+    offers: Sequence[ChosenOffer],
     ask: Ask,
     asking: Asking,
     *,
     now: Callable[[], datetime],
     watch: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Ask a quote for each (offer, property id to send) and return how many were asked.
+    """Ask a quote for each offer and return how many were asked.
 
     One whose intent is in the ledger is not asked again. Raises what ends a run: the supplier's errors, SupplierDown
     after `GIVE_UP_AFTER` quotes in a row without an answer, and LakeError, which names a reservation that could not
     be written down.
     """
     asked = unanswered = 0
-    for quote_no, (offer, sent_property_id) in enumerate(offers[: asking.cap]):
+    for quote_no, offer in enumerate(offers[: asking.cap]):
         request = quote_request_for(
-            offer.search(sent_property_id),
+            offer.search(),
             [room.product_id for room in offer.rooms],
             today=asking.today,
             send_rate_type=asking.send_rate_type,
         ).to_wire()
-        if not ledger.intend(lake, run_id, Intent(quote_no, now(), offer, sent_property_id, request.decode())):
+        if not ledger.intend(lake, run_id, Intent(quote_no, now(), offer, request.decode())):
             continue
         asked += 1
         try:

@@ -43,7 +43,6 @@ class Intent:
     quote_no: int
     intended_at: datetime
     offer: ChosenOffer
-    sent_property_id: int
     request: str
 
 

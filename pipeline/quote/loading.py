@@ -86,8 +86,9 @@ def _quote_row(lake: Lake, run: Run, entry: Entry, result: QuoteResult) -> dict[
     intent, answer, offer = entry.intent, entry.answer, entry.intent.offer
     # Where nothing was sent there is no time of sending either.
     quoted_at = answer.started_at if answer else None
-    names = ("source", "property_id", "market", "product_type", "check_in", "nights", "party", "currency_asked",
-             "room_id", "board_id", "policy_key", "currency", "sweep_id", "search_id", "searched_at")  # fmt: skip
+    names = ("source", "property_id", "sent_property_id", "market", "product_type", "check_in", "nights", "party",
+             "currency_asked", "room_id", "board_id", "policy_key", "currency", "sweep_id", "search_id",
+             "searched_at")  # fmt: skip
     of_first_room = ("offer_key", "offer_no", "room_stay_id", "product_id")
     return (
         {name: getattr(offer, name) for name in names}
@@ -97,7 +98,6 @@ def _quote_row(lake: Lake, run: Run, entry: Entry, result: QuoteResult) -> dict[
             "quote_no": intent.quote_no,
             "is_simulated": run.is_simulated,
             "rooms": len(offer.rooms),
-            "sent_property_id": intent.sent_property_id,
             "search_total": offer.total,
             "intended_at": intent.intended_at,
             "quoted_at": quoted_at,

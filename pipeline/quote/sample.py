@@ -66,6 +66,7 @@ class ChosenOffer:
     search_id: int
     searched_at: datetime
     rooms: tuple[ChosenRoom, ...]
+    sent_property_id: int
 
     @property
     def total(self) -> Decimal:
@@ -79,7 +80,7 @@ class ChosenOffer:
         room_stays = tuple(room.room_stay_id for room in self.rooms)
         return (*stay, self.currency_asked, self.currency, room_stays, self.room_id, self.board_id, self.policy_key)
 
-    def search(self, sent_property_id: int) -> Search:
+    def search(self) -> Search:
         """Return the search that a quote of this offer repeats."""
         return Search(
             number=0,
@@ -89,7 +90,7 @@ class ChosenOffer:
             stay=Stay.of(self.check_in, self.nights),
             party=Party.parse(self.party),
             currency=self.currency_asked,
-            property_ids=(sent_property_id,),
+            property_ids=(self.sent_property_id,),
         )
 
 

@@ -19,7 +19,8 @@ from pipeline.sandbox.profiles import Profile, Room, Slot, room_number
 from pipeline.sandbox.search import Guests, Search
 from pipeline.sandbox.world import World
 
-# How prices move between search and quote, in permille of the products.
+# How prices move between search and quote of one night, in permille of the products. Quoted on a later night, products
+# with a passing id (a quarter of them: see profiles) are all gone, and the others have the prices of that night.
 RAISED: Final = 30
 LOWERED: Final = 10
 GONE: Final = 10

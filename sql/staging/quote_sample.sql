@@ -2,6 +2,9 @@
 -- rooms: The offers of its rooms in their order, each with what a quote of it names.
 -- An offer of several rooms is one room type, board and policy for all of them, told by one answer: rooms of different
 -- types are not sold together (error 1026). Of an offer that a list and a detail answer tell of, the detail is taken.
+-- sent_property_id: Property id that the product was told under, and that its quote names.
+-- A product belongs to one property id, and an opaque offer is quoted under the unbranded one: a branded property of
+-- the map is quoted by what a detail answer told under its unbranded id.
 -- `wanted` is one row: seed, size, today (no check-in is asked for up to it), and lists of markets and property_ids,
 -- empty for all.
 WITH quotable AS (
@@ -70,13 +73,16 @@ SELECT
     whole.sweep_id,
     whole.search_id,
     search.started_at AS searched_at,
-    whole.rooms
+    whole.rooms,
+    coalesce(search.sent_property_id, whole.property_id) AS sent_property_id
 FROM whole
 INNER JOIN lake.search AS search
     ON
         search.sweep_id = whole.sweep_id
         AND search.search_id = whole.search_id
+LEFT JOIN mart.property_map AS pair ON pair.branded_id = whole.property_id
 CROSS JOIN wanted
+WHERE pair.unbranded_id IS NULL OR pair.unbranded_id = coalesce(search.sent_property_id, whole.property_id)
 QUALIFY
     row_number() OVER (
         PARTITION BY whole.property_id, whole.first_offer_key ORDER BY whole.source ASC, whole.search_id ASC

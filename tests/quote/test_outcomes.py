@@ -17,13 +17,13 @@ from pipeline.quote.sample import ChosenOffer, ChosenRoom
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 TOTAL = Decimal("120.5000")
 ASKED = ("multi", 7, "GB", "Hotel", date(2030, 2, 1), 1, "2", "EUR", 5, 14, 0, "EUR", "sweep", 1, NOW)
-OFFER = ChosenOffer(*ASKED, (ChosenRoom(1, 0, 0, 99, TOTAL),))
+OFFER = ChosenOffer(*ASKED, (ChosenRoom(1, 0, 0, 99, TOTAL),), 7)
 
 
 def said(body, status=200, failure="", reservation=None, offer=OFFER):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     answer = QuoteAnswer(status, "", data, NOW, NOW, failure, "", reservation)
-    return result_of(Entry(Intent(0, NOW, offer, 7, "{}"), answer), 1_000_000)
+    return result_of(Entry(Intent(0, NOW, offer, "{}"), answer), 1_000_000)
 
 
 def quoted(total=120.5, currency="EUR", product_id=99, **more):
@@ -90,7 +90,7 @@ def test_a_reservation_that_was_told_beside_a_failure_is_never_ruled_out():
 
 # Several rooms
 
-TWO_ROOMS = ChosenOffer(*ASKED, (ChosenRoom(1, 0, 0, 98, Decimal(50)), ChosenRoom(2, 4, 1, 99, Decimal(70))))
+TWO_ROOMS = ChosenOffer(*ASKED, (ChosenRoom(1, 0, 0, 98, Decimal(50)), ChosenRoom(2, 4, 1, 99, Decimal(70))), 7)
 
 
 def rooms(*given):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,8 @@ from silent_supplier import SilentSupplier
 from pipeline.domain.errors import CallsUsedUp, InputError, LakeFull, SettingsError, SupplierDown, TokenRefused
 from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
 from pipeline.inputs import loading as inputs
-from pipeline.night import utc_now
+from pipeline.night import collect, start, utc_now
+from pipeline.publish import publish
 from pipeline.quote import asking, ledger
 from pipeline.quote.loading import load_ledger
 from pipeline.quote.sample import Sample, choose
@@ -104,9 +106,7 @@ def test_a_cap_holds_whatever_was_chosen(quotable):
 
     rules = asking.Asking(2, utc_now().date(), True, LIMIT)
     with pytest.raises(CallsUsedUp):
-        asyncio.run(
-            asking.ask_quotes(quotable.lake, "run", [(offer, 1) for offer in offers], never, rules, now=utc_now)
-        )
+        asyncio.run(asking.ask_quotes(quotable.lake, "run", offers, never, rules, now=utc_now))
     assert calls == [1]
     (entry,) = ledger.entries(quotable.lake, "run")
     assert entry.answer.failure == "CallsUsedUp"
@@ -114,9 +114,7 @@ def test_a_cap_holds_whatever_was_chosen(quotable):
     async def gone(*_, **__):
         return _answer(b'{"errors":[{"code":1023}]}')
 
-    asked = asyncio.run(
-        asking.ask_quotes(quotable.lake, "other", [(offer, 1) for offer in offers], gone, rules, now=utc_now)
-    )
+    asked = asyncio.run(asking.ask_quotes(quotable.lake, "other", offers, gone, rules, now=utc_now))
     assert asked == 2
 
 
@@ -362,13 +360,13 @@ def test_a_kill_between_call_and_answer_shows_as_unknown_and_is_not_asked_again(
 
 def test_an_intent_that_is_written_is_not_asked_whoever_wrote_it(quotable):
     (offer,) = choose(quotable.lake.published_file, Sample(1), utc_now().date())
-    ledger.intend(quotable.lake, "run", ledger.Intent(0, utc_now(), offer, offer.property_id, "{}"))
+    ledger.intend(quotable.lake, "run", ledger.Intent(0, utc_now(), offer, "{}"))
 
     async def never(*_, **__):
         raise AssertionError
 
     rules = asking.Asking(5, utc_now().date(), True, LIMIT)
-    asked = asyncio.run(asking.ask_quotes(quotable.lake, "run", [(offer, 1)], never, rules, now=utc_now))
+    asked = asyncio.run(asking.ask_quotes(quotable.lake, "run", [offer], never, rules, now=utc_now))
     assert asked == 0
 
 
@@ -392,12 +390,19 @@ def test_a_reservation_that_cannot_be_written_down_is_told(quotable, monkeypatch
 # Opaque offers
 
 
-def test_a_branded_property_is_quoted_under_its_unbranded_id(quotable, tmp_path):
-    (offer,) = choose(quotable.lake.published_file, Sample(1), utc_now().date())
+def test_a_branded_property_is_quoted_under_its_unbranded_id_once_that_has_told_of_it(quotable, tmp_path):
+    pair = quotable.sandbox.control("properties")["opaque_pairs"][0]
+    branded, unbranded = pair["branded"], pair["unbranded"]
     file = tmp_path / "map.csv"
-    file.write_text(f"branded_id,unbranded_id\n{offer.property_id},77\n")
+    file.write_text(f"branded_id,unbranded_id\n{branded},{unbranded}\n")
     inputs.load(quotable.lake, "property-map", file, utc_now())
-    with silent(quotable, 200, b'{"errors":[{"code":1023,"message":"none"}]}') as supplier:
-        ask(quotable, 1, base_url=supplier.base_url)
-    assert [sent["propertyId"] for sent in supplier.quotes] == [77]
-    assert rows(quotable, "property_id, sent_property_id, outcome, code") == [(offer.property_id, 77, "gone", 1023)]
+    spec = tmp_path / "spec.toml"
+    spec.write_text(re.sub(r"ids = .*", f"ids = [{branded}]", quotable.settings.spec.read_text()))
+    settings = quotable.settings.model_copy(update={"spec": spec})
+    manifest = start(settings, quotable.lake, utc_now())
+    asyncio.run(collect(settings, quotable.lake, manifest))
+    publish(quotable.lake, manifest.sweep_id, utc_now())
+    ask(quotable, 5, property_ids=(branded,))
+    found = rows(quotable, "property_id, sent_property_id, source, outcome")
+    assert {row[:3] for row in found} == {(branded, unbranded, "detail")}
+    assert "matched" in {row[3] for row in found}

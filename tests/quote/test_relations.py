@@ -43,13 +43,25 @@ def offers(session, *changes):
     kinds = {"total": MONEY, "currency": pa.string(), "currency_asked": pa.string(), "product_id": pa.int64()}
     schema = pa.schema([(name, kinds.get(name, pa.array([value]).type)) for name, value in OFFER.items()])
     given(session, "mart.offer_latest", rows, schema)
-    searches = [{"sweep_id": "s", "search_id": n, "started_at": AT + timedelta(minutes=n)} for n in (1, 2)]
+    searches = [
+        {"sweep_id": "s", "search_id": n, "started_at": AT + timedelta(minutes=n), "sent_property_id": sent}
+        for n, sent in ((1, None), (2, None), (3, 77))
+    ]
     given(
         session,
         "lake.search",
         searches,
-        pa.schema([("sweep_id", "string"), ("search_id", "int64"), ("started_at", INSTANT)]),
+        pa.schema(
+            [("sweep_id", "string"), ("search_id", "int64"), ("started_at", INSTANT), ("sent_property_id", "int64")]
+        ),
     )
+    opaque(session)
+
+
+def opaque(session, *pairs):
+    rows = [{"branded_id": branded, "unbranded_id": unbranded} for branded, unbranded in pairs]
+    schema = pa.schema([("branded_id", "int64"), ("unbranded_id", "int64")])
+    given(session, "mart.property_map", rows, schema)
 
 
 def quotes(session, *changes):
@@ -98,6 +110,21 @@ def test_an_offer_of_both_answers_is_sampled_once_as_the_detail_has_it(session):
     sql = relation("staging", "quote_sample").sql
     found = session.execute(f"WITH wanted AS ({WANTED}) SELECT source FROM ({sql}) ORDER BY 1").fetchall()  # noqa: S608 - our own words
     assert found == [("detail",), ("multi",)]
+
+
+def test_a_branded_property_of_the_map_is_quoted_by_what_was_told_under_its_unbranded_id(session):
+    offers(
+        session,
+        {"offer_key": 1},
+        {"offer_key": 2, "source": "detail", "seen_search_id": 3, "board_id": 3},
+        {"offer_key": 3, "property_id": 8},
+    )
+    sql = relation("staging", "quote_sample").sql
+    query = f"WITH wanted AS ({WANTED}) SELECT rooms[1].offer_key, sent_property_id FROM ({sql}) ORDER BY 1"  # noqa: S608 - our own words
+    # Without a map, or after it was taken back, a product is quoted where it was told.
+    assert session.execute(query).fetchall() == [(1, 7), (2, 77), (3, 8)]
+    opaque(session, (7, 77))
+    assert session.execute(query).fetchall() == [(2, 77), (3, 8)]
 
 
 def test_an_offer_of_several_rooms_is_sampled_where_each_room_has_a_product_of_the_same_type_and_terms(session):
