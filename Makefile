@@ -4,7 +4,7 @@ UV := uv==0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly schedule test check format format-check lint types imports sql lock clean
+.PHONY: help setup nightly schedule notebooks test check format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ nightly: setup  ## run a night: sweep, load, publish, summary (the sandbox, unle
 
 schedule: setup  ## serve the nightly deployment on this machine, by NIGHTAUDIT_SCHEDULE_CRON
 	@$(BIN)/python -m flows.deploy
+
+notebooks: setup  ## open the notebooks over the published file, in a browser on this machine
+	@$(BIN)/marimo run notebooks
 
 # The flows' tests start Prefect servers, which answer late where other tests take the processors: they run by themselves.
 test: setup  ## run the tests

@@ -1,0 +1,188 @@
+"""Price trends: the path of a price over the nights, with its promotions and its floor."""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Price trends")
+
+
+@app.cell
+def _():
+    import altair as alt
+    import duckdb
+    import marimo as mo
+    import polars as pl
+
+    from pipeline.lake import Lake
+    from pipeline.settings import read_settings
+
+    return Lake, alt, duckdb, mo, pl, read_settings
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    # Price trends
+
+    **How did the price of one room, for one stay, move from night to night?** Choose a property, a stay and a room;
+    the chart follows each offer key (same room, board, cancellation policy, party, market and currency), so that a
+    change in what is on offer is never taken for a change of price. A gap in a line is a time in which the offer was
+    gone. List and detail answers are two series and never drawn as one.
+    """)
+
+
+@app.cell
+def _(Lake, duckdb, read_settings):
+    file = Lake(read_settings().lake).published_file
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    session.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS nightaudit (READ_ONLY)")
+    session.execute("USE nightaudit")
+
+    def ask(sql, **values):
+        """Return the rows of a query over the published file as a polars frame."""
+        return session.sql(sql, params=values or None).pl()
+
+    return (ask,)
+
+
+@app.cell
+def _(ask, mo):
+    _told = ask(
+        "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep"
+    ).row(0, named=True)
+    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    mo.callout(
+        mo.md(f"{_told['nights']} published sweeps, the last of {_told['last']}.{_simulated}"),
+        kind="warn" if _simulated else "neutral",
+    )
+
+
+@app.cell
+def _(ask, mo):
+    _markets = ask("SELECT DISTINCT market FROM state.offer_open ORDER BY market")["market"].to_list()
+    market = mo.ui.dropdown(_markets, value=_markets[0] if _markets else None, label="Market")
+    source = mo.ui.dropdown({"list (multi)": "multi", "detail": "detail"}, value="list (multi)", label="Answers")
+    mo.hstack([market, source], justify="start")
+    return market, source
+
+
+@app.cell
+def _(ask, market, mo, source):
+    # Those whose prices moved most often come first: they have the most to show.
+    _found = ask(
+        "SELECT property_id, count(*) FILTER (WHERE is_offered) AS states FROM mart.offer_history "
+        "WHERE market = $market AND source = $source GROUP BY property_id "
+        "ORDER BY states DESC, property_id LIMIT 500",
+        market=market.value,
+        source=source.value,
+    )
+    _options = {f"{row['property_id']} ({row['states']} states)": row["property_id"] for row in _found.to_dicts()}
+    house = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Property", searchable=True)
+    house
+    return (house,)
+
+
+@app.cell
+def _(ask, house, market, mo, source):
+    mo.stop(house.value is None, mo.md("Nothing was offered here yet."))
+    _stays = ask(
+        "SELECT check_in, nights, party, product_type, count(*) AS states FROM mart.offer_history "
+        "WHERE property_id = $property_id AND market = $market AND source = $source "
+        "GROUP BY check_in, nights, party, product_type "
+        "ORDER BY states DESC, check_in, nights, party, product_type LIMIT 300",
+        property_id=house.value,
+        market=market.value,
+        source=source.value,
+    )
+    _options = {
+        f"{row['check_in']}, {row['nights']} night{'s' if row['nights'] > 1 else ''}, party {row['party']}, "
+        f"{row['product_type']}": row
+        for row in _stays.to_dicts()
+    }
+    stay = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Stay", searchable=True)
+    stay
+    return (stay,)
+
+
+@app.cell
+def _(ask, house, market, pl, source, stay):
+    history = ask(
+        "SELECT offer_key, coalesce(room_name, 'room ' || room_id) AS room, coalesce(board_name, 'no board') AS board, "
+        "refundability, is_offered, valid_from, coalesce(valid_to, last_seen_at) AS valid_to, currency, "
+        "total::DOUBLE AS total, pre_promo_total::DOUBLE AS pre_promo_total, floor::DOUBLE AS floor, "
+        "available_rooms, change, began_sweep_id, began_search_id FROM mart.offer_history "
+        "WHERE property_id = $property_id AND market = $market AND source = $source AND check_in = $check_in "
+        "AND nights = $nights AND party = $party AND product_type = $product_type ORDER BY offer_key, valid_from",
+        property_id=house.value,
+        market=market.value,
+        source=source.value,
+        **{name: stay.value[name] for name in ("check_in", "nights", "party", "product_type")},
+    ).with_columns(
+        pl.concat_str(["room", "board", pl.col("refundability").str.replace("_", "-")], separator=", ").alias("offer")
+    )
+    return (history,)
+
+
+@app.cell
+def _(history, mo):
+    _rooms = history["room"].unique(maintain_order=True).to_list()
+    room = mo.ui.dropdown(["all rooms", *_rooms], value=_rooms[0] if _rooms else "all rooms", label="Room")
+    with_floor = mo.ui.checkbox(value=True, label="Draw floors")
+    mo.hstack([room, with_floor], justify="start")
+    return room, with_floor
+
+
+@app.cell
+def _(alt, history, mo, pl, room, with_floor):
+    _chosen = history if room.value == "all rooms" else history.filter(pl.col("room") == room.value)
+    shown = _chosen.filter("is_offered")
+    mo.stop(shown.height == 0, mo.md("This room was not on sale in any of the published nights."))
+    shown = shown.with_columns(pl.col("offer").str.strip_prefix(f"{room.value}, "))
+    # An interval is drawn from its start to its end; the next one of its key may begin at another price.
+    _base = alt.Chart(shown).encode(
+        x=alt.X("valid_from:T", title="Start of the sweep (UTC)"),
+        color=alt.Color("offer:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=500)),
+        tooltip=["offer", "valid_from", "valid_to", "total", "pre_promo_total", "floor", "available_rooms"],
+    )
+    _title = f"Total of the stay ({shown['currency'][0]})"
+    _paths = _base.mark_rule(strokeWidth=3).encode(
+        x2="valid_to:T", y=alt.Y("total:Q", title=_title, scale=alt.Scale(zero=False))
+    )
+    _points = _base.mark_point(filled=True, size=50).encode(y="total:Q")
+    _before = (
+        _base.transform_filter("datum.pre_promo_total > datum.total")
+        .mark_rule(strokeWidth=1.5, opacity=0.6)
+        .encode(x2="valid_to:T", y="pre_promo_total:Q")
+    )
+    _layers = [_paths, _points, _before]
+    if with_floor.value:
+        _floors = _base.transform_filter("isValid(datum.floor)").mark_rule(strokeDash=[4, 4], strokeWidth=1.5)
+        _layers.append(_floors.encode(x2="valid_to:T", y="floor:Q"))
+    _offers = shown["offer_key"].n_unique()
+    mo.vstack(
+        [
+            alt.layer(*_layers).properties(
+                width=680, height=340, title=f"{_offers} offers changed {shown.height - _offers} times"
+            ),
+            mo.md(
+                "Thick line: total. Thin line above it: the price before a promotion. Dashed: the floor "
+                "(minSellablePrice), below which a hotel-only product may not be sold."
+            ),
+        ]
+    )
+    return (shown,)
+
+
+@app.cell
+def _(mo, shown):
+    mo.vstack(
+        [
+            mo.md("### Every state behind the chart\n\n`began_sweep_id` and `began_search_id` lead to the raw answer."),
+            mo.ui.table(shown.drop("offer_key"), selection=None, page_size=15),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    app.run()
