@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from pipeline.audit.declared import measure_declared, measure_key, measure_types
+from pipeline.audit.declared import measure_declared, measure_key, measure_types, misfit
 from pipeline.audit.domain import measure_domain, measure_sweep, prepare_prices
 from pipeline.audit.findings import Audit, Measure
 from pipeline.audit.history import History, Limits, with_bounds
@@ -26,7 +26,7 @@ from pipeline.audit.store import history, store
 from pipeline.delta import is_committed
 from pipeline.domain.codes import BOARDS, MARKETS
 from pipeline.domain.errors import LakeError
-from pipeline.domain.tables import SWEEP
+from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
 from pipeline.raw import read_manifest
 from pipeline.warehouse import connect, quarantine_file, select_files, view_sweep_files
@@ -50,6 +50,7 @@ def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now:
             hint=f"Finish it first: nightaudit resume {sweep_id}",
         )
     trailing = tuple(nights[-limits.nights :])
+    _refuse_other_version(lake, trailing[-1:])
     before = history(lake, trailing)
     measures = list(measure_types(_files(lake, sweep_id)))
     quarantined = 0
@@ -67,6 +68,19 @@ def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now:
     findings = judge(with_bounds(measures, before, limits))
     ordered = tuple(sorted(findings, key=lambda f: (f.table_name, f.check_name, f.market)))
     return store(lake, Audit(sweep_id, 0, now, ordered, trailing, quarantined))
+
+
+def _refuse_other_version(lake: Lake, nights: Sequence[str]) -> None:
+    """Raise LakeError where the night to compare with was written before its tables were declared as they are now."""
+    for sweep_id in nights:
+        for name, file in _files(lake, sweep_id):
+            if reason := misfit(TABLES[name], file):
+                raise LakeError(
+                    f"The tables of {sweep_id} were written by another version of nightaudit: {file.name} of {name} "
+                    f"{reason}.",
+                    kept="Nothing was changed, and the published file stays as it is.",
+                    hint="Write all tables anew from the raw answers, without the network: nightaudit rebuild",
+                )
 
 
 def _measures(

@@ -5,15 +5,17 @@ Ranges are rules for rows: see `rules`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.audit.findings import ALL, Measure
-from pipeline.audit.rules import CHECKED
+from pipeline.audit.rules import CHECKED, EXAMPLES
 from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.warehouse import quoted
 
@@ -22,27 +24,38 @@ _VITAL = ("total", "currency")
 
 
 def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
-    """Count, per table, the files that lack a declared column or have it in another type."""
-    wrong = dict.fromkeys(CHECKED, 0)
+    """Count, per table, the files that lack a declared column or have it in another type, with a few of them."""
+    wrong: dict[str, list[dict[str, object]]] = {name: [] for name in CHECKED}
     for name, file in files:
-        if not _fits(TABLES[name], file):
-            wrong[name] += 1
-    for name, count in wrong.items():
-        meaning = "files with a column missing, or of another type than declared"
-        yield Measure(
-            ALL, name, "types", "critical", meaning, "rule", float(count), highest=0.0, violations=int(count > 0)
-        )
+        if reason := misfit(TABLES[name], file):
+            place: dict[str, object] = {
+                "property_id": None,
+                "search_id": None,
+                "offer_no": None,
+                "raw_address": file.name,
+            }
+            wrong[name].append(place | {"reason": reason})
+    meaning = "files with a column missing, or of another type than declared: nightaudit rebuild writes them anew"
+    for name, found in wrong.items():
+        said: dict[str, Any] = {
+            "violations": int(bool(found)),
+            "examples": json.dumps(found[:EXAMPLES]) if found else None,
+        }
+        yield Measure(ALL, name, "types", "critical", meaning, "rule", float(len(found)), highest=0.0, **said)
 
 
-def _fits(table: Table, file: Path) -> bool:
+def misfit(table: Table, file: Path) -> str | None:
+    """Return why a file is not one of a table's, as by a version of nightaudit that declared it otherwise."""
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError):
-        return False
-    return all(
-        column.name in schema.names and _plain(schema.field(column.name).type) == _plain(column.type)
-        for column in table.columns
-    )
+        return "cannot be read as Parquet"
+    for column in table.columns:
+        if column.name not in schema.names:
+            return f"has no column {column.name}"
+        if (kind := _plain(schema.field(column.name).type)) != (declared := _plain(column.type)):
+            return f"has {column.name} as {kind}, not {declared}"
+    return None
 
 
 def _plain(kind: pa.DataType) -> str:

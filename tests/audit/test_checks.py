@@ -27,6 +27,7 @@ from nights import started_at, sweep_id
 
 from pipeline.audit.findings import Audit
 from pipeline.audit.rules import rules
+from pipeline.domain.errors import LakeError
 from pipeline.gate import audit_sweep
 from pipeline.lake import Lake
 
@@ -265,6 +266,20 @@ def test_a_file_of_another_type_stops_the_audit_there(lake):
     pq.write_table(pa.table({"total": ["twelve"]}), place)
     found = audit_sweep(settings_of(lake), lake, sweep_id(0), started_at(0))
     assert failed_checks(found) == {"types"}
+    (failed,) = [finding for finding in found.findings if finding.is_failed]
+    assert "nightaudit rebuild" in failed.meaning
+    assert "has no column" in failed.examples
+
+
+def test_a_night_before_of_another_version_is_told_with_the_way_out(lake):
+    audited(lake, 0, clean_night(0))
+    passed(lake, 0)
+    place = lake.local(lake.table_file("offer", sweep_id(0), "multi-GB-00000"))
+    pq.write_table(pq.read_table(place).drop_columns(["rate_type"]), place)
+    load(lake, 1, clean_night(1))
+    with pytest.raises(LakeError, match=r"another version of nightaudit: .* has no column rate_type") as told:
+        audit_sweep(settings_of(lake), lake, sweep_id(1), started_at(1))
+    assert "nightaudit rebuild" in told.value.hint
 
 
 def test_examples_lead_to_the_raw_answer(lake):
