@@ -12,7 +12,10 @@ MOST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """One thing that is wrong. `row` is counted as a spreadsheet does: the header is row 1. 0: the file as a whole."""
+    """One thing that is wrong. `row` is counted as a spreadsheet does: the header is row 1. 0: the file as a whole.
+
+    `column` may name several, joined by commas; empty: the row as a whole.
+    """
 
     row: int
     column: str
@@ -20,7 +23,7 @@ class Fault:
 
     def __str__(self) -> str:
         where = [f"row {self.row}"] if self.row else []
-        where += [f"column {self.column}"] if self.column else []
+        where += [f"{'columns' if ', ' in self.column else 'column'} {self.column}"] if self.column else []
         return f"  {', '.join(where)}: {self.reason}" if where else f"  {self.reason}"
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.inputs import reading
 from pipeline.inputs.findings import Findings
-from pipeline.inputs.reading import ROW, InputColumn, report, report_repeated
+from pipeline.inputs.reading import REFUSED, ROW, InputColumn, report, report_repeated
 
 COLUMNS = (
     InputColumn("branded_id", reading.ID, "id under which the offer is shown with its brand"),
@@ -22,14 +22,14 @@ def read_map(data: bytes, file_name: str) -> pl.DataFrame:
     """Return the pairs of a file. Raises InputError that lists what is wrong, row by row."""
     findings = Findings(file_name)
     pairs = reading.read_table(data, file_name, COLUMNS, findings)
-    whole = pairs.drop_nulls()
+    whole = pairs.drop_nulls(["branded_id", "unbranded_id"])
     for column in ("branded_id", "unbranded_id"):
-        report_repeated(findings, whole, [column], "the same id", column)
+        report_repeated(findings, whole, [column], "the same id")
     same = whole.filter(pl.col("branded_id") == pl.col("unbranded_id"))
     report(findings, same, "unbranded_id", lambda value: f"{value} stands for itself")
     _refuse_chains(whole.filter(pl.col("branded_id") != pl.col("unbranded_id")), findings)
     findings.refuse_faults()
-    return pairs
+    return pairs.drop(REFUSED)
 
 
 def _refuse_chains(pairs: pl.DataFrame, findings: Findings) -> None:

@@ -22,6 +22,8 @@ from pipeline.domain.tables import MONEY_SCALE, RATE_SCALE
 from pipeline.inputs.findings import MOST_SHOWN, Findings
 
 ROW = "line_no"
+# Names of the columns whose value could not be read, as a list.
+REFUSED = "refused"
 _CHUNK = 100_000
 # The instant and the offset that it is meant with.
 _INSTANT = "%Y-%m-%dT%H:%M:%S%.f%:z"
@@ -113,7 +115,7 @@ class InputColumn:
 
 
 def read_table(data: bytes, file_name: str, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
-    """Return the rows of a CSV or Parquet file with the declared columns, typed, and `line_no`.
+    """Return the rows of a CSV or Parquet file with the declared columns, typed, with `line_no` and `refused`.
 
     Raises InputError where the file or its header cannot be used; a value that cannot be read is added to
     `findings`, and NULL.
@@ -215,16 +217,24 @@ def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings
 
 
 def typed(texts: pl.DataFrame, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
-    """Return the texts as their declared types. What cannot be read is added to `findings`, and NULL."""
+    """Return the texts as their declared types. What cannot be read is added to `findings`, NULL, and in `refused`."""
     absent = [pl.lit(None, pl.String).alias(column.name) for column in columns if column.name not in texts.columns]
     texts = texts.with_columns(absent)
     values = texts.select(ROW, *(column.kind.parse(pl.col(column.name)).alias(column.name) for column in columns))
+    refused = []
     for column in columns:
         is_refused = values[column.name].is_null() & texts[column.name].is_not_null()
         report(findings, texts.filter(is_refused), column.name, _unlike(column.kind.expected))
         if column.is_required:
             report(findings, texts.filter(texts[column.name].is_null()), column.name, lambda _: "it is empty")
-    return values
+            is_refused = values[column.name].is_null()
+        refused.append(pl.when(is_refused).then(pl.lit(column.name)))
+    return values.with_columns(pl.concat_list(refused).list.drop_nulls().alias(REFUSED))
+
+
+def readable(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of which none of `columns` was refused; a value that is not given is none that was."""
+    return rows.filter(pl.col(REFUSED).list.set_intersection(list(columns)).list.len() == 0)
 
 
 def _unlike(expected: str) -> Callable[[object], str]:
@@ -239,8 +249,12 @@ def report(findings: Findings, rows: pl.DataFrame, column: str, reason: Callable
     findings.count_unseen(rows.height - first.height)
 
 
-def report_repeated(findings: Findings, rows: pl.DataFrame, key: Sequence[str], told: str, column: str = "") -> None:
-    """Add a fault for each row whose `key` an earlier row has already; `told` names the key in words."""
+def report_repeated(findings: Findings, rows: pl.DataFrame, key: Sequence[str], told: str) -> None:
+    """Add a fault for each row whose `key` an earlier row has already; `told` names the key in words.
+
+    The fault names the columns of the key that the file gives.
+    """
+    column = ", ".join(name for name in key if rows[name].null_count() < rows.height)
     first = rows.with_columns(pl.col(ROW).min().over(key).alias("first")).filter(pl.col(ROW) > pl.col("first"))
     for row, earlier in first.sort(ROW).head(MOST_SHOWN).select(ROW, "first").iter_rows():
         findings.add(row, column, f"{told} as row {earlier}")

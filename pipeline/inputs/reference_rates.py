@@ -35,7 +35,8 @@ def read_rates(data: bytes, file_name: str) -> pl.DataFrame:
     dated = texts.with_columns(_rate_date().alias("rate_date"))
     bad_dates = dated.filter(pl.col("rate_date").is_null())
     report(findings, bad_dates, "Date", lambda text: f"{text!r} is not a date like 2026-11-20 or 20 November 2026")
-    report_repeated(findings, dated.drop_nulls("rate_date"), ["rate_date"], "the same day", "Date")
+    days = dated.drop_nulls("rate_date").select(ROW, pl.col("rate_date").alias("Date"))
+    report_repeated(findings, days, ["Date"], "the same day")
     rates = dated.select(ROW, "rate_date", *currencies).unpivot(
         currencies, index=[ROW, "rate_date"], variable_name="currency", value_name="text"
     )

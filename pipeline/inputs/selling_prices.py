@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.inputs import reading
 from pipeline.inputs.findings import Findings
-from pipeline.inputs.reading import InputColumn, report, report_repeated
+from pipeline.inputs.reading import REFUSED, InputColumn, readable, report, report_repeated
 
 COLUMNS = (
     InputColumn("property_id", reading.ID, "the supplier's property id"),
@@ -45,12 +45,12 @@ def read_prices(data: bytes, file_name: str, rates: pl.DataFrame | None = None) 
     """
     findings = Findings(file_name)
     prices = reading.read_table(data, file_name, COLUMNS, findings)
-    report_repeated(findings, prices.drop_nulls(["property_id", "check_in", "observed_at"]), KEY, "the same key")
+    report_repeated(findings, readable(prices, KEY), KEY, "the same key")
     if rates is not None:
         unrated = without_rate(prices, rates)
         report(findings, unrated, "currency", lambda code: f"no reference rate of {code} is loaded for that day")
     findings.refuse_faults()
-    return prices
+    return prices.drop(REFUSED)
 
 
 def without_rate(prices: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.inputs import reading
 from pipeline.inputs.findings import Findings
-from pipeline.inputs.reading import InputColumn, report, report_repeated
+from pipeline.inputs.reading import REFUSED, InputColumn, readable, report, report_repeated
 
 COLUMNS = (
     InputColumn("property_id", reading.ID, "the property that it is of, or", is_required=False),
@@ -19,10 +19,16 @@ def read_weights(data: bytes, file_name: str) -> pl.DataFrame:
     """Return the weights of a file. Raises InputError that lists what is wrong, row by row."""
     findings = Findings(file_name)
     weights = reading.read_table(data, file_name, COLUMNS, findings)
-    if not findings.count:
-        has_property, has_market = pl.col("property_id").is_not_null(), pl.col("market").is_not_null()
-        bad = weights.filter(has_property == has_market)
-        report(findings, bad, "property_id", lambda _: "a weight is of a property or of a market, one of the two")
-        report_repeated(findings, weights, ["property_id", "market"], "the same property or market")
+    named = readable(weights, ["property_id", "market"])
+    is_of_one = pl.col("property_id").is_null() != pl.col("market").is_null()
+    report(
+        findings,
+        named.filter(~is_of_one),
+        "property_id",
+        lambda _: "a weight is of a property or of a market, one of the two",
+    )
+    for column in ("property_id", "market"):
+        of_one = named.filter(is_of_one & pl.col(column).is_not_null())
+        report_repeated(findings, of_one, [column], f"the same {column.removesuffix('_id')}")
     findings.refuse_faults()
-    return weights
+    return weights.drop(REFUSED)

@@ -80,8 +80,32 @@ def test_a_column_that_is_named_twice_is_refused():
     )
 
 
-def test_a_repeated_key_names_both_rows():
-    assert "row 3: the same key as row 2" in told(prices, GOOD, with_cell("price", "99"))
+def test_a_repeated_key_names_both_rows_and_the_columns_that_are_given():
+    key = "property_id, market, product_type, check_in, nights, party, currency, observed_at"
+    assert f"row 3, columns {key}: the same key as row 2" in told(prices, GOOD, with_cell("price", "99"))
+
+
+def test_a_repeated_key_is_told_in_one_pass_with_all_other_faults():
+    message = told(prices, GOOD, with_cell("price", "-1"), with_cell("check_in", "soon"), with_cell("room_id", "king"))
+    for expected in (
+        "row 3, column price",
+        "row 3, columns property_id",
+        "row 4, column check_in",
+        "row 5, column room_id",
+    ):
+        assert expected in message
+    # What could not be read is not taken for what was not given.
+    assert message.count("the same key") == 1
+    weights = b"property_id,market,weight\n7,,1\n7,,x\n,GB,1\n,GB,2\nking,,1\n"
+    message = told(read_weights, weights, "weights.csv")
+    for expected in (
+        "row 3, column property_id: the same property as row 2",
+        "row 3, column weight",
+        "row 5, column market: the same market as row 4",
+        "row 6, column property_id: 'king' is not a whole number",
+    ):
+        assert expected in message
+    assert "one of the two" not in message
 
 
 def test_a_line_with_too_few_or_too_many_cells_is_not_filled_up():
@@ -147,7 +171,7 @@ def test_a_weight_is_of_a_property_or_of_a_market():
     message = told(read_weights, b"property_id,market,weight\n1,,2\n,GB,0\n1,GB,1\n,,1\n1,,3\n", "weights.csv")
     assert "row 4, column property_id: a weight is of a property or of a market" in message
     assert "row 5, column property_id" in message
-    assert "row 6: the same property or market as row 2" in message
+    assert "row 6, column property_id: the same property as row 2" in message
     assert "row 2, column weight: '-1' is not a number, 0 or more" in told(
         read_weights, b"property_id,weight\n1,-1\n", "weights.csv"
     )
