@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ _TABLES_FOLDER = re.compile(rf"{_TABLES}(?:-(?P<number>[1-9][0-9]{{0,8}}))?")
 
 
 class Lake:
-    """A folder of objects and tables. Opening it creates it; it is cheap and holds no connection."""
+    """A folder of objects and tables, made by the first write. Opening it is cheap and holds no connection."""
 
     def __init__(self, uri: str, tables_folder: str | None = None) -> None:
         if "://" in uri and not uri.startswith("file://"):
@@ -50,14 +51,10 @@ class Lake:
                 f"The lake folder {self.root} cannot be used: *, ? and [ in its path mean other files to DuckDB.",
                 hint="Set NIGHTAUDIT_LAKE to a folder without these characters.",
             )
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            self._store = LocalStore(self.root)
-        except (OSError, BaseError) as error:
-            raise LakeError(
-                f"The lake folder {self.root} cannot be used: {error}",
-                hint="Set NIGHTAUDIT_LAKE to a folder you may write.",
-            ) from None
+        if self.root.exists() and not self.root.is_dir():
+            raise self._unusable("it is no folder")
+        self._store: LocalStore | None = None
+        self._settled: set[Path] = set()
         self._is_pinned = tables_folder is not None
         self.tables_folder = tables_folder or _TABLES
         self._check_format()
@@ -120,26 +117,28 @@ class Lake:
     def put_new(self, path: str, data: bytes) -> bool:
         """Write an object that must not exist yet, and see it to the disk. False: it was there already."""
         try:
-            obstore.put(self._store, path, data, mode="create", use_multipart=False)
+            obstore.put(self._made(), path, data, mode="create", use_multipart=False)
         except AlreadyExistsError:
             return False
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
-        _settle(self.local(path))
+        self._settle(path)
         return True
 
     def put(self, path: str, data: bytes) -> None:
         """Write an object whole, in place of an older one if there is one."""
         try:
-            obstore.put(self._store, path, data, use_multipart=False)
+            obstore.put(self._made(), path, data, use_multipart=False)
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
-        _settle(self.local(path))
+        self._settle(path)
 
     def get(self, path: str) -> bytes:
         """Read an object. Raises FileNotFoundError or LakeError."""
+        if not self.root.is_dir():
+            raise FileNotFoundError(path)
         try:
-            return bytes(obstore.get(self._store, path).bytes())
+            return bytes(obstore.get(self._opened(), path).bytes())
         except FileNotFoundError:
             raise
         except (OSError, BaseError) as error:
@@ -174,11 +173,21 @@ class Lake:
 
     def sweep_ids(self) -> list[str]:
         """All sweeps that were ever started here, oldest first."""
-        return sorted(name for name in self.names("raw") if self.exists(self.manifest_path(name)))
+        found = sorted(name for name in self.names("raw") if self.exists(self.manifest_path(name)))
+        a_second = Counter(name.partition("-")[0] for name in found)
+
+        def begun(name: str) -> tuple[str, str]:
+            # An id tells the second. Where that does not do, the manifest tells more.
+            second = name.partition("-")[0]
+            is_alone = a_second[second] == 1
+            return second, "" if is_alone else str(self.get_json(self.manifest_path(name)).get("started_at"))
+
+        return sorted(found, key=begun)
 
     def free_bytes(self) -> int:
         """Bytes free on the lake's disk."""
-        return shutil.disk_usage(self.root).free
+        there = next(folder for folder in (self.root, *self.root.parents) if folder.is_dir())
+        return shutil.disk_usage(there).free
 
     # Tables, made anew -------------------------------------------------------------------------------------
 
@@ -190,7 +199,6 @@ class Lake:
     def adopt_tables(self) -> None:
         """Make this lake's folder of tables the one that counts, in one step."""
         self.put("lake.json", json.dumps({"format": FORMAT, "tables": self.tables_folder}).encode())
-        _settle(self.root / "lake.json")
 
     def drop_tables_but(self, *kept: str) -> None:
         """Remove all other folders of tables: former ones, and what a rebuild that was killed has left."""
@@ -206,6 +214,7 @@ class Lake:
 
         The system drops the lock when its process dies, so nothing needs cleaning up after a kill.
         """
+        self._made()
         lock, note = FileLock(self.root / ".lock"), self.root / ".lock.note"
         try:
             lock.acquire(timeout=0)
@@ -229,12 +238,51 @@ class Lake:
         finally:
             lock.release()
 
+    # Made by the first write -----------------------------------------------------------------------------
+
+    def _opened(self) -> LocalStore:
+        if self._store is None:
+            self._store = LocalStore(self.root)
+        return self._store
+
+    def _made(self) -> LocalStore:
+        """Return the store of a lake that is there; its first writer makes it."""
+        if self._store is None or not self.root.is_dir():
+            try:
+                self.root.mkdir(parents=True, exist_ok=True)
+                self._store = LocalStore(self.root)
+                # Any version can read a lake whose tables lie where they always did.
+                self.put_new("lake.json", json.dumps({"format": 1}).encode())
+            except LakeError:
+                raise
+            except (OSError, BaseError) as error:
+                raise self._unusable(str(error)) from None
+        return self._store
+
+    def _unusable(self, why: str) -> LakeError:
+        return LakeError(
+            f"The lake folder {self.root} cannot be used: {why}",
+            hint="Set NIGHTAUDIT_LAKE to a folder you may write.",
+        )
+
+    def _settle(self, path: str) -> None:
+        # Without this a power cut may leave an empty file under its final name, an answer that seems to have landed,
+        # or no name at all.
+        place = self.local(path)
+        sync(place)
+        sync(place.parent)
+        # The names of the folders themselves, which were made with their first object.
+        for folder in place.parents:
+            if folder == self.root or folder in self._settled:
+                break
+            sync(folder.parent)
+            self._settled.add(folder)
+
     def _check_format(self) -> None:
         try:
             held = self.get_json("lake.json")
         except FileNotFoundError:
-            # Any version can read a lake whose tables lie where they always did.
-            self.put_new("lake.json", json.dumps({"format": 1}).encode())
+            # It is not made yet.
             return
         found, tables = held.get("format"), str(held.get("tables", _TABLES))
         if not isinstance(found, int) or found > FORMAT:
@@ -249,10 +297,20 @@ class Lake:
             self.tables_folder = tables
 
 
-def _settle(path: Path) -> None:
-    # Without this a power cut may leave an empty file under its final name: an answer that seems to have landed.
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+def put_in_place(built: Path, place: Path) -> None:
+    """Rename a whole file to its place, both seen to the disk: a power cut leaves the old file or the new one."""
+    sync(built)
+    built.replace(place)
+    sync(place.parent)
+
+
+def sync(place: Path) -> None:
+    """See a file, or the names in a folder, to the disk."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_failed(root: Path, path: str, error: Exception) -> LakeFull:

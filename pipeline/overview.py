@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.delta import committed_files
+from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import SWEEP
 from pipeline.lake import Lake
 from pipeline.publish.ledger import published_sweeps
 from pipeline.raw import landed, read_ending, read_manifest
-from pipeline.warehouse import connect, select_files
+from pipeline.warehouse import connect, query_published, select_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Overview:
     published_file: Path
     sweeps: tuple[SweepOverview, ...]
     free_bytes: int
+    fault: str = ""
+    """Why the published file cannot be read, and what to do; empty where it can, or there is none."""
 
 
 def overview(lake: Lake) -> Overview:
@@ -45,7 +48,16 @@ def overview(lake: Lake) -> Overview:
     published = {entry.sweep_id for entry in published_sweeps(lake)}
     counts = sweep_rows(lake)
     sweeps = tuple(_one(lake, sweep_id, published, counts) for sweep_id in lake.sweep_ids())
-    return Overview(lake.root, lake.published_file, sweeps, lake.free_bytes())
+    return Overview(lake.root, lake.published_file, sweeps, lake.free_bytes(), _fault(lake.published_file))
+
+
+def _fault(published_file: Path) -> str:
+    if published_file.exists():
+        try:
+            query_published(published_file, "SELECT max(started_at) FROM mart.sweep").close()
+        except NightauditError as error:
+            return str(error)
+    return ""
 
 
 def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:

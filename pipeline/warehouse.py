@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import CorruptObject, InputError, NightauditError
 from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
 from pipeline.lake import Lake
 
@@ -101,16 +101,22 @@ def quoted(text: str) -> str:
 
 @contextmanager
 def reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the published file read-only. Raises InputError where there is none, or it cannot be opened."""
+    """Open the published file read-only. Raises InputError or CorruptObject where it cannot be."""
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
     with duckdb.connect(":memory:") as session:
         session.execute("SET TimeZone = 'UTC'")
         # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
-        session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
+        try:
+            session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
+        except duckdb.Error as error:
+            raise _damaged(file, error) from None
         session.execute("USE nightaudit")
         yield session
 
+
+# How DuckDB tells, in the midst of a query, that a file is not what it was.
+_DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
 
 # What a query may be.
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
@@ -123,7 +129,7 @@ def query_published(
 
     `parameters` are what the query names as $name.
 
-    Raises InputError where the file is missing or the query cannot be run.
+    Raises InputError where the file is missing or the query cannot be run, and CorruptObject where the file is damaged.
     """
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
@@ -132,6 +138,10 @@ def query_published(
     session.execute("SET TimeZone = 'UTC'")
     try:
         session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
+    except duckdb.Error as error:
+        session.close()
+        raise _damaged(file, error) from None
+    try:
         session.execute("USE nightaudit")
         # Read-only is the file; a COPY or an ATTACH would still write elsewhere.
         kinds = [statement.type for statement in session.extract_statements(query)]
@@ -140,4 +150,19 @@ def query_published(
         return session.execute(query, parameters)
     except duckdb.Error as error:
         session.close()
-        raise InputError(f"The query cannot be run: {error}", hint='nightaudit query "SHOW ALL TABLES"') from None
+        raise told(file, error) from None
+
+
+def told(file: Path, error: duckdb.Error) -> NightauditError:
+    """Return how to tell that a query over the published file failed: for what it says, or for what is damaged."""
+    if isinstance(error, _DAMAGE):
+        return _damaged(file, error)
+    return InputError(f"The query cannot be run: {error}", hint='nightaudit query "SHOW ALL TABLES"')
+
+
+def _damaged(file: Path, error: duckdb.Error) -> CorruptObject:
+    return CorruptObject(
+        f"{file} cannot be read: {str(error).splitlines()[0]}",
+        kept="The lake's raw answers and tables are untouched.",
+        hint="If it is damaged, move it away and build it anew from the tables: nightaudit publish",
+    )

@@ -109,6 +109,11 @@ def night_view(summary: NightSummary) -> RenderableType:
 def status_view(held: Overview, now: datetime) -> RenderableType:
     """Show the sweeps of a lake and the freshness of the published file."""
     if not held.sweeps:
+        if not held.root.exists():
+            return Text.assemble(
+                f"There is no lake at {held.root} (NIGHTAUDIT_LAKE). The first night makes one: ",
+                ("nightaudit nightly", "cyan"),
+            )
         return Text.assemble(
             f"The lake {held.root} holds no sweep yet. Make one with: ", ("nightaudit nightly", "cyan")
         )
@@ -126,7 +131,8 @@ def status_view(held: Overview, now: datetime) -> RenderableType:
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded"}]
     hint = f"Go on with: nightaudit resume {unfinished[-1].sweep_id}" if unfinished else ""
     is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
-    return Group(table, Text(fresh), Text(hint, style="cyan"), _simulated(is_simulated))
+    told = (Text(fresh), Text(held.fault, style="bold red"), Text(hint, style="cyan"))
+    return Group(table, *told, _simulated(is_simulated))
 
 
 def _cells(sweep: SweepOverview) -> str:

@@ -12,7 +12,7 @@ import duckdb
 
 from pipeline.delta import commit_files, is_committed
 from pipeline.domain.tables import CONTENT_STATES, CONTENT_TABLES, WORKING_TABLES, Table
-from pipeline.lake import Lake
+from pipeline.lake import Lake, put_in_place
 from pipeline.relations import relation
 from pipeline.warehouse import quoted, select_files, sql_type
 
@@ -69,7 +69,7 @@ def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_
         f"COPY (SELECT {columns} FROM memory.night.content ORDER BY {', '.join(table.key[1:])}) "  # noqa: S608
         f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
     )
-    beside.replace(place)
+    put_in_place(beside, place)
     commit_files(lake, table, [path], sweep_id)
 
 

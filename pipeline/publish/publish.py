@@ -8,7 +8,6 @@ run for every sweep of the ledger, from the first.
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from pipeline.delta import commit_files, is_committed
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError, LakeFull
 from pipeline.domain.tables import CONTENT_STATES, OFFER_CHANGE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, Table
-from pipeline.lake import Lake
+from pipeline.lake import Lake, put_in_place, sync
 from pipeline.publish.catalogue import describe, write_reference, write_views
 from pipeline.publish.content import add_content, forget_working_files
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
@@ -132,10 +131,9 @@ def publish(
             logger.warning("%s is damaged (%s) and is built anew", file, str(error).splitlines()[0])
             _remove_left_overs(file)
             _build(lake, beside, None, in_order, in_order)
-        with beside.open("rb") as built:
-            os.fsync(built.fileno())
+        sync(beside)
         enter(lake, wanted)
-        beside.replace(file)
+        put_in_place(beside, file)
         forget_working_files(lake, sweep_id)
     except (OSError, duckdb.Error) as error:
         is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
@@ -165,10 +163,9 @@ def publish_anew(lake: Lake, settle: Callable[[], None]) -> Path | None:
     try:
         _remove_left_overs(file)
         _build(lake, beside, None, entries, entries)
-        with beside.open("rb") as built:
-            os.fsync(built.fileno())
+        sync(beside)
         settle()
-        beside.replace(file)
+        put_in_place(beside, file)
         for sweep_id in sweeps:
             forget_working_files(lake, sweep_id)
     except (OSError, duckdb.Error) as error:
@@ -303,7 +300,7 @@ def _load_changes(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str)
         f"COPY (SELECT {names} FROM memory.night.offer_change ORDER BY property_id, check_in, offer_key) "  # noqa: S608
         f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
     )
-    beside.replace(place)
+    put_in_place(beside, place)
     commit_files(lake, OFFER_CHANGE, [path], sweep_id)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 
 import duckdb
 
-from pipeline.lake import Lake
+from pipeline.lake import Lake, put_in_place
 from pipeline.publish.catalogue import describe, write_views
 from pipeline.warehouse import connect, quoted
 
@@ -38,9 +37,7 @@ def refresh(lake: Lake) -> bool:
             session.execute("CHECKPOINT nightaudit")
             session.execute("USE memory")
             session.execute("DETACH nightaudit")
-        with beside.open("rb") as built:
-            os.fsync(built.fileno())
-        beside.replace(file)
+        put_in_place(beside, file)
     except (OSError, duckdb.Error) as error:
         logger.warning("The published file shows it after the next night: %s", str(error).splitlines()[0])
         return False

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline.sandbox", description="A simulated supplier.")
+    parser = argparse.ArgumentParser(prog="nightaudit sandbox", description="A simulated supplier.")
     parser.add_argument("--host", default=LOOPBACK, help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8787, help="0 takes a free one (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)

@@ -8,13 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from pipeline.cli import main
+from pipeline.domain.search import Operation
+from pipeline.domain.shards import Partition
+from pipeline.lake import Lake
+from pipeline.raw import Manifest, write_manifest
 from pipeline.sandbox.identifiers import property_ids
 from pipeline.sandbox.process import SandboxProcess
 
@@ -256,6 +260,36 @@ def test_a_query_that_cannot_be_run_is_told(run_here):
     done = run_here("query", "SELECT 1")
     assert done.returncode == 2
     assert "nightaudit nightly" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["status"], ["query", "SELECT 1"], ["drift"], ["show", "raw/x/multi-GB-000000.parquet#0"]]
+)
+def test_looking_at_a_lake_that_is_not_there_makes_none_and_names_the_place(user, run_here, command):
+    done = run_here(*command)
+    assert str(user.lake) in done.stdout + done.stderr
+    assert not user.lake.exists()
+
+
+def test_json_is_valid_whatever_the_query_yields(user, run_here):
+    file = user.lake / "published" / "nightaudit.duckdb"
+    file.parent.mkdir(parents=True)
+    duckdb.connect(str(file)).close()
+    done = run_here("query", "--format", "json", "SELECT 'nan'::DOUBLE AS a, [1, '-inf'::DOUBLE] AS b, NULL AS c")
+    assert json.loads(done.stdout) == {"a": "nan", "b": [1, "-inf"], "c": None}
+
+
+@pytest.mark.parametrize("command", [["status"], ["query", "SELECT 1"]])
+def test_a_damaged_published_file_is_told_with_what_to_do(user, run_here, command):
+    file = user.lake / "published" / "nightaudit.duckdb"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"damaged" * 1000)
+    parts = (Partition(Operation.MULTI, "GB", 0, 1),)
+    manifest = Manifest("s", datetime.now(UTC), date(2030, 1, 1), True, "sandbox", "", (), parts, 1, True, 1, "", "")
+    write_manifest(Lake(str(user.lake)), manifest)
+    done = run_here(*command)
+    assert f"{file} cannot be read" in done.stdout + done.stderr
+    assert "nightaudit publish" in done.stdout + done.stderr
 
 
 def test_a_query_reads_and_nothing_else(user, run_here, supplier, ids):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -64,8 +65,27 @@ def test_a_file_in_place_of_the_folder_is_told(tmp_path):
         Lake(str(tmp_path / "lake"))
 
 
+def test_looking_at_a_lake_that_is_not_there_makes_none(tmp_path):
+    lake = Lake(str(tmp_path / "typo" / "lake"))
+    with pytest.raises(FileNotFoundError):
+        lake.get("lake.json")
+    assert lake.sweep_ids() == []
+    assert lake.free_bytes() > 0
+    assert list(tmp_path.iterdir()) == []
+    with lake.writing("a test"):
+        assert lake.get_json("lake.json") == {"format": 1}
+
+
+def test_sweeps_of_one_second_are_in_their_order(lake):
+    for name, started_at in {"20300101T020000Z-bb": "02:00:00.1", "20300101T020000Z-aa": "02:00:00.2"}.items():
+        lake.put_new(lake.manifest_path(name), json.dumps({"started_at": started_at}).encode())
+    lake.put_new(lake.manifest_path("20291231T020000Z-zz"), b"{}")
+    assert lake.sweep_ids() == ["20291231T020000Z-zz", "20300101T020000Z-bb", "20300101T020000Z-aa"]
+
+
 @pytest.mark.parametrize("text", ['{"format": 99}', '{"format": "new"}', "{}"])
 def test_a_lake_of_a_newer_version_is_left_alone(lake, text):
+    lake.root.mkdir()
     (lake.root / "lake.json").write_text(text)
     with pytest.raises(LakeTooNew, match="reads up to"):
         Lake(str(lake.root))
@@ -73,6 +93,7 @@ def test_a_lake_of_a_newer_version_is_left_alone(lake, text):
 
 @pytest.mark.parametrize("text", ["{", "[1]", ""])
 def test_a_damaged_note_of_the_format_is_told(lake, text):
+    lake.root.mkdir()
     (lake.root / "lake.json").write_text(text)
     with pytest.raises(CorruptObject):
         Lake(str(lake.root))
