@@ -18,7 +18,7 @@ from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation
 from pipeline.plan import SweepPlan
 from pipeline.relations import relation
-from pipeline.spec import DetailRule, SweepSpec
+from pipeline.spec import DetailRule, SweepSpec, resolve_watched
 from pipeline.warehouse import query_published
 
 # What the relation is given, as its one-row relation `given`.
@@ -43,19 +43,20 @@ class Choice:
 
 
 def choose_detail(
-    spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, published_file: Path
+    spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, published_file: Path, spec_folder: Path
 ) -> Choice | None:
     """Return the properties that the spec's rules choose; None where it has no rules.
 
-    Raises SpecError where the budget is less than one property takes, or the watch list names a property that the spec
-    does not ask about.
+    A file that the spec names is meant from `spec_folder`. Raises SpecError where that file cannot be read, the budget
+    is less than one property takes, or the watch list names a property that the spec does not ask about.
     """
     detail = spec.detail
     if detail is None:
         return None
-    if strangers := sorted(set(detail.watch or ()) - set(property_ids)):
+    watched = list(resolve_watched(detail, spec_folder))
+    if strangers := sorted(set(watched) - set(property_ids)):
         raise SpecError(
-            f"detail.watch of the sweep spec names {strangers[0]}, which is none of its properties.",
+            f"The watch list of the sweep spec (detail) names {strangers[0]}, which is none of its properties.",
             kept="Nothing was started.",
             hint="Add it to [properties], or take it off the list.",
         )
@@ -69,13 +70,12 @@ def choose_detail(
         )
     is_first = not published_file.exists()
     if is_first:
-        watched = sorted(detail.watch or ()) if DetailRule.WATCH in detail.choose else []
         ranked = [(property_id, DetailRule.WATCH.value) for property_id in watched]
     else:
         since = datetime.combine(snapshot_date - timedelta(days=detail.stale_after_days), time.min, UTC)
         parameters = {
             "rules": [rule.value for rule in detail.choose],
-            "watched": sorted(detail.watch or ()),
+            "watched": watched,
             "properties": sorted(property_ids),
             "since": since,
         }

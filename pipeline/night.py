@@ -98,7 +98,7 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     supplier = supplier_name(settings)
     for sweep_id in lake.sweep_ids()[-1:]:
         _refuse_another_supplier(read_manifest(lake, sweep_id), supplier)
-    chosen = choose_detail(spec, ids, now.date(), lake.published_file)
+    chosen = choose_detail(spec, ids, now.date(), lake.published_file, Path(settings.spec or SAMPLE_SPEC).parent)
     return begin(
         lake,
         spec,

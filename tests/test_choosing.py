@@ -31,6 +31,7 @@ choose = {rules}
 budget = {budget}
 {more}
 """
+HERE = Path()
 IDS = (1, 2, 3, 4, 5, 6)
 TODAY = FIRST_DAY + timedelta(days=2)
 
@@ -72,28 +73,51 @@ def nights(lake):
     ],
 )
 def test_each_rule_chooses_what_it_says(nights, rules, more, expected):
-    assert choose_detail(spec(rules, more=more), IDS, TODAY, nights).property_ids == expected
+    assert choose_detail(spec(rules, more=more), IDS, TODAY, nights, HERE).property_ids == expected
 
 
 def test_the_order_of_the_rules_decides_who_is_left_when_the_budget_ends(nights):
-    assert choose_detail(spec('["watch", "changed"]', 4, "watch = [6]"), IDS, TODAY, nights).property_ids == (1, 6)
-    assert choose_detail(spec('["changed", "watch"]', 7, "watch = [6]"), IDS, TODAY, nights).property_ids == (1, 2, 3)
-    found = choose_detail(spec('["available"]', 6), IDS, TODAY, nights)
+    assert choose_detail(spec('["watch", "changed"]', 4, "watch = [6]"), IDS, TODAY, nights, HERE).property_ids == (
+        1,
+        6,
+    )
+    assert choose_detail(spec('["changed", "watch"]', 7, "watch = [6]"), IDS, TODAY, nights, HERE).property_ids == (
+        1,
+        2,
+        3,
+    )
+    found = choose_detail(spec('["available"]', 6), IDS, TODAY, nights, HERE)
     assert found.property_ids == (1, 2, 4), "what was never seen in detail comes first"
     assert (found.requests_each, found.fitting) == (2, {"available": 4})
 
 
 def test_before_the_first_night_only_the_watch_list_is_asked(tmp_path):
-    found = choose_detail(spec('["changed", "watch"]', more="watch = [2]"), IDS, TODAY, tmp_path / "none.duckdb")
+    found = choose_detail(spec('["changed", "watch"]', more="watch = [2]"), IDS, TODAY, tmp_path / "none.duckdb", HERE)
     assert found.property_ids == (2,)
     assert found.is_first_night
 
 
 def test_a_budget_that_no_property_fits_into_and_a_stranger_on_the_watch_list_are_told(tmp_path):
     with pytest.raises(SpecError, match="one property takes 2"):
-        choose_detail(spec('["changed"]', 1), IDS, TODAY, tmp_path / "none.duckdb")
+        choose_detail(spec('["changed"]', 1), IDS, TODAY, tmp_path / "none.duckdb", HERE)
     with pytest.raises(SpecError, match="names 9"):
-        choose_detail(spec('["watch"]', more="watch = [9]"), IDS, TODAY, tmp_path / "none.duckdb")
+        choose_detail(spec('["watch"]', more="watch = [9]"), IDS, TODAY, tmp_path / "none.duckdb", HERE)
+
+
+def test_the_watch_list_can_be_a_file_that_changes_while_the_spec_stays_or_be_empty(tmp_path, nights):
+    watching = spec('["watch"]', more='watch_file = "watch.csv"')
+    file = tmp_path / "watch.csv"
+    for text, expected in (("property_id,why\n6,new\n2,old\n", (2, 6)), ("# none yet\n", ())):
+        file.write_text(text)
+        assert choose_detail(watching, IDS, TODAY, nights, tmp_path).property_ids == expected
+    assert choose_detail(spec('["watch"]', more="watch = []"), IDS, TODAY, nights, HERE).property_ids == ()
+    file.write_text("six\n")
+    with pytest.raises(SpecError, match="'six' is not a property id"):
+        choose_detail(watching, IDS, TODAY, nights, tmp_path)
+    with pytest.raises(SpecError, match=r"detail\.watch_file of the sweep spec, .* cannot be read"):
+        choose_detail(watching, IDS, TODAY, nights, tmp_path / "elsewhere")
+    with pytest.raises(SpecError, match="watch or watch_file, not both"):
+        spec('["watch"]', more='watch = [6]\nwatch_file = "watch.csv"')
 
 
 @pytest.mark.parametrize(
@@ -120,3 +144,10 @@ def test_a_resumed_sweep_asks_what_was_chosen_when_it_began(lake):
     assert [s.property_ids for s in plan.searches() if s.operation is Operation.SINGLE] == [(2,), (2,), (5,), (5,)]
     assert plan.counts() == SweepPlan.of(wanted, IDS, started_at(0).date(), (2, 5)).counts()
     assert manifest.cells == 12 + 4
+
+
+def test_a_night_of_which_the_rules_choose_nothing_asks_lists_alone(lake):
+    wanted = spec('["watch"]', more="watch = []")
+    manifest = begin(lake, wanted, IDS, now=started_at(0), supplier="sandbox", is_simulated=True, detail_ids=())
+    assert manifest.cells == 12
+    assert {search.operation for search in plan_of(manifest).searches()} == {Operation.MULTI}

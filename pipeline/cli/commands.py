@@ -19,6 +19,7 @@ from pipeline.lake import Lake
 from pipeline.overview import overview, sweep_rows
 from pipeline.raw import Manifest, read_manifest
 from pipeline.settings import Settings, read_settings
+from pipeline.spec import SAMPLE_SPEC
 from pipeline.summary import NightSummary
 
 
@@ -38,7 +39,8 @@ def show_plan(spec_path: Path | None) -> None:
     settings = settings_with(spec_path)
     today = night.utc_now().date()
     spec, ids = night.read_spec_of(settings, today)
-    chosen = choose_detail(spec, ids, today, Lake(settings.lake).published_file)
+    folder = Path(settings.spec or SAMPLE_SPEC).parent
+    chosen = choose_detail(spec, ids, today, Lake(settings.lake).published_file, folder)
     counts = count(spec, ids, today, None if chosen is None else chosen.property_ids)
     history = cost_history(Lake(settings.lake).published_file)
     cost = estimate(counts, settings.rate, settings.in_flight, history, settings.daily_calls)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from pipeline.spec.keys import SpecKey, spec_keys
 from pipeline.spec.model import Ask, Detail, Horizon, Properties, Stays, SweepSpec
-from pipeline.spec.properties import resolve_properties
+from pipeline.spec.properties import resolve_properties, resolve_watched
 from pipeline.spec.reading import parse_spec, read_spec
 from pipeline.spec.values import Anchor, DetailRule
 
@@ -45,5 +45,6 @@ __all__ = [
     "parse_spec",
     "read_spec",
     "resolve_properties",
+    "resolve_watched",
     "spec_keys",
 ]

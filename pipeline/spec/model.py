@@ -26,6 +26,7 @@ from pipeline.spec.values import (
     Parties,
     ProductTypes,
     PropertyIds,
+    WatchedIds,
     at_item,
 )
 
@@ -156,12 +157,19 @@ class Detail(SpecTable):
         description="Requests a night for `single` at most. A property is asked about with all stays of the spec."
     )
     stale_after_days: Days = Field(default=7, description="Days without a detail answer after which `stale` chooses.")
-    watch: PropertyIds | None = Field(default=None, description="Property ids for the rule `watch`.")
+    watch: WatchedIds | None = Field(default=None, description="Property ids for the rule `watch`; may be empty.")
+    watch_file: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
+        default=None,
+        description="File of the ids for the rule `watch`, in place of the list, written like `properties.file`.",
+    )
 
     @model_validator(mode="after")
     def _keys_agree(self) -> Self:
-        if (DetailRule.WATCH in self.choose) != (self.watch is not None):
-            msg = 'give the list `watch` together with the rule "watch", or neither'
+        if self.watch is not None and self.watch_file is not None:
+            msg = "give watch or watch_file, not both"
+            raise ValueError(msg)
+        if (DetailRule.WATCH in self.choose) != (self.watch is not None or self.watch_file is not None):
+            msg = 'give the list `watch`, or `watch_file`, together with the rule "watch", or neither'
             raise ValueError(msg)
         return self
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from pipeline.domain.errors import SpecError
-from pipeline.spec.model import Properties
+from pipeline.spec.model import Detail, Properties
 from pipeline.spec.values import MAX_PROPERTY_ID
 
 COLUMN = "property_id"
@@ -33,12 +33,23 @@ def resolve_properties(
     if properties.ids is not None:
         return tuple(sorted(properties.ids))
     if properties.file is not None:
-        found = _from_file(folder / properties.file)
+        found = _from_file(folder / properties.file, "properties.file")
+        if not found:
+            raise SpecError(
+                f"{folder / properties.file} holds no property id.", kept=_KEPT, hint="Write one id a line."
+            )
     elif properties.query is not None:
         found = _from_query(properties.query, resolve_query)
     else:
         found = _from_sandbox(properties.sandbox or 0, resolve_sandbox)
     return tuple(sorted(set(found)))
+
+
+def resolve_watched(detail: Detail, folder: Path) -> tuple[int, ...]:
+    """Return the ids of a spec's watch list, ascending. Raises SpecError where its file holds what is not one."""
+    if detail.watch_file is None:
+        return tuple(sorted(detail.watch or ()))
+    return tuple(sorted(_from_file(folder / detail.watch_file, "detail.watch_file")))
 
 
 def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> list[int]:
@@ -81,12 +92,12 @@ def _from_sandbox(wanted: int, resolve: Callable[[int], Iterable[int]] | None) -
     return found
 
 
-def _from_file(path: Path) -> list[int]:
+def _from_file(path: Path, key: str) -> list[int]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SpecError(
-            f"properties.file of the sweep spec, {path}, cannot be read: {error.strerror}.",
+            f"{key} of the sweep spec, {path}, cannot be read: {error.strerror}.",
             kept=_KEPT,
             hint="A relative path is meant from the spec's folder.",
         ) from None
@@ -143,8 +154,6 @@ def _checked(path: Path, texts: Iterable[tuple[int, str]]) -> list[int]:
             kept=_KEPT,
             hint=f"Write one id a line, or a CSV file with a column {COLUMN}.",
         )
-    if not row_of:
-        raise SpecError(f"{path} holds no property id.", kept=_KEPT, hint="Write one id a line.")
     return list(row_of)
 
 

@@ -163,6 +163,8 @@ AnchorName = Annotated[Anchor, BeforeValidator(_one_of("an anchor", tuple(Anchor
 DetailRuleName = Annotated[DetailRule, BeforeValidator(_one_of("a rule", tuple(DetailRule)))]
 DetailRules = Annotated[tuple[DetailRuleName, ...], _FILLED, _UNIQUE]
 PropertyIds = Annotated[tuple[PropertyId, ...], _FILLED, _UNIQUE]
+# A list that may be empty: nothing is watched yet.
+WatchedIds = Annotated[tuple[PropertyId, ...], _UNIQUE]
 NightsList = Annotated[tuple[Nights, ...], _FILLED, _UNIQUE]
 CheckIns = Annotated[tuple[CheckIn, ...], _FILLED, _UNIQUE]
 Markets = Annotated[tuple[Market, ...], _FILLED, _UNIQUE, BeforeValidator(_all_markets)]
