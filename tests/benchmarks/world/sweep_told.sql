@@ -1,0 +1,26 @@
+-- One row: the sweep of the night `told_night`, a row of the lake's table `sweep`. `told` holds its cells.
+SELECT
+    sweep_id(getvariable('told_night')) AS sweep_id,
+    day_of(getvariable('told_night')) AS snapshot_date,
+    started_at(getvariable('told_night')) AS started_at,
+    started_at(getvariable('told_night')) + INTERVAL 1 HOUR AS finished_at,
+    'complete' AS state,
+    TRUE AS is_simulated,
+    'sandbox' AS supplier,
+    '{}' AS spec,
+    '0' AS nightaudit_version,
+    '1.0.0' AS contract_version,
+    1 AS rules_version,
+    count(*) AS planned,
+    count(*) FILTER (WHERE status = 'offered') AS offered,
+    count(*) FILTER (WHERE status = 'no_offer') AS no_offer,
+    count(*) FILTER (WHERE status = 'absent') AS absent,
+    count(*) FILTER (WHERE status = 'rejected') AS rejected,
+    count(*) FILTER (WHERE status = 'failed') AS failed,
+    count(*) FILTER (WHERE status = 'not_swept') AS not_swept,
+    count(DISTINCT search_id) FILTER (WHERE status <> 'not_swept') AS searches,
+    searches AS requests,
+    sum(offers) AS offers,
+    0 AS rejects,
+    sum(offers) * 43 AS wire_bytes
+FROM told
