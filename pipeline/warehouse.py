@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError
 from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
@@ -34,7 +35,15 @@ _SQL_TYPES = {
 
 def sql_type(column: Column) -> str:
     """Return the DuckDB type of a declared column."""
-    return _SQL_TYPES[str(column.type)]
+    return _sql_type(column.type)
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"{_sql_type(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        return f"STRUCT({', '.join(f'{field.name} {_sql_type(field.type)}' for field in kind)})"
+    return _SQL_TYPES[str(kind)]
 
 
 @contextmanager

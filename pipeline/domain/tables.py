@@ -790,10 +790,86 @@ SWEEP_PUBLISHED = Table(
     ),
 )
 
+EVIDENCE = pa.list_(
+    pa.struct(
+        [
+            pa.field("role", TEXT),
+            pa.field("source", TEXT),
+            pa.field("property_id", LONG),
+            pa.field("offer_key", LONG),
+            pa.field("sweep_id", TEXT),
+            pa.field("search_id", LONG),
+            pa.field("offer_no", INT),
+        ]
+    )
+)
+CONVERSION = pa.struct(
+    [pa.field("from_currency", TEXT), pa.field("to_currency", TEXT), pa.field("rate", RATE), pa.field("rate_date", DAY)]
+)
+FLAG_ID = _required("flag_id", TEXT, "Flag: its rule and the subject_key in hex. The same from night to night.")
+
+# What every relation that finds something says of a finding, under these names.
+FINDING_COLUMNS = (
+    _required("rule", TEXT, "Rule that finds it."),
+    _required("rule_version", INT, "Version of the rule: raised whenever it would find something else."),
+    _required("subject_key", LONG, "Stable hash of the rule and of what it is about, over all nights."),
+    _required("severity", TEXT, "`low`, `medium` or `high`, by size_pct.", ("low", "medium", "high")),
+    Column("size_pct", NUMBER, "Size of the finding in percent of what it is held against."),
+    Column("amount", MONEY, "Size of the finding in currency; NULL: it is none of money."),
+    Column("source", TEXT, "`multi` or `detail`: the series that it is found in; NULL: of no one series."),
+    Column("property_id", LONG, "The supplier's property id; NULL: of no one property."),
+    Column("market", TEXT, "Market code asked for; NULL: of no one market."),
+    Column("product_type", TEXT, "`Hotel` or `Package`; NULL: of no one type."),
+    Column("check_in", DAY, "First night of the stay; NULL: of no one stay."),
+    Column("nights", SMALL, "Nights of the stay; NULL: of no one stay."),
+    Column("party", TEXT, "Guests of all rooms; NULL: of no one party."),
+    Column("currency", TEXT, "ISO 4217 code of amount; NULL: of no one currency."),
+    _required("finding", TEXT, "The finding in one sentence, with its numbers."),
+    _required("evidence", EVIDENCE, "Observations that the finding rests on: each leads to its raw answer."),
+    Column("fx", CONVERSION, "Reference rate that it was converted by, and its day; NULL: one currency."),
+)
+_FLAG_COLUMNS = (
+    FLAG_ID,
+    *FINDING_COLUMNS,
+    _required("relation", TEXT, "Relation that finds it: its SQL is the rule."),
+    _required("first_flagged_at", INSTANT, "Start of the sweep that it was flagged after for the first time."),
+    _required("first_flagged_sweep_id", TEXT, "That sweep."),
+    _required("last_flagged_at", INSTANT, "Start of the last sweep that observed its evidence again."),
+    _required("last_flagged_sweep_id", TEXT, "That sweep."),
+    _required("snapshots", LONG, "Sweeps that observed its evidence and found it, without those that got no answer."),
+)
+
+FLAG_OPEN = Table(
+    "flag_open",
+    "One row per finding that stands: found, and not answered otherwise since.",
+    ("flag_id",),
+    _FLAG_COLUMNS,
+)
+
+FLAG_CLOSED = Table(
+    "flag_closed",
+    "One row per finding that stood once, and time that it stood. Append-only.",
+    ("flag_id", "first_flagged_at"),
+    (
+        *_FLAG_COLUMNS,
+        _required("resolved_at", INSTANT, "Start of the sweep that saw it gone, or the day of check-in."),
+        _required("resolved_sweep_id", TEXT, "Sweep after which it was closed."),
+        _required(
+            "ended_by",
+            TEXT,
+            "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: an offer of it was not on "
+            "sale any more; `stay_began`.",
+        ),
+    ),
+)
+
 # The last change of each: what is known of content now.
 CONTENT_STATES = tuple(
     Table(table.name, table.grain.replace("per change of", "per last change of"), table.key[1:], table.columns)
     for table in CONTENT_TABLES
 )
 
-STATE_TABLES = (OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY)
+STATE_TABLES = (
+    *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY),
+    *(FLAG_OPEN, FLAG_CLOSED),
+)

@@ -1,0 +1,13 @@
+-- One row per finding and time that it stood; resolved_at NULL: it stands still.
+-- hours_to_resolve: Hours from first_flagged_at to resolved_at; NULL: it stands still, or its stay began before.
+SELECT
+    flag.*,
+    CASE
+        WHEN flag.ended_by <> 'stay_began'
+            THEN date_diff('second', flag.first_flagged_at, flag.resolved_at) / 3600.0
+    END AS hours_to_resolve
+FROM (
+    SELECT * FROM state.flag_closed
+    UNION ALL BY NAME
+    SELECT * FROM state.flag_open
+) AS flag
