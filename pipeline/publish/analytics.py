@@ -15,7 +15,11 @@ PENALTIES: tuple[str, ...] = ()
 
 AVAILABILITY: tuple[str, ...] = ()
 
-EVIDENCE: tuple[str, ...] = ()
+EVIDENCE: tuple[str, ...] = ("report/flag", "report/flag_history")
 
 # `schema/name`, as the files lie under `sql/`.
 ANALYTICS = (*NIGHT, *PARITY, *PROMOTIONS, *PENALTIES, *AVAILABILITY, *EVIDENCE)
+
+# Relations of ANALYTICS whose rows are findings, with the columns of `FINDING_COLUMNS`: after each night they become
+# flags. They read what a night leaves behind, never the flags themselves.
+DETECTORS: tuple[str, ...] = ()

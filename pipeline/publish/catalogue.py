@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
+from datetime import UTC, datetime
 
 import duckdb
 
@@ -11,7 +12,16 @@ from pipeline.delta import committed_files
 from pipeline.domain.analysis import Analysis, analysis_columns
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import CONTENT_STATES, QUALITY, SIDE_TABLES, STATE_TABLES, SWEEP_PUBLISHED, TABLES
+from pipeline.domain.tables import (
+    CONTENT_STATES,
+    INPUT_TABLES,
+    QUALITY,
+    QUOTE_TABLES,
+    SIDE_TABLES,
+    STATE_TABLES,
+    SWEEP_PUBLISHED,
+    TABLES,
+)
 from pipeline.lake import Lake
 from pipeline.publish.analytics import ANALYTICS
 from pipeline.relations import declared_meanings, relation
@@ -37,6 +47,11 @@ MART_VIEWS = (
 
 # `schema/name` of every view that is made of a file under `sql/`, in the order in which they build on each other.
 VIEWS = (*(f"mart/{name}" for name in MART_VIEWS), *ANALYTICS)
+
+# Whether a row of a side table was known at an instant: by its loading, or by its run, named after its start.
+_KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
+    QUOTE_TABLES, "run_id <= '{0:%Y%m%dT%H%M%S%f}'"
+)
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -82,8 +97,14 @@ def write_reference(session: duckdb.DuckDBPyConnection, analysis: Analysis) -> N
         session.executemany(f"INSERT INTO ref.{name} VALUES ({places})", rows[name])  # noqa: S608 - our own names
 
 
-def write_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str]) -> None:
-    """Write the views: marts over the file's own state, schema `lake` over the files of the published sweeps."""
+def write_views(
+    session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], as_of: datetime | None = None
+) -> None:
+    """Write the views: marts over the file's own state, schema `lake` over the files of the published sweeps.
+
+    With `as_of`, what users have loaded and asked since is left out, so that a night that is worked out again finds
+    what it found.
+    """
     sweeps = list(published)
     quarantine = [quarantine_file(lake, sweep_id) for sweep_id in sweeps]
     for name in TABLES:
@@ -95,7 +116,15 @@ def write_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Itera
             patterns = [root / "*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
     for name, table in SIDE_TABLES.items():
-        session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_files(name, committed_files(lake, table))}")
+        select = select_files(name, committed_files(lake, table))
+        if as_of is not None:
+            select = f"SELECT * FROM ({select}) WHERE {_KNOWN_AT[name].format(as_of.astimezone(UTC))}"  # noqa: S608 - our own names
+        session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select}")
+    write_relations(session)
+
+
+def write_relations(session: duckdb.DuckDBPyConnection) -> None:
+    """Write the views that are made of files under `sql/`. What they read is there."""
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
     for name in VIEWS:
         view = relation(*name.split("/"))

@@ -24,6 +24,7 @@ from pipeline.domain.tables import CONTENT_STATES, OFFER_CHANGE, STATE_TABLES, S
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.publish.catalogue import describe, write_reference, write_views
 from pipeline.publish.content import add_content, forget_working_files
+from pipeline.publish.flags import move_flags_on
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
 from pipeline.raw import read_manifest
 from pipeline.relations import relation, sql_folder
@@ -237,29 +238,48 @@ def _build(
         shutil.copyfile(before, beside)
     with connect(lake) as session:
         session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit (STORAGE_VERSION '{_STORAGE_VERSION}')")
-        for schema in ("night", "sweep_files"):
-            session.execute(f"CREATE SCHEMA memory.{schema}")
-        # A name like night.sweep is found in another database only if its schema is on the path.
-        session.execute("SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'")
-        for schema in ("mart", "report", "ref", "state", "lake"):
-            session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
-        for name in ("cell_key", "offer_key"):
-            session.execute(_macro(name))
-        for name, table in _TABLES.items():
-            session.execute(_create(name, table))
+        prepare(session)
         for entry in todo:
             write_reference(session, entry.analysis)
             _add_night(session, lake, entry)
+            until = [other.sweep_id for other in published if other.started_at <= entry.started_at]
+            session.execute("BEGIN")
+            write_views(session, lake, until, as_of=entry.published_at)
+            write_view_macros(session)
+            session.execute("COMMIT")
+            move_flags_on(session)
         # Hundreds of small statements: one by one, each would wait for the disk.
         session.execute("BEGIN")
         write_views(session, lake, [entry.sweep_id for entry in published])
-        for name in _VIEW_MACROS:
-            session.execute(_macro(name))
+        write_view_macros(session)
         describe(session)
         session.execute("COMMIT")
         session.execute("CHECKPOINT nightaudit")
         session.execute("USE memory")
         session.execute("DETACH nightaudit")
+
+
+def prepare(session: duckdb.DuckDBPyConnection) -> None:
+    """Make what a night is worked out in: schemas, the tables that a file carries, and the macros that they need.
+
+    The file is attached as `nightaudit`; what lasts for a night only goes into the session's memory.
+    """
+    for schema in ("night", "sweep_files"):
+        session.execute(f"CREATE SCHEMA memory.{schema}")
+    # A name like night.sweep is found in another database only if its schema is on the path.
+    session.execute("SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'")
+    for schema in ("mart", "report", "ref", "state", "lake"):
+        session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
+    for name in ("cell_key", "offer_key"):
+        session.execute(_macro(name))
+    for name, table in _TABLES.items():
+        session.execute(_create(name, table))
+
+
+def write_view_macros(session: duckdb.DuckDBPyConnection) -> None:
+    """Write the macros over views. The views are there."""
+    for name in _VIEW_MACROS:
+        session.execute(_macro(name))
 
 
 def _add_night(session: duckdb.DuckDBPyConnection, lake: Lake, entry: LedgerEntry) -> None:
@@ -268,12 +288,22 @@ def _add_night(session: duckdb.DuckDBPyConnection, lake: Lake, entry: LedgerEntr
     view_sweep_files(session, lake, sweep_id, "memory.sweep_files")
     sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
     session.execute(f"CREATE OR REPLACE VIEW memory.night.sweep AS {select_files('sweep', [sweep_file])}")
-    session.execute("CREATE OR REPLACE TABLE memory.night.audit (audit VARCHAR, override_reason VARCHAR)")
-    session.execute("INSERT INTO memory.night.audit VALUES (?, ?)", [entry.audit, entry.override_reason])
-    for name in _NIGHT:
-        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+    compare(session, entry.audit, entry.override_reason)
     _load_changes(session, lake, sweep_id)
     add_content(session, lake, sweep_id)
+    move_on(session)
+
+
+def compare(session: duckdb.DuckDBPyConnection, audit: str, override_reason: str | None) -> None:
+    """Work out what `night.sweep` and the rows of `sweep_files` change."""
+    session.execute("CREATE OR REPLACE TABLE memory.night.audit (audit VARCHAR, override_reason VARCHAR)")
+    session.execute("INSERT INTO memory.night.audit VALUES (?, ?)", [audit, override_reason])
+    for name in _NIGHT:
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+
+
+def move_on(session: duckdb.DuckDBPyConnection) -> None:
+    """Move the state on to after the night that was compared."""
     for step in _STEPS:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{step.next} AS {relation('staging', step.next).sql}")
     for step in _STEPS:

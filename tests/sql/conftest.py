@@ -42,8 +42,18 @@ USUAL = {
     "is_answered": True,
     "is_answered_whole": True,
     "source": "multi",
+    "evidence": [],
+    "severity": "low",
+    "rule_version": 1,
+    "snapshots": 1,
+    "relation": "report.some",
+    "first_flagged_at": started_at(4),
+    "first_flagged_sweep_id": sweep_id(4),
+    "last_flagged_at": started_at(4),
+    "last_flagged_sweep_id": sweep_id(4),
 }
 _KEY = Column("cell_key", LONG, "")
+_FOUND = Table("found", "", (), (*tables.FINDING_COLUMNS, Column("relation", TEXT, "")))
 _WITH = {
     "night.cell_observed": (
         tables.CELL,
@@ -54,6 +64,10 @@ _WITH = {
     "night.offer_change_priced": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
     "night.sweep": (tables.SWEEP, ()),
     "mart.sweep": (tables.SWEEP_PUBLISHED, ()),
+    "night.found": (_FOUND, ()),
+    "night.finding": (replace(_FOUND, columns=(tables.FLAG_ID, *_FOUND.columns)), ()),
+    "night.failed_rule": (Table("failed_rule", "", (), (Column("relation", TEXT, ""),)), ()),
+    "night.flag_ended": (Table("flag_ended", "", (), (tables.FLAG_ID, *tables.FLAG_CLOSED.columns[-3:])), ()),
 }
 
 

@@ -21,6 +21,8 @@ ELSEWHERE = re.compile(r"(audit|measure|ref)/.*|macro/.*|.*/(property|room|room_
 
 def understood(value):
     """`night 3` is the start of that night's sweep, `sweep 3` its id."""
+    if isinstance(value, list):
+        return [{key: understood(part) for key, part in item.items()} for item in value]
     if isinstance(value, str) and (found := NIGHT.fullmatch(value)):
         return started_at(int(found[1]))
     if isinstance(value, str) and (found := re.fullmatch(r"sweep (\d+)", value)):

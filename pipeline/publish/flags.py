@@ -1,0 +1,63 @@
+"""Flags: what the rules find after a night, held against the flags that stood before it.
+
+Worked out once the state has moved on to after the night, by the very views that analysts read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import duckdb
+
+from pipeline.domain.tables import FINDING_COLUMNS
+from pipeline.publish.analytics import DETECTORS
+from pipeline.relations import relation
+from pipeline.warehouse import sql_type
+
+logger = logging.getLogger(__name__)
+
+# What says nothing of the rule that was being asked.
+_NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
+
+
+def find(session: duckdb.DuckDBPyConnection, detectors: Sequence[str] = DETECTORS) -> None:
+    """Ask every rule, and put what it finds into `night.found` and those that cannot be asked into `night.failed_rule`.
+
+    `detectors` are relations as `schema/name`. One that fails is told and keeps no night from being published; its
+    flags stay as they were.
+    """
+    declared = ", ".join(
+        f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in FINDING_COLUMNS
+    )
+    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in FINDING_COLUMNS)
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
+    session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR)")
+    for detector in detectors:
+        name = detector.replace("/", ".")
+        try:
+            session.execute(
+                f"INSERT INTO memory.night.found BY NAME SELECT {names}, '{name}' AS relation FROM {name}"  # noqa: S608 - our own names
+            )
+        except _NO_FAULT_OF_A_RULE:
+            raise
+        except duckdb.Error as error:
+            logger.error("%s finds nothing tonight, for it failed: %s", name, str(error).splitlines()[0])  # noqa: TRY400 - a traceback tells no more
+            session.execute("INSERT INTO memory.night.failed_rule VALUES (?)", [name])
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.finding AS {relation('staging', 'finding').sql}")
+
+
+def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
+    """Open, go on with and close flags by what is found after the night. `night.sweep` is the sweep."""
+    find(session)
+    for name in ("flag_ended", "flag_closed_next", "flag_open_next"):
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+    session.execute(
+        "INSERT INTO state.flag_closed BY NAME FROM memory.night.flag_closed_next ORDER BY property_id, flag_id"
+    )
+    session.execute("TRUNCATE state.flag_open")
+    session.execute(
+        "INSERT INTO state.flag_open BY NAME FROM memory.night.flag_open_next ORDER BY property_id, flag_id"
+    )
+    for name in ("found", "failed_rule", "finding", "flag_ended", "flag_closed_next", "flag_open_next"):
+        session.execute(f"DROP TABLE memory.night.{name}")

@@ -1,0 +1,13 @@
+-- One row per finding of tonight about a stay that lies ahead.
+-- flag_id: Flag: its rule and the subject_key in hex. The same from night to night.
+SELECT
+    printf('%s-%016x', found.rule, found.subject_key) AS flag_id,
+    found.*
+FROM night.found AS found
+CROSS JOIN night.sweep AS sweep
+WHERE found.check_in IS NULL OR found.check_in > sweep.snapshot_date
+-- A key that a rule names twice is one flag: the larger finding.
+QUALIFY
+    row_number() OVER (
+        PARTITION BY found.rule, found.subject_key ORDER BY found.size_pct DESC NULLS LAST, found.finding ASC
+    ) = 1
