@@ -1,8 +1,8 @@
 """The daily cap on calls, kept in the lake so that it holds over sweeps, processes and crashes.
 
 Calls are taken by lease: an object `calls/<day>/<number>` stands for some calls, and creating it takes them.
-Two processes cannot create the same one. What a killed process had not used of its last lease is lost for the day,
-which errs on the polite side.
+Two processes cannot create the same one. What a killed process had leased and not used is lost for the day, which errs
+on the polite side.
 """
 
 from __future__ import annotations
@@ -33,22 +33,28 @@ class DailyCalls:
 
     def take(self) -> None:
         """Count one call. Raises CallsUsedUp when the day's calls are used up."""
-        day = f"{self._now():%Y-%m-%d}"
-        if day != self._day:
-            self._day, self._left, self._leased, self._next_lease = day, 0, 0, 0
-        while self._left == 0:
-            self._left = self._lease()
-        self._left -= 1
-
-    def _lease(self) -> int:
-        size = min(self._lease_size, self._cap - self._leased)
-        if size <= 0:
+        if not self.covers(1):
             raise CallsUsedUp(
                 f"The daily cap of {self._cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {self._day} UTC.",
                 kept="What has landed stays.",
                 hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "
                 "nightaudit resume --close",
             )
+        self._left -= 1
+
+    def covers(self, calls: int) -> bool:
+        """Whether so many calls are left today. They are leased for this process, as far as there are any."""
+        day = f"{self._now():%Y-%m-%d}"
+        if day != self._day:
+            self._day, self._left, self._leased, self._next_lease = day, 0, 0, 0
+        while self._left < calls:
+            if self._leased >= self._cap:
+                return False
+            self._left += self._lease()
+        return True
+
+    def _lease(self) -> int:
+        size = min(self._lease_size, self._cap - self._leased)
         path = f"calls/{self._day}/{self._next_lease:06d}.json"
         self._next_lease += 1
         is_ours = self._lake.put_new(path, json.dumps({"calls": size}).encode())

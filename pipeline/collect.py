@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
-from pipeline.domain.errors import NightauditError, SupplierDown
+from pipeline.domain.errors import CallsUsedUp, NightauditError, SupplierDown
 from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
@@ -37,6 +37,14 @@ EXTRA_OPEN_SHARDS = 2
 
 
 IsUnreadable = Callable[[Answer], bool]
+
+# Whether what is left of the daily cap suffices for so many calls.
+Covers = Callable[[int], bool]
+
+
+def always(_: int) -> bool:
+    """There is no cap."""
+    return True
 
 
 class Ask(Protocol):
@@ -108,6 +116,7 @@ class Collector:
         in_flight: int,
         on_landed: Callable[[Shard], Awaitable[None]],
         tally: Tally | None = None,
+        covers: Covers = always,
     ) -> None:
         self.tally = tally or Tally()
         self._lake = lake
@@ -120,7 +129,10 @@ class Collector:
         self._failures = _Failures()
         self._last_answered: Search | None = None
         self._reported: set[int] = set()
+        self._covers = covers
         self._open_shards = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
+        self._open: list[_OpenShard] = []
+        self._has_landed = asyncio.Event()
         self._next = asyncio.Lock()
 
     def stop(self) -> None:
@@ -131,7 +143,8 @@ class Collector:
         """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
 
         Raises SupplierDown, TokenRefused, SupplierUnreachable, SweepStopped (daily cap) or LakeError; the shards
-        that had landed by then stay, the open ones are given up and will be asked again.
+        that had landed by then stay, the open ones are given up and will be asked again. No shard is opened that the
+        daily cap does not cover; only further attempts and halves may use it up before the open ones have landed.
         """
         searches = self._searches(iter(shards))
         try:
@@ -139,6 +152,9 @@ class Collector:
                 for _ in range(self._in_flight):
                     group.create_task(self._work(searches))
         except BaseExceptionGroup as failures:
+            lost = sum(len(opened.records) for opened in self._open)
+            if lost:
+                logger.warning("%d answers of shards that had not landed are given up, and asked for again", lost)
             # One cause often fails several workers at once; it is told once.
             own, others = failures.split(NightauditError)
             raise (own if others is None and own is not None else failures).exceptions[0] from None
@@ -148,11 +164,28 @@ class Collector:
     ) -> AsyncIterator[tuple[_OpenShard, Search]]:
         for shard, searches in shards:
             await self._open_shards.acquire()
+            await self._await_cover(shard.stop - shard.start)
             if self._stopping:
                 return
             opened = _OpenShard(shard, shard.stop - shard.start)
+            self._open.append(opened)
             for search in searches:
                 yield opened, search
+
+    async def _await_cover(self, searches: int) -> None:
+        """Wait until the daily cap covers `searches` beside the open shards; CallsUsedUp once it will not."""
+        while not self._stopping and not self._covers(sum(opened.left for opened in self._open) + searches):
+            if not self._open:
+                raise CallsUsedUp(
+                    "What is left of today's calls (NIGHTAUDIT_DAILY_CALLS) does not cover the next "
+                    f"{searches} searches, which land together.",
+                    kept="What has landed stays.",
+                    hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "
+                    "nightaudit resume --close",
+                )
+            # An open shard may need fewer calls than it was counted with: some of its searches are answered by now.
+            self._has_landed.clear()
+            await self._has_landed.wait()
 
     async def _work(self, searches: AsyncIterator[tuple[_OpenShard, Search]]) -> None:
         while True:
@@ -253,6 +286,8 @@ class Collector:
         await asyncio.to_thread(self._put, opened)
         # What follows may hold this worker back for long; the bodies must not wait in memory with it.
         opened.records.clear()
+        self._open.remove(opened)
+        self._has_landed.set()
         self.tally.shards += 1
         self._open_shards.release()
         await self._on_landed(opened.shard)

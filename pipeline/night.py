@@ -17,6 +17,7 @@ from pipeline.allowance import DailyCalls
 from pipeline.choosing import choose_detail
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
+from pipeline.domain.shards import SEARCHES_PER_SHARD
 from pipeline.gate import audit_and_publish
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
@@ -133,6 +134,8 @@ async def collect(
         return request.to_wire()
 
     has_ended = read_ending(lake, manifest.sweep_id) is not None
+    if not has_ended and settings.daily_calls is not None:
+        _refuse_endless(manifest, settings.daily_calls)
     allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
     with supplier_of(settings, lake, manifest, is_needed=not has_ended) as supplier:
         client = SupplierClient.of(
@@ -143,7 +146,22 @@ async def collect(
             allowance=allowance,
         )
         async with client:
-            return await run(lake, manifest, client.ask, request_of, options, now=now, watch=watch)
+            return await run(
+                lake, manifest, client.ask, request_of, options, now=now, watch=watch, covers=allowance.covers
+            )
+
+
+def _refuse_endless(manifest: Manifest, daily_calls: int) -> None:
+    """Raise SettingsError where a whole day's calls do not suffice for what lands at once: no day would get further."""
+    least = max(min(partition.searches, SEARCHES_PER_SHARD) for partition in manifest.partitions)
+    if daily_calls < least:
+        raise SettingsError(
+            f"NIGHTAUDIT_DAILY_CALLS is {daily_calls}, but {least} searches of this sweep land together: it would "
+            "never get further.",
+            kept=f"Nothing was asked; the sweep {manifest.sweep_id} stays begun.",
+            hint=f"Set it to {least} at least, better to twice as much, for further attempts count too; then: "
+            f"nightaudit resume {manifest.sweep_id}",
+        )
 
 
 def as_sent(search: Search, unbranded: Mapping[int, int]) -> Search:

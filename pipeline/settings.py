@@ -64,7 +64,8 @@ class Settings(BaseSettings):
         None, description="Requests in flight at most. Unset: 4, and 8 to the sandbox."
     )
     daily_calls: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Calls a UTC day at most, over all sweeps of this lake. Unset: no cap."
+        None,
+        description="Calls a UTC day at most, over all sweeps of this lake; 32 or more. Unset: no cap.",
     )
     attempts: int = Field(4, ge=1, le=20, description="Attempts a search at most, the first included.")
     connect_timeout_seconds: float = Field(10, gt=0, description="Seconds to wait for a connection.")

@@ -6,7 +6,7 @@ import asyncio
 import json
 from datetime import UTC, date, datetime
 
-from pipeline.collect import Collector
+from pipeline.collect import Collector, always
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.shards import Partition, segments
 from pipeline.domain.stay import Party, Stay
@@ -70,10 +70,16 @@ class Collecting:
                 self.opened.append(shard.number)
                 yield shard, searches(shard.start, shard.stop, property_ids)
 
-    def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None):
+    def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None, covers=always):
         async def go():
             self.collector = Collector(
-                self.lake, SWEEP, supplier.ask, request_of, in_flight=in_flight, on_landed=on_landed or self._note
+                self.lake,
+                SWEEP,
+                supplier.ask,
+                request_of,
+                in_flight=in_flight,
+                on_landed=on_landed or self._note,
+                covers=covers,
             )
             if meanwhile is None:
                 await self.collector.collect(shards)

@@ -79,3 +79,7 @@ class Unlimited:
 
     def take(self) -> None:
         """Count nothing."""
+
+    def covers(self, calls: int) -> bool:  # noqa: ARG002 - as an allowance with a cap is asked
+        """Whether so many requests are left: always."""
+        return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from pipeline.collect import Ask, Collector, Tally
+from pipeline.collect import Ask, Collector, Covers, Tally, always
 from pipeline.domain.errors import NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Partition, Segment, Shard, segments
@@ -64,6 +64,7 @@ async def run(
     *,
     now: Callable[[], datetime],
     watch: Watch = lambda _: None,
+    covers: Covers = always,
 ) -> SweepProgress:
     """Ask what has not landed, then normalise and load the whole sweep.
 
@@ -74,7 +75,7 @@ async def run(
     with stopping_on_signals() as stopping:
         try:
             async with _watched(progress, watch):
-                await _stages(lake, manifest, ask, request_of, options, now, progress, stopping)
+                await _stages(lake, manifest, ask, request_of, options, now, covers, progress, stopping)
         except asyncio.CancelledError:
             if not stopping.is_given_up:
                 raise
@@ -90,6 +91,7 @@ async def _stages(
     request_of: Callable[[Search], bytes],
     options: SweepOptions,
     now: Callable[[], datetime],
+    covers: Covers,
     progress: SweepProgress,
     stopping: Stopping,
 ) -> None:
@@ -97,7 +99,7 @@ async def _stages(
         run = _Run(lake, manifest, normalisers, progress, stopping)
         if read_ending(lake, manifest.sweep_id) is None:
             try:
-                await run.collect(ask, request_of, options)
+                await run.collect(ask, request_of, options, covers)
             finally:
                 await run.abandon()
             write_ending(lake, manifest.sweep_id, Ending(now(), is_complete=True))
@@ -164,7 +166,9 @@ class _Run:
         # Set while the sweep is open: what an ended sweep could not read stays so.
         self._second_look: Callable[[Segment, Sequence[int]], Awaitable[bool]] | None = None
 
-    async def collect(self, ask: Ask, request_of: Callable[[Search], bytes], options: SweepOptions) -> None:
+    async def collect(
+        self, ask: Ask, request_of: Callable[[Search], bytes], options: SweepOptions, covers: Covers
+    ) -> None:
         """Ask all searches whose shard has not landed, and again those whose answers nobody can read."""
         plan = plan_of(self._manifest)
         collector = Collector(
@@ -175,6 +179,7 @@ class _Run:
             in_flight=options.in_flight,
             on_landed=self._on_landed,
             tally=self._progress.tally,
+            covers=covers,
         )
         self._second_look = partial(self._look_again, collector, plan, options.max_body_bytes)
         self._stopping.tell(collector.stop)

@@ -9,7 +9,7 @@ import pytest
 from fake_supplier import SWEEP, searches
 
 from pipeline.collect import ATTEMPTS_OF_A_HALF, EXTRA_OPEN_SHARDS, GIVE_UP_AFTER
-from pipeline.domain.errors import LakeFull, SupplierDown, TokenRefused
+from pipeline.domain.errors import CallsUsedUp, LakeFull, SupplierDown, TokenRefused
 from pipeline.raw import landed
 from pipeline.supplier.answer import Answer, Failure
 
@@ -195,6 +195,42 @@ def test_stop_lands_the_open_shards_and_opens_no_other(collecting, supplier):
     records = collecting.records()
     assert len(records) == len(supplier.asked) == 32 * len(collecting.landed)
     assert 2 <= len(collecting.landed) <= 4
+
+
+@pytest.mark.parametrize(("cap", "shards_landed"), [(31, 0), (32, 1), (80, 2), (127, 3)])
+@pytest.mark.parametrize("in_flight", [1, 8, 64])
+def test_no_shard_is_begun_that_the_daily_cap_does_not_cover(collecting, supplier, cap, shards_landed, in_flight):
+    supplier = supplier()
+    with pytest.raises(CallsUsedUp, match="does not cover the next 32 searches"):
+        collecting.run(
+            supplier,
+            collecting.shards(128),
+            in_flight=in_flight,
+            covers=lambda calls: cap - len(supplier.asked) >= calls,
+        )
+    assert len(collecting.records()) == len(supplier.asked) == 32 * shards_landed
+
+
+@pytest.mark.parametrize("in_flight", [1, 8, 64])
+def test_a_cap_that_just_suffices_ends_no_sweep(collecting, supplier, in_flight):
+    supplier = supplier()
+    shards = collecting.shards(100)
+    collecting.run(supplier, shards, in_flight=in_flight, covers=lambda calls: 100 - len(supplier.asked) >= calls)
+    assert len(collecting.records()) == 100
+
+
+def test_answers_that_had_not_landed_are_told(collecting, supplier, caplog):
+    supplier = supplier()
+
+    async def stop_at_40(_operation, body, *, attempts=None):
+        if json.loads(body)["number"] == 40:
+            raise CallsUsedUp("by further attempts")
+        return await type(supplier).ask(supplier, _operation, body, attempts=attempts)
+
+    supplier.ask = stop_at_40
+    with pytest.raises(CallsUsedUp):
+        collecting.run(supplier, collecting.shards(64), in_flight=1)
+    assert "8 answers of shards that had not landed are given up" in caplog.text
 
 
 @pytest.mark.parametrize("error", [TokenRefused("no"), LakeFull("full")])

@@ -12,7 +12,7 @@ from datetime import timedelta
 import pytest
 
 from pipeline import night
-from pipeline.domain.errors import CallsUsedUp, LakeBusy, SupplierDown, TooManyFailures
+from pipeline.domain.errors import CallsUsedUp, LakeBusy, SettingsError, SupplierDown, TooManyFailures
 from pipeline.lake import Lake
 from pipeline.publish import published_sweeps
 from pipeline.sandbox.process import SandboxProcess
@@ -134,9 +134,9 @@ def test_a_used_up_daily_cap_closes_the_sweep_and_publishes_what_there_is(settin
     assert summary.offers > 0
 
 
-def test_a_cap_that_lets_nothing_land_publishes_nothing(settings, write_spec):
+def test_a_cap_that_lets_nothing_land_is_refused_and_publishes_nothing(settings, write_spec):
     given = settings(spec=write_spec(days=20), daily_calls=2)
-    with pytest.raises(CallsUsedUp):
+    with pytest.raises(SettingsError, match="land together"):
         run_nightly(given)
     assert published(Lake(given.lake)) == []
 

@@ -48,3 +48,14 @@ def test_what_two_processes_take_adds_up(lake):
 def test_a_cap_that_is_changed_during_the_day_counts_what_was_taken(lake, before, after):
     assert take_all(lake, before) == before
     assert take_all(lake, after) == max(0, after - before)
+
+
+@pytest.mark.parametrize("cap", [1, 7, 250, 1234])
+def test_what_is_covered_can_be_taken(lake, cap):
+    calls = DailyCalls(lake, cap, lambda: DAY)
+    assert calls.covers(cap)
+    assert not calls.covers(cap + 1)
+    for left in reversed(range(cap)):
+        calls.take()
+        assert calls.covers(left)
+        assert not calls.covers(left + 1)
