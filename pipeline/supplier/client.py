@@ -73,6 +73,7 @@ class SupplierClient:
         self._sleep = sleep
         self._statuses: dict[int, httpx.Response] = {}
         self._was_ever_reached = False
+        self._allowed: set[httpx.URL] = set()
         self._urls = {operation: httpx.URL(f"{self.base_url}{OPERATION_PATH}{operation}") for operation in Operation}
         self._headers = httpx.Headers(
             {
@@ -136,8 +137,9 @@ class SupplierClient:
         `attempts` overrides the client's. A quote is sent once, whatever is asked for: it makes a reservation, and
         a broken connection does not say whether it was made. A 401 does (it was not), so that one is repeated.
 
-        Raises what ends a sweep: TokenRefused, SweepStopped (the day's requests are used up), and
-        SupplierUnreachable where no attempt found a connection and no search before did.
+        Raises what ends a sweep: TokenRefused (on a 403 only where nothing of `operation` was allowed before),
+        SweepStopped (the day's requests are used up), and SupplierUnreachable where no attempt found a connection and
+        no search before did.
         """
         most = 1 if operation is Operation.QUOTE else attempts or self._attempts
         number, answer = 1, await self._attempt(operation, body, 0)
@@ -210,7 +212,7 @@ class SupplierClient:
                 )
 
     async def _search(self, request: httpx.Request, sent: int) -> Answer:
-        """Send a search when its turn comes, and return what came of it. Raises TokenRefused on a 403."""
+        """Send a search when its turn comes, and return what came of it. Raises TokenRefused on a 403 to the first."""
         await self._pacer.slot()
         self._allowance.take()
         started_at = self._wall_clock()
@@ -219,7 +221,10 @@ class SupplierClient:
         if reply.status is not None and failure is None:
             failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
         self._was_ever_reached |= failure is not Failure.UNREACHABLE
-        if reply.status == httpx.codes.FORBIDDEN:
+        if failure is None:
+            self._allowed.add(request.url)
+        # Later, the same token has done for others: this search is refused, and not the sweep.
+        if reply.status == httpx.codes.FORBIDDEN and request.url not in self._allowed:
             raise TokenRefused(
                 "The supplier answered 403: the token does not allow this.",
                 kept="What has landed stays.",

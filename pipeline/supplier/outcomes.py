@@ -25,7 +25,8 @@ _POISONED = frozenset(
         Failure.SERVER_ERROR,
     }
 )
-_POISONED_STATUSES = frozenset({413, 422})
+# 403: credentials that are good for others may not be for one property.
+_POISONED_STATUSES = frozenset({403, 413, 422})
 
 
 class Verdict(StrEnum):

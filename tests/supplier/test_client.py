@@ -19,6 +19,7 @@ from pipeline.supplier.answer import Failure
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.exchange import Limits
 from pipeline.supplier.failures import NETWORK_ERRORS
+from pipeline.supplier.outcomes import may_be_poisoned
 
 MULTI, SINGLE, QUOTE = Operation.MULTI, Operation.SINGLE, Operation.QUOTE
 GOOD = b'{"properties": [ ]}'
@@ -104,6 +105,15 @@ def test_a_fresh_token_that_is_refused_too_ends_the_sweep(wire):
 def test_a_forbidden_search_ends_the_sweep_with_a_hint_on_scopes(wire):
     with pytest.raises(TokenRefused, match="NIGHTAUDIT_SCOPES"):
         ask(wire, wire.Supplier([wire.reply(403, b"{}")]))
+
+
+def test_a_search_that_is_forbidden_after_others_were_not_fails_alone(wire):
+    supplier = wire.Supplier([wire.reply(200, b"{}"), wire.reply(403, b"{}"), wire.reply(200, b"{}")])
+    answers = ask(wire, supplier, times=3, concurrency=1)
+    assert sorted(answer.http_status for answer in answers) == [200, 200, 403]
+    (forbidden,) = (answer for answer in answers if answer.failure)
+    assert (forbidden.failure, forbidden.attempts) == (Failure.UNEXPECTED_STATUS, 1)
+    assert may_be_poisoned(forbidden)
 
 
 def test_refused_credentials_end_the_sweep_with_the_words_of_the_token_address(wire):
