@@ -20,7 +20,15 @@ import duckdb
 from pipeline.delta import commit_files, is_committed
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError, LakeFull
-from pipeline.domain.tables import CONTENT_STATES, OFFER_CHANGE, STATE_TABLES, SWEEP, SWEEP_PUBLISHED, Table
+from pipeline.domain.tables import (
+    CONTENT_STATES,
+    CONTENT_TABLES,
+    OFFER_CHANGE,
+    STATE_TABLES,
+    SWEEP,
+    SWEEP_PUBLISHED,
+    Table,
+)
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.publish.catalogue import describe, write_reference, write_views
 from pipeline.publish.content import add_content, forget_working_files
@@ -116,6 +124,8 @@ def publish(
             f"The sweep {sweep_id} is older than the last published one, and history is published in order.",
             kept="The published file is as it was.",
         )
+    if is_new:
+        _refuse_overtaken(lake, sweep_id)
     entries.setdefault(sweep_id, wanted)
     in_order = sorted(entries.values(), key=lambda entry: entry.started_at)
     todo = [entry for entry in in_order if entry.sweep_id not in held]
@@ -146,6 +156,18 @@ def publish(
     finally:
         _remove_left_overs(file)
     return Published(file, _sweep_row(file, sweep_id), is_new=is_new)
+
+
+def _refuse_overtaken(lake: Lake, sweep_id: str) -> None:
+    """Raise InputError where the publication of a later sweep has begun: its changes count from the night before it."""
+    sweeps = lake.sweep_ids()
+    for later in sweeps[sweeps.index(sweep_id) + 1 :]:
+        if any(is_committed(lake, table, later) for table in (OFFER_CHANGE, *CONTENT_TABLES)):
+            raise InputError(
+                f"The publication of {later} was begun and not ended, and {sweep_id} is older than that.",
+                kept="The published file is as it was.",
+                hint=f"End what was begun: nightaudit publish {later}",
+            )
 
 
 def publish_anew(lake: Lake, settle: Callable[[], None]) -> Path | None:

@@ -60,6 +60,24 @@ def test_an_older_sweep_is_refused(lake, published):
     assert digest(published.file) == before
 
 
+def test_an_older_sweep_does_not_overtake_one_whose_publication_has_begun(lake, published, monkeypatch):
+    before = digest(published.file)
+    older, begun = night(lake, 2, 102), night(lake, 3, 103)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "enter", stop)
+        with pytest.raises(KeyboardInterrupt):
+            publish(lake, begun, started_at(3))
+    with pytest.raises(InputError, match="was begun and not ended") as told:
+        publish(lake, older, started_at(3))
+    assert f"nightaudit publish {begun}" in told.value.hint
+    assert digest(published.file) == before
+    assert publish(lake, begun, started_at(3)).is_new
+
+
 def test_a_sweep_that_is_not_loaded_is_refused(lake, published):
     before = digest(published.file)
     raw = lake.manifest_path(sweep_id(1))
