@@ -4,6 +4,8 @@
 -- violators: kept, of penalties that overlap the larger one counts
 -- Compared are percentages of the same number of nights only; where both have a window. Windows beyond ten years
 -- stand for "at any time".
+-- Put in order first are only offers that can break it: whose shortest window does not cost the most, or that have more
+-- than two steps.
 SELECT
     later.market,
     later.property_id,
@@ -24,6 +26,15 @@ FROM (
             GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS earlier_pct
     FROM sweep_files.penalty AS penalty
+    SEMI JOIN (
+        SELECT
+            step.search_id,
+            step.offer_no
+        FROM sweep_files.penalty AS step
+        WHERE step.window_hours < 87600 AND step.penalty_pct IS NOT NULL
+        GROUP BY step.search_id, step.offer_no
+        HAVING count(*) > 2 OR arg_min(step.penalty_pct, step.window_hours) < max(step.penalty_pct)
+    ) AS suspect ON suspect.search_id = penalty.search_id AND suspect.offer_no = penalty.offer_no
     WHERE penalty.window_hours < 87600 AND penalty.penalty_pct IS NOT NULL
 ) AS later
 WHERE later.penalty_pct < later.earlier_pct

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - our own names and places
 """What the audit of a large sweep costs: `python tests/benchmarks/audit_at_scale.py FOLDER [OFFERS]`.
 
 Makes a lake in FOLDER whose last night holds OFFERS offers (10 million), no two alike, in eight markets, with the
@@ -61,7 +60,7 @@ SELECT cell.*, place * {of_a_cell} + room AS offer_no, 'multi' AS source, 0 AS r
     hash(number, place, room, {night}) // 2 AS product_id, [14, 3, 19][1 + room % 3] AS board_id,
     'Board ' || room % 3 AS board_name, 1000 + room % 3 AS policy_key, (room = 0)::INTEGER * 7 AS promotion_key,
     'EUR' AS currency, price AS pre_promo_total, CASE WHEN room = 0 THEN price * 0.9 ELSE price END AS total,
-    CASE WHEN room = 0 THEN 10 ELSE 0 END AS discount_pct, CASE WHEN drawn % 10 > 0 THEN price END AS floor,
+    CASE WHEN room = 0 THEN 10 ELSE 0 END AS discount_pct, CASE WHEN (place + room) % 10 > 0 THEN price END AS floor,
     1 + drawn % 9 AS available_rooms, 'mixed' AS refundability, 48 AS free_cancel_hours
 FROM (
     SELECT cell.*, room, hash(property_id, room, check_in) AS drawn,
