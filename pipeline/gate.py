@@ -136,7 +136,8 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
         f"The sweep {sweep_id} failed {checks} and is not published:\n{lines}",
         kept=_kept(lake),
         hint=f"Look at {report_page(lake, sweep_id)}\n"
-        f'If it is right all the same: nightaudit publish {sweep_id} --override "reason"',
+        f'If it is right all the same: nightaudit publish {sweep_id} --override "reason"\n'
+        "If it is not: nightly judges it again for the rest of the day (UTC); to ask anew today: nightaudit sweep",
     )
 
 

@@ -212,7 +212,13 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
             kept="It is as it was.",
             hint=f"Finish it first: nightaudit resume {begun.sweep_id} (or --close it), then: nightaudit publish",
         )
-    logger.info("Going on with the sweep %s of today.", begun.sweep_id)
+    if is_sweep_loaded(lake, begun.sweep_id):
+        logger.warning(
+            "The sweep %s of today is loaded and not published: it is judged again, and nothing is asked.",
+            begun.sweep_id,
+        )
+    else:
+        logger.info("Going on with the sweep %s of today.", begun.sweep_id)
     return begun
 
 

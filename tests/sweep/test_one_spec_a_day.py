@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -37,6 +38,13 @@ def settings_for(lake, tmp_path):
 def test_an_unfinished_sweep_of_today_is_gone_on_with(lake, settings_for):
     begun = night.start(settings_for(2), lake, NOW)
     assert night.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
+
+
+def test_a_loaded_sweep_of_today_is_judged_again_and_that_is_told(lake, settings_for, caplog):
+    begun = night.start(settings_for(2), lake, NOW)
+    asyncio.run(night.collect(settings_for(2), lake, begun))
+    assert night.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
+    assert f"{begun.sweep_id} of today is loaded and not published" in caplog.text
 
 
 def test_a_spec_that_was_changed_since_is_not_ignored(lake, settings_for):
