@@ -36,6 +36,18 @@ class Analysis:
     reference_days: int = field(
         default=30, metadata=_meaning("Days before a promotion in which its reference price must have been charged.")
     )
+    plausible_rooms: int = field(
+        default=10_000, metadata=_meaning("Rooms still bookable above which the number is a marker, and left out.")
+    )
+    quiet_nights: int = field(
+        default=3, metadata=_meaning("Days answered without an offer after which a property has gone quiet.")
+    )
+    ladder_stays: int = field(
+        default=5, metadata=_meaning("Stays in which two rooms must be compared before one of them is the better room.")
+    )
+    ladder_pct: float = field(
+        default=80.0, metadata=_meaning("Percent of those stays in which the better room must be the dearer one.")
+    )
 
 
 def analysis_columns() -> dict[str, tuple[str, str]]:

@@ -726,6 +726,164 @@ CELL_STATE = Table(
         _required("asked_at", INSTANT, "Start of the sweep that asked last."),
         Column("answered_at", INSTANT, "When the last search was sent that was answered; NULL: never."),
         Column("answered_status", TEXT, "Status of that answer; NULL: never answered."),
+        Column(
+            "known_status", TEXT, "`offered`, `no_offer` or `absent` of the last answer that was read whole; NULL: none."
+        ),
+        Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
+        Column("known_from", INSTANT, "Start of the sweep that saw known_status with known_code first."),
+        Column("known_seen_at", INSTANT, "Start of the last sweep that confirmed it."),
+        _required("spells", SMALL, "How often the cell has come on sale: 1 the first time, more where it re-opened."),
+    ),
+)
+
+CELL_CLOSED = Table(
+    "cell_closed",
+    "One row per ended interval in which the answer about a cell was of one status and code. Append-only.",
+    ("operation", "property_id", "cell_key", "known_from"),
+    (
+        _CELL_KEY,
+        _required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        MARKET,
+        _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
+        _required("check_in", DAY, "First night of the stay."),
+        _required("nights", SMALL, "Nights of the stay; the day of departure is check_in + nights."),
+        _required("party", TEXT, "Guests of all rooms: rooms joined by +, 2c5-9 is two adults with children."),
+        _required("known_status", TEXT, "`offered`, `no_offer` or `absent`."),
+        Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
+        _required("known_from", INSTANT, "Start of the sweep that saw it first."),
+        _required("known_seen_at", INSTANT, "Start of the last sweep that confirmed it."),
+        _required("spells", SMALL, "How often the cell had come on sale by then, re-openings included."),
+        _required("known_to", INSTANT, "Start of the sweep that saw the next status, or the day of check-in."),
+        _required("next_status", TEXT, "What came next: `offered`, `no_offer`, `absent` or `stay_began`."),
+        Column("next_code", INT, "Error code behind next_status; NULL: none."),
+    ),
+)
+
+CELL_COUNT = Table(
+    "cell_count",
+    "One row per sweep, operation, market, product type, number of rooms and lead days: its cells by status. "
+    "Append-only.",
+    ("sweep_id", "operation", "market", "product_type", "rooms", "lead_days"),
+    (
+        SWEEP_ID,
+        _required("snapshot_date", DAY, "The day that lead days are counted from: start of the sweep in UTC."),
+        _required("operation", TEXT, "`multi` or `single`."),
+        MARKET,
+        _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
+        _required("rooms", SMALL, "Rooms of the party."),
+        _required("lead_days", INT, "Days from the snapshot to check-in."),
+        _required("planned", LONG, "Planned cells: the sum of the six statuses."),
+        _required("offered", LONG, "Cells with at least one offer."),
+        _required("no_offer_1023", LONG, "Cells answered with 1023: no offers available."),
+        _required("no_offer_1024", LONG, "Cells answered with 1024: restricted rates requested."),
+        _required("no_offer_1025", LONG, "Cells answered with 1025: none of the properties asked for is available."),
+        _required("no_offer_1026", LONG, "Cells answered with 1026: several rooms of different types."),
+        _required("no_offer_other", LONG, "Cells answered without an offer and with no such code."),
+        _required("absent", LONG, "Cells asked for in a multi search and not in its answer; not the same as sold out."),
+        _required("rejected", LONG, "Cells refused by the supplier (400)."),
+        _required("failed", LONG, "Cells whose retries were used up or whose answer could not be read."),
+        _required("not_swept", LONG, "Cells not asked: stopped, or out of budget."),
+    ),
+)
+
+STOCK_CHANGE = Table(
+    "stock_change",
+    "One row per room of a cell and sweep that saw another number of rooms still bookable than the answer before. "
+    "Append-only.",
+    ("sweep_id", "source", "property_id", "cell_key", "room_id"),
+    (
+        SWEEP_ID,
+        _required("changed_at", INSTANT, "Start of the sweep that saw the change."),
+        _required("previous_seen_at", INSTANT, "Last sweep that saw the room before; the change lies between the two."),
+        _required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+        _CELL_KEY,
+        PROPERTY_ID,
+        MARKET,
+        _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
+        _required("check_in", DAY, "First night of the stay."),
+        _required("nights", SMALL, "Nights of the stay; the day of departure is check_in + nights."),
+        _required("party", TEXT, "Guests of all rooms: rooms joined by +, 2c5-9 is two adults with children."),
+        Column("room_id", LONG, "The supplier's room id."),
+        Column("rooms_before", INT, "Rooms still bookable before; NULL: the room was gone, and has re-opened."),
+        _required("rooms_after", INT, "Rooms still bookable after."),
+    ),
+)
+
+_BY_LEAD = (
+    SWEEP_ID,
+    _required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+    MARKET,
+    _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
+    _required("lead_days", INT, "Days from the snapshot to check-in."),
+)
+
+PRICE_MOVE = Table(
+    "price_move",
+    "One row per sweep, source, market, product type and lead days: how totals moved since offers were last seen. "
+    "Append-only.",
+    ("sweep_id", "source", "market", "product_type", "lead_days"),
+    (
+        *_BY_LEAD,
+        _required("seen", LONG, "Offers seen, with a total."),
+        _required("pairs", LONG, "Of those, seen with a total in the last answer before as well."),
+        _required("raised", LONG, "Pairs of which the total rose."),
+        _required("lowered", LONG, "Pairs of which the total fell."),
+        _required("drift", NUMBER, "Sum over the pairs of ln(total / total before) for each day between the two."),
+        _required("squares", NUMBER, "Sum over the pairs of ln(total / total before) squared."),
+    ),
+)
+
+WAITING = Table(
+    "waiting",
+    "One row per sweep that found stays begun, source, market, product type and lead days: what waiting brought. "
+    "Append-only.",
+    ("sweep_id", "source", "market", "product_type", "lead_days"),
+    (
+        *_BY_LEAD,
+        _required("offers", LONG, "Offer keys that were on sale so many days ahead, of stays that have begun."),
+        _required("answered_later", LONG, "Of those, answered again later: the comparable ones."),
+        _required("gone_later", LONG, "Of those answered again, not on sale when last answered."),
+        _required("comparable", LONG, "Of those answered again, seen with a total again."),
+        _required("cheaper_later", LONG, "Comparable ones that were cheaper at some later time."),
+        _required("dearer_last", LONG, "Comparable ones that were dearer when last seen."),
+        _required("ln_lowest", NUMBER, "Sum over the comparable ones of ln(lowest later total / total)."),
+        _required("ln_last", NUMBER, "Sum over the comparable ones of ln(last total / total)."),
+    ),
+)
+
+PROPERTY_SALE = Table(
+    "property_sale",
+    "One row per operation, property, market and product type that has ever had an offer: when, and how long not.",
+    ("operation", "property_id", "market", "product_type"),
+    (
+        _required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        MARKET,
+        _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
+        _required("last_offered_at", INSTANT, "Start of the last sweep that found an offer."),
+        _required("offered_sweep_id", TEXT, "That sweep."),
+        _required("offered_search_id", LONG, "A search of that sweep that found an offer."),
+        _required("last_answered_at", INSTANT, "Start of the last sweep that was answered about it."),
+        Column("quiet_date", DAY, "Last day on which it was answered without any offer; NULL: offered since."),
+        _required("quiet_nights", INT, "Days since its last offer on which it was answered, and without any offer."),
+        _required("quiet_cells", LONG, "Cells that were answered on those days."),
+    ),
+)
+
+QUIET_SEARCH = Table(
+    "quiet_search",
+    "One row per search that was answered without an offer of a property that had offers before, as long as it counts "
+    "for its being quiet. Append-only.",
+    ("operation", "property_id", "sweep_id", "search_id"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        _required("asked_at", INSTANT, "Start of the sweep."),
+        _required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        MARKET,
+        _required("product_type", TEXT, "`Hotel` or `Package`, as asked for."),
     ),
 )
 
@@ -872,4 +1030,5 @@ CONTENT_STATES = tuple(
 STATE_TABLES = (
     *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY),
     *(FLAG_OPEN, FLAG_CLOSED),
+    *(CELL_CLOSED, CELL_COUNT, STOCK_CHANGE, PRICE_MOVE, WAITING, PROPERTY_SALE, QUIET_SEARCH),
 )

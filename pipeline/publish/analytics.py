@@ -13,7 +13,19 @@ PROMOTIONS: tuple[str, ...] = ()
 
 PENALTIES: tuple[str, ...] = ()
 
-AVAILABILITY: tuple[str, ...] = ()
+AVAILABILITY: tuple[str, ...] = (
+    "mart/cell_history",
+    "report/availability",
+    "report/sell_out_curve",
+    "mart/pick_up",
+    "report/pick_up",
+    "mart/price_path",
+    "report/price_path",
+    "report/regret_of_waiting",
+    "report/coverage",
+    "report/freshness",
+    "report/property_gone_quiet",
+)
 
 EVIDENCE: tuple[str, ...] = ("report/flag", "report/flag_history")
 

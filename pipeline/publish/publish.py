@@ -66,6 +66,13 @@ _STEPS = (
     _Step("state.promotion", "promotion_next", "promotion_key, promotion_no"),
     _Step("state.policy", "policy_next", "policy_key, penalty_no"),
     _Step("state.detail_penalty", "detail_penalty_next", "property_id, offer_key, penalty_no", is_replaced=True),
+    _Step("state.cell_closed", "cell_closed_next", "property_id, check_in"),
+    _Step("state.cell_count", "cell_count_next", "operation, market, product_type, rooms, lead_days"),
+    _Step("state.stock_change", "stock_change_next", "property_id, check_in, cell_key, room_id, source"),
+    _Step("state.price_move", "price_move_next", "source, market, product_type, lead_days"),
+    _Step("state.waiting", "waiting_next", "source, market, product_type, lead_days"),
+    _Step("state.property_sale", "property_sale_next", "property_id, market, product_type", is_replaced=True),
+    _Step("state.quiet_search", "quiet_search_next", "property_id, search_id"),
     _Step("mart.sweep", "sweep_published", "sweep_id"),
 )
 

@@ -1,0 +1,27 @@
+-- One row per source, cell and room of which the number of rooms still bookable has ever changed: what was picked up, a
+-- lower bound. Rooms that were sold and given back between two answers are not seen, and a room that goes off sale is
+-- not counted. Cells of the same nights share their rooms: never sum over cells.
+-- picked_up: Rooms by which the number fell, summed over consecutive answers.
+-- given_back: Rooms by which it rose, summed over consecutive answers: cancellations, or more put on sale.
+-- reopenings: How often the room was gone and came back.
+-- changes: Answers with another number than the one before.
+-- first_changed_at: Start of the first sweep that saw a change.
+-- last_changed_at: Start of the last sweep that saw a change.
+SELECT
+    change.source,
+    change.property_id,
+    change.cell_key,
+    change.room_id,
+    any_value(change.market) AS market,
+    any_value(change.product_type) AS product_type,
+    any_value(change.check_in) AS check_in,
+    any_value(change.nights) AS nights,
+    any_value(change.party) AS party,
+    coalesce(sum(greatest(change.rooms_before - change.rooms_after, 0)), 0)::BIGINT AS picked_up,
+    coalesce(sum(greatest(change.rooms_after - change.rooms_before, 0)), 0)::BIGINT AS given_back,
+    count(*) FILTER (WHERE change.rooms_before IS NULL) AS reopenings,
+    count(change.rooms_before) AS changes,
+    min(change.changed_at) AS first_changed_at,
+    max(change.changed_at) AS last_changed_at
+FROM state.stock_change AS change
+GROUP BY change.source, change.property_id, change.cell_key, change.room_id

@@ -1,0 +1,20 @@
+-- One row per sweep, operation and market: how much of what was planned was asked, and how much of that was answered.
+-- swept: Cells that were asked about: planned but for not_swept.
+-- answered: Cells that were answered: offered, without an offer, or absent.
+-- swept_share: swept / planned.
+-- answered_share: answered / planned.
+SELECT
+    counted.sweep_id,
+    any_value(counted.snapshot_date) AS snapshot_date,
+    counted.operation,
+    counted.market,
+    sum(counted.planned)::BIGINT AS planned,
+    sum(counted.planned - counted.not_swept)::BIGINT AS swept,
+    sum(counted.planned - counted.rejected - counted.failed - counted.not_swept)::BIGINT AS answered,
+    sum(counted.rejected)::BIGINT AS rejected,
+    sum(counted.failed)::BIGINT AS failed,
+    sum(counted.not_swept)::BIGINT AS not_swept,
+    swept::DOUBLE / nullif(sum(counted.planned), 0) AS swept_share, -- noqa: RF02
+    answered::DOUBLE / nullif(sum(counted.planned), 0) AS answered_share -- noqa: RF02
+FROM state.cell_count AS counted
+GROUP BY counted.sweep_id, counted.operation, counted.market

@@ -1,0 +1,111 @@
+-- One row per operation, property, market and product type that had offers and has gone quiet: a finding.
+-- rule: What was found: the name of this relation.
+-- rule_version: Version of the rule.
+-- subject_key: Stable hash of what the finding is about.
+-- severity: `high`: quiet in all markets and product types that had offers; `medium`: in some of them.
+-- size_pct: How large the finding is, in percent; NULL: it has no size.
+-- amount: How large the finding is, in currency; NULL: it is not about an amount.
+-- source: `multi` or `detail`: two series that are never mixed.
+-- finding: The finding in a sentence.
+-- evidence: Observations that the finding is drawn from, each with its role in it.
+-- fx: Reference rate that was used; NULL: none.
+-- quiet_since: Start of the last sweep that found an offer.
+-- answered_searches: Searches in the evidence that were answered without an offer.
+-- markets_quiet: Markets and product types of this property that are quiet.
+-- markets_offered: Markets and product types of this property that have ever had offers.
+WITH sale AS (
+    SELECT
+        sale.*,
+        sale.quiet_nights >= analysis.quiet_nights AS is_quiet,
+        count(*) FILTER (WHERE sale.quiet_nights >= analysis.quiet_nights) OVER of_property AS markets_quiet,
+        count(*) OVER of_property AS markets_offered
+    FROM state.property_sale AS sale
+    CROSS JOIN ref.analysis AS analysis
+    WINDOW of_property AS (PARTITION BY sale.operation, sale.property_id)
+),
+
+quiet_search AS (
+    SELECT
+        search.operation,
+        search.property_id,
+        search.market,
+        search.product_type,
+        count(*) AS searches,
+        list(
+            struct_pack(
+                role := 'without_offer',
+                source := CASE search.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
+                property_id := search.property_id,
+                offer_key := NULL::BIGINT,
+                sweep_id := search.sweep_id,
+                search_id := search.search_id,
+                offer_no := NULL::INTEGER
+            )
+            ORDER BY search.sweep_id, search.search_id
+        ) AS evidence
+    FROM state.quiet_search AS search
+    INNER JOIN sale
+        ON
+            sale.operation = search.operation
+            AND sale.property_id = search.property_id
+            AND sale.market = search.market
+            AND sale.product_type = search.product_type
+            AND sale.is_quiet
+            AND search.asked_at > sale.last_offered_at
+    GROUP BY search.operation, search.property_id, search.market, search.product_type
+)
+
+SELECT
+    'property_gone_quiet' AS rule,
+    1 AS rule_version,
+    (
+        md5_number_lower(
+            concat_ws('|', 'property_gone_quiet', sale.operation, sale.property_id, sale.market, sale.product_type)
+        ) >> 1
+    )::BIGINT AS subject_key,
+    CASE WHEN sale.markets_quiet = sale.markets_offered THEN 'high' ELSE 'medium' END AS severity,
+    NULL::DOUBLE AS size_pct,
+    NULL::DECIMAL(18, 4) AS amount,
+    CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+    sale.property_id,
+    sale.market,
+    sale.product_type,
+    NULL::DATE AS check_in,
+    NULL::SMALLINT AS nights,
+    NULL::VARCHAR AS party,
+    NULL::VARCHAR AS currency,
+    format(
+        'No offer on {} days in a row ({} cells answered), the last one on {}; quiet in {} of the {} combinations of '
+        'market and product type that had offers.',
+        sale.quiet_nights,
+        sale.quiet_cells,
+        strftime(sale.last_offered_at AT TIME ZONE 'UTC', '%Y-%m-%d'),
+        sale.markets_quiet,
+        sale.markets_offered
+    ) AS finding,
+    [
+        struct_pack(
+            role := 'last_offer',
+            source := CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
+            property_id := sale.property_id,
+            offer_key := NULL::BIGINT,
+            sweep_id := sale.offered_sweep_id,
+            search_id := sale.offered_search_id,
+            offer_no := NULL::INTEGER
+        )
+    ] || coalesce(quiet_search.evidence, []) AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    sale.quiet_nights,
+    sale.quiet_cells,
+    sale.last_offered_at AS quiet_since,
+    coalesce(quiet_search.searches, 0) AS answered_searches,
+    sale.markets_quiet,
+    sale.markets_offered
+FROM sale
+LEFT JOIN quiet_search
+    ON
+        quiet_search.operation = sale.operation
+        AND quiet_search.property_id = sale.property_id
+        AND quiet_search.market = sale.market
+        AND quiet_search.product_type = sale.product_type
+WHERE sale.is_quiet

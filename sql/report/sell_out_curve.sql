@@ -1,0 +1,136 @@
+-- One row per operation, market, product type, ending and lead days: share of cells still on sale, by Kaplan-Meier.
+-- An estimate, as most cells are known only so far. A cell counts from the sweep that found it on sale (it enters late)
+-- to the sweep that found it ended, or to the last that found it on sale (it is censored there). Only its first time on
+-- sale counts; re-openings are told apart. Few at risk far ahead make a poor estimate: see at_risk.
+-- ending: `sold_out`: answered with 1023, 1025 or no code, and the rest is censored; `off_sale`: any without an offer.
+-- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
+-- at_risk: Cells on sale in the answer before, and answered at this lead time or nearer.
+-- ended: Of those, found ended at this lead time; the event lies between this answer and the one before.
+-- censored: Cells of which nothing more is known, or that ended otherwise, from this lead time on.
+-- entered: Cells found on sale for the first time at this lead time.
+-- reopened: Cells found on sale again at this lead time; not part of the estimate.
+-- on_sale_share: Kaplan-Meier estimate of the share still on sale after this lead time.
+-- standard_error: Its standard error by Greenwood's formula; NULL: all have ended.
+WITH spell AS (
+    SELECT
+        history.operation,
+        history.market,
+        history.product_type,
+        history.lead_days_from,
+        history.lead_days_seen,
+        history.lead_days_to,
+        history.next_status = 'absent' AS is_absent_next,
+        history.next_status = 'no_offer'
+        AND coalesce(history.next_code, 1023) IN (1023, 1025) AS is_sold_out_next,
+        history.next_status IN ('absent', 'no_offer') AS is_off_sale_next,
+        history.spells
+    FROM mart.cell_history AS history
+    WHERE history.known_status = 'offered'
+),
+
+-- One row per way to count: which answers are the end that is looked for.
+counted AS (
+    SELECT
+        spell.*,
+        ending.name AS ending,
+        coalesce(
+            CASE ending.name WHEN 'sold_out' THEN spell.is_sold_out_next ELSE spell.is_off_sale_next END, FALSE
+        ) AS is_end,
+        CASE WHEN is_end THEN spell.lead_days_to ELSE spell.lead_days_seen END AS lead_days_end -- noqa: RF03
+    FROM spell
+    CROSS JOIN (VALUES ('sold_out'), ('off_sale')) AS ending (name)
+),
+
+change AS (
+    SELECT
+        counted.operation,
+        counted.market,
+        counted.product_type,
+        counted.ending,
+        counted.lead_days_from AS lead_days,
+        count(*) FILTER (WHERE counted.spells = 1) AS entered,
+        0 AS ended,
+        0 AS censored,
+        count(*) FILTER (WHERE counted.spells > 1) AS reopened
+    FROM counted
+    GROUP BY counted.operation, counted.market, counted.product_type, counted.ending, counted.lead_days_from
+
+    UNION ALL
+
+    SELECT
+        counted.operation,
+        counted.market,
+        counted.product_type,
+        counted.ending,
+        counted.lead_days_end AS lead_days,
+        0 AS entered,
+        count(*) FILTER (WHERE counted.is_end) AS ended,
+        count(*) FILTER (WHERE NOT counted.is_end) AS censored,
+        0 AS reopened
+    FROM counted
+    WHERE counted.spells = 1
+    GROUP BY counted.operation, counted.market, counted.product_type, counted.ending, counted.lead_days_end
+),
+
+by_lead AS (
+    SELECT
+        change.operation,
+        change.market,
+        change.product_type,
+        change.ending,
+        change.lead_days,
+        sum(change.entered)::BIGINT AS entered,
+        sum(change.ended)::BIGINT AS ended,
+        sum(change.censored)::BIGINT AS censored,
+        sum(change.reopened)::BIGINT AS reopened
+    FROM change
+    GROUP BY change.operation, change.market, change.product_type, change.ending, change.lead_days
+),
+
+at_risk AS (
+    SELECT
+        by_lead.*,
+        -- Those that enter at this lead time are not at risk before the next answer, which may be of the same day.
+        greatest(
+            coalesce(sum(by_lead.entered - by_lead.ended - by_lead.censored) OVER before, 0), by_lead.ended
+        )::BIGINT AS at_risk
+    FROM by_lead
+    WINDOW
+        before AS (
+            PARTITION BY by_lead.operation, by_lead.market, by_lead.product_type, by_lead.ending
+            ORDER BY by_lead.lead_days DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        )
+)
+
+SELECT
+    at_risk.operation,
+    at_risk.market,
+    at_risk.product_type,
+    at_risk.ending,
+    at_risk.lead_days,
+    at_risk.at_risk,
+    at_risk.ended,
+    at_risk.censored,
+    at_risk.entered,
+    at_risk.reopened,
+    round(product(1 - at_risk.ended / greatest(at_risk.at_risk, 1)) OVER so_far, 6) AS on_sale_share,
+    CASE
+        WHEN on_sale_share > 0 -- noqa: RF02
+            THEN round(
+                on_sale_share * sqrt( -- noqa: RF02
+                    sum(
+                        CASE
+                            WHEN at_risk.at_risk > at_risk.ended
+                                THEN at_risk.ended / (at_risk.at_risk::DOUBLE * (at_risk.at_risk - at_risk.ended))
+                            ELSE 0
+                        END
+                    ) OVER so_far
+                ), 6
+            )
+    END AS standard_error
+FROM at_risk
+WINDOW
+    so_far AS (
+        PARTITION BY at_risk.operation, at_risk.market, at_risk.product_type, at_risk.ending
+        ORDER BY at_risk.lead_days DESC
+    )

@@ -1,0 +1,110 @@
+-- One row per source, market, product type and lead days: what waiting brought with the stays that have begun.
+-- Of each offer of such a stay, the total on each day on which it was on sale is held against those of later answers.
+WITH begun AS (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.offer_key,
+        offer.market,
+        offer.product_type,
+        offer.check_in,
+        offer.is_offered,
+        offer.total,
+        offer.valid_from,
+        offer.last_seen_at
+    FROM state.offer_open AS offer
+    CROSS JOIN night.sweep AS sweep
+    WHERE offer.check_in <= sweep.snapshot_date
+),
+
+state_of AS (
+    SELECT * FROM begun
+
+    UNION ALL BY NAME
+
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.offer_key,
+        offer.market,
+        offer.product_type,
+        offer.check_in,
+        offer.is_offered,
+        offer.total,
+        offer.valid_from,
+        offer.last_seen_at
+    FROM state.offer_closed AS offer
+    SEMI JOIN begun
+        ON
+            begun.source = offer.source
+            AND begun.property_id = offer.property_id
+            AND begun.offer_key = offer.offer_key
+    -- Few days of check-in begin with a night: by far the most of what has ended is passed over here.
+    WHERE
+        offer.check_in <= (SELECT max(last_begun.check_in) FROM begun AS last_begun)
+        AND offer.check_in >= (SELECT min(first_begun.check_in) FROM begun AS first_begun)
+),
+
+path AS (
+    SELECT
+        state_of.*,
+        CASE WHEN state_of.is_offered THEN state_of.total END AS own_total,
+        min(own_total) OVER later AS lowest_later,
+        last_value(own_total IGNORE NULLS) OVER whole AS last_total,
+        last_value(state_of.is_offered) OVER whole AS is_offered_last,
+        max(state_of.last_seen_at) OVER whole AS answered_last_at,
+        max(state_of.last_seen_at) FILTER (WHERE own_total IS NOT NULL) OVER whole AS priced_last_at,
+        (state_of.valid_from AT TIME ZONE 'UTC')::DATE AS from_date,
+        (state_of.last_seen_at AT TIME ZONE 'UTC')::DATE AS seen_date
+    FROM state_of
+    WINDOW
+        later AS (
+            PARTITION BY state_of.source, state_of.property_id, state_of.offer_key
+            ORDER BY state_of.valid_from ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+        ),
+        whole AS (
+            PARTITION BY state_of.source, state_of.property_id, state_of.offer_key
+            ORDER BY state_of.valid_from ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        )
+),
+
+-- One row per offer and day on which it was on sale; within an interval its total was seen again until it ended.
+dated AS (
+    SELECT
+        path.*,
+        unnest(range(date_diff('day', path.from_date, path.seen_date) + 1)) AS days_in,
+        path.from_date + days_in::INTEGER AS on_date,
+        on_date < (path.answered_last_at AT TIME ZONE 'UTC')::DATE AS is_answered_later,
+        on_date < (path.priced_last_at AT TIME ZONE 'UTC')::DATE AS is_priced_later,
+        CASE
+            WHEN on_date < path.seen_date THEN least(path.own_total, path.lowest_later)
+            ELSE path.lowest_later
+        END AS lowest
+    FROM path
+    WHERE path.own_total > 0
+)
+
+SELECT
+    any_value(sweep.sweep_id) AS sweep_id,
+    dated.source,
+    dated.market,
+    dated.product_type,
+    date_diff('day', dated.on_date, dated.check_in) AS lead_days,
+    count(*) AS offers,
+    count(*) FILTER (WHERE dated.is_answered_later) AS answered_later,
+    count(*) FILTER (WHERE dated.is_answered_later AND NOT dated.is_offered_last) AS gone_later,
+    count(*) FILTER (WHERE dated.is_priced_later) AS comparable,
+    count(*) FILTER (WHERE dated.is_priced_later AND dated.lowest < dated.own_total) AS cheaper_later,
+    count(*) FILTER (WHERE dated.is_priced_later AND dated.last_total > dated.own_total) AS dearer_last,
+    -- Sums of floats differ by the order of the rows; sums of whole billionths do not.
+    coalesce(
+        sum(round(ln(dated.lowest::DOUBLE / dated.own_total::DOUBLE) * 1e9)::HUGEINT)
+        FILTER (WHERE dated.is_priced_later), 0
+    ) / 1e9 AS ln_lowest,
+    coalesce(
+        sum(round(ln(dated.last_total::DOUBLE / dated.own_total::DOUBLE) * 1e9)::HUGEINT)
+        FILTER (WHERE dated.is_priced_later), 0
+    ) / 1e9 AS ln_last
+FROM dated
+CROSS JOIN night.sweep AS sweep
+GROUP BY dated.source, dated.market, dated.product_type, lead_days
