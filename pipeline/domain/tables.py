@@ -727,7 +727,9 @@ CELL_STATE = Table(
         Column("answered_at", INSTANT, "When the last search was sent that was answered; NULL: never."),
         Column("answered_status", TEXT, "Status of that answer; NULL: never answered."),
         Column(
-            "known_status", TEXT, "`offered`, `no_offer` or `absent` of the last answer that was read whole; NULL: none."
+            "known_status",
+            TEXT,
+            "`offered`, `no_offer` or `absent` of the last answer that was read whole; NULL: none.",
         ),
         Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
         Column("known_from", INSTANT, "Start of the sweep that saw known_status with known_code first."),
