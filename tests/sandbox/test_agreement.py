@@ -5,9 +5,11 @@ from datetime import date, datetime
 
 from sandbox_searches import TWO, ask, multi, products, world
 
+from pipeline.domain.search import Operation
 from pipeline.sandbox import offering
 from pipeline.sandbox.omissions import PATHS
 from pipeline.sandbox.search import Guests
+from pipeline.supplier.answers import response_fields
 
 
 def detail(a_world, identifier, **changes):
@@ -173,6 +175,19 @@ def test_every_documented_field_occurs_and_every_one_is_null_somewhere():
         assert {path for path, _ in found} == set(PATHS[operation])
         lacking = set(PATHS[operation]) - {path for path, is_null in found if is_null}
         assert not lacking
+
+
+def test_every_documented_field_of_a_quote_occurs_and_every_one_is_null_somewhere():
+    a_world = world(properties=3000, missing_share=0.05)
+    party = (Guests(2, (4,)),)
+    seen = set()
+    for (identifier, *_), product in products(multi(world(properties=3000, missing_share=0), parties=party)):
+        form = ask(a_world, "quote", [identifier], product_ids=(product["productId"],), parties=party)
+        if "errors" not in form:
+            seen |= set(fields(form))
+    documented = {path.replace("[]", "") for path in response_fields(Operation.QUOTE) if not path.startswith("errors")}
+    assert documented <= {path for path, _ in seen}
+    assert documented <= {path for path, is_null in seen if is_null}
 
 
 def test_nothing_is_null_where_nulls_are_switched_off():
