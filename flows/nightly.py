@@ -105,6 +105,7 @@ def _night(given: Given) -> NightSummary:
         audit(settings, place, manifest)
         published = publish(settings, place, manifest)
         report(place)
+        alert(settings, place)
     summary = summarise(published)
     given.show(summary)
     judge(settings, summary)
@@ -159,6 +160,17 @@ def report(lake: Lake) -> None:
     from pipeline.report import write_reports
 
     create_markdown_artifact(as_links(write_reports(lake)), key=REPORTS_KEY, description="Reports of the night")
+
+
+@task(name="alert", cache_policy=NO_CACHE, persist_result=False)
+def alert(settings: Settings, lake: Lake) -> None:
+    """Tell those who want to know what the night has found, if there are rules."""
+    if settings.alerts is None:
+        return
+    from pipeline.alerts import read_rules, tell_alerts
+    from pipeline.report import reports_page
+
+    tell_alerts(lake, read_rules(settings.alerts), reports_page(lake), block=notification_block)
 
 
 @task(name="summarise", cache_policy=NO_CACHE, persist_result=False)

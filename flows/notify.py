@@ -9,8 +9,8 @@ from collections.abc import Awaitable
 from prefect.blocks.abstract import NotificationBlock
 from prefect.blocks.core import Block
 
-from pipeline.audit.notify import Tell
 from pipeline.domain.errors import SettingsError
+from pipeline.notify import Tell
 
 
 def notification_block(slug: str) -> Tell:
@@ -19,7 +19,7 @@ def notification_block(slug: str) -> Tell:
     def tell(subject: str, text: str) -> None:
         block = Block.load(slug)
         if not isinstance(block, NotificationBlock):
-            raise SettingsError(f"NIGHTAUDIT_NOTIFY_BLOCK is {slug!r}, which is not a notification block.")
+            raise SettingsError(f"{slug!r} is not a notification block.")
         # Some blocks answer at once, others with something to wait for.
         under_way: object = block.notify(text, subject)
         if inspect.isawaitable(under_way):

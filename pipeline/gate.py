@@ -12,13 +12,14 @@ from datetime import datetime
 from pathlib import Path
 
 from pipeline.audit import Audit, Limits, audit, stored_audit
-from pipeline.audit.notify import Tell, tell_of, webhook
+from pipeline.audit.notify import tell_of
 from pipeline.audit.page import report_folder, write_report
 from pipeline.audit.store import history
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
+from pipeline.notify import Tell, webhook
 from pipeline.publish import Published, publish, published_sweeps
 from pipeline.raw import Manifest, read_ending, read_manifest
 from pipeline.settings import Settings

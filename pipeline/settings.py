@@ -110,6 +110,9 @@ class Settings(BaseSettings):
     notify_block: str | None = Field(
         None, description="Prefect notification block that is told the same, as `type/name`: `slack-webhook/watch`."
     )
+    alerts: Path | None = Field(
+        None, description="File of alert rules (TOML): who is told of which findings after each night. Unset: nobody."
+    )
     total_role: TotalRole = Field(
         TotalRole.UNKNOWN,
         description="What `total` is: `unknown`, `net` or `sell`. No report speaks of margin while unknown.",

@@ -1,20 +1,14 @@
-"""Telling somebody that a sweep was blocked: one message a cause, by a POST of JSON to an address of the settings."""
+"""Telling somebody that a sweep was blocked: one message a cause."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
-import httpx
-
 from pipeline.audit.findings import Audit
+from pipeline.notify import Tell
 
 logger = logging.getLogger(__name__)
-
-_TIMEOUT_SECONDS = 10.0
-
-Tell = Callable[[str, str], None]
 
 
 def messages(audit: Audit, page: Path) -> list[tuple[str, str]]:
@@ -36,13 +30,3 @@ def tell_of(audit: Audit, page: Path, tell: Tell) -> None:
         except Exception as error:
             # Neither the error's text nor the address: both may hold the address's secret part.
             logger.warning("A notification could not be sent (%s).", type(error).__name__)
-
-
-def webhook(address: str) -> Tell:
-    """Return a way to tell an address. `text` is what chat services show of the JSON."""
-
-    def tell(subject: str, text: str) -> None:
-        answer = httpx.post(address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS)
-        answer.raise_for_status()
-
-    return tell

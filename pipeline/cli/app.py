@@ -196,6 +196,16 @@ def report(
 
 
 @app.command()
+def alerts(
+    rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be told.")] = False,
+) -> None:
+    """Tell what is new and what is over, by the rules of NIGHTAUDIT_ALERTS, to whom it concerns."""
+    from pipeline.cli import reporting
+
+    reporting.alert(is_rehearsal=rehearse)
+
+
+@app.command()
 def serve(
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback address.")] = 8377,
 ) -> None:

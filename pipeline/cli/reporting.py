@@ -1,4 +1,4 @@
-"""`nightaudit report` and `nightaudit serve`: pages for people."""
+"""`nightaudit report`, `nightaudit serve` and `nightaudit alerts`: pages and messages for people."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, NightauditError, SettingsError
 from pipeline.lake import Lake
-from pipeline.report import REPORTS, Scope, write_reports
+from pipeline.report import REPORTS, Scope, reports_page, write_reports
 from pipeline.settings import read_settings
 
 
@@ -29,7 +29,28 @@ def write(
         table.add_row(written.name, Text(written.title), Text(str(written.file), style="cyan"))
     console = Console()
     console.print(table)
-    console.print(f"All nights: {lake.root / 'reports' / 'index.html'}", style="dim", soft_wrap=True)
+    console.print(f"All nights: {reports_page(lake)}", style="dim", soft_wrap=True)
+
+
+def alert(*, is_rehearsal: bool) -> None:
+    """Send the alerts of the published file, or show what would be sent."""
+    from pipeline.alerts import read_rules, tell_alerts
+
+    settings = read_settings()
+    if settings.alerts is None:
+        raise SettingsError(
+            "There are no alert rules.", hint="Name a rule file with NIGHTAUDIT_ALERTS; see the README."
+        )
+    rules, lake = read_rules(settings.alerts), Lake(settings.lake)
+    with lake.writing("alerts"):
+        told = tell_alerts(lake, rules, reports_page(lake), is_rehearsal=is_rehearsal)
+    table = Table("rule", "for", "new", "over", "still", "sent", header_style="bold")
+    for item in told:
+        sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")
+        table.add_row(item.rule, item.receiver, str(item.new), str(item.over), str(item.standing), Text(sent))
+    Console().print(table)
+    if any(item.failure for item in told):
+        raise NightauditError("Not every alert could be sent.", hint="Those are tried again: nightaudit alerts")
 
 
 def serve(port: int) -> None:

@@ -59,6 +59,11 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     return written
 
 
+def reports_page(lake: Lake) -> str:
+    """Return where the page over all nights lies."""
+    return str(lake.root / "reports" / "index.html")
+
+
 def as_markdown(written: Iterable[Written]) -> str:
     """Return links to reports as Markdown, for an artifact."""
     return "\n".join(f"- {page.name}: [{_escaped(page.title)}]({page.file.resolve().as_uri()})" for page in written)

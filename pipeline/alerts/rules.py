@@ -1,0 +1,109 @@
+"""The rule file: which rows of which relation are news, how bad they are, and who is to know.
+
+[[rule]]
+name = "GB sells below the floor"
+relation = "report.flag"
+where = "rule = 'floor_breach' AND market = 'GB'"
+key = ["flag_id"]
+severity = "critical"
+who = ["revenue"]
+
+[receiver.revenue]
+webhook_from = "REVENUE_WEBHOOK"     # name of an environment variable; addresses are secrets
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pipeline.domain.errors import InputError
+from pipeline.spec.documents import Document, Unreadable, read_toml
+
+_NOTHING = "No alert was sent."
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w .:%+-]{0,79}$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Rule(_Table):
+    """Rows of a relation that somebody is to know of. A row is the same as last night's where its key is."""
+
+    name: Name
+    relation: str = Field(pattern=r"^(mart|report)\.[a-z_0-9]+$")
+    where: str = Field("true", min_length=1)
+    key: tuple[str, ...] = Field(("flag_id",), min_length=1)
+    severity: Literal["critical", "warning", "info"] = "warning"
+    who: tuple[str, ...] = Field(min_length=1)
+    least: int = Field(1, ge=1)
+    confirm: bool = False
+
+    @model_validator(mode="after")
+    def _only_flags_can_be_confirmed(self) -> Self:
+        if self.confirm and self.relation != "report.flag":
+            msg = "only rows of report.flag can be confirmed"
+            raise ValueError(msg)
+        return self
+
+
+class Receiver(_Table):
+    """Where messages go: an address in an environment variable, a Prefect notification block, or both."""
+
+    webhook_from: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    block: str | None = Field(None, pattern=r"^[a-z0-9-]+/[a-z0-9-]+$")
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        if not (self.webhook_from or self.block):
+            msg = "needs webhook_from or block"
+            raise ValueError(msg)
+        return self
+
+
+class AlertRules(_Table):
+    """A rule file."""
+
+    rule: tuple[Rule, ...] = Field(min_length=1)
+    receiver: dict[str, Receiver] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        names = [rule.name for rule in self.rule]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            msg = f"two rules are called {twice!r}"
+            raise ValueError(msg)
+        unknown = [(rule.name, who) for rule in self.rule for who in rule.who if who not in self.receiver]
+        if unknown:
+            msg = f"rule {unknown[0][0]!r} is for {unknown[0][1]!r}, and there is no [receiver.{unknown[0][1]}]"
+            raise ValueError(msg)
+        return self
+
+
+def read_rules(file: Path) -> AlertRules:
+    """Return the rules of a TOML file. Raises InputError that names each mistake with its line."""
+    try:
+        document = read_toml(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"The rule file {file} cannot be read: {error.strerror}.", kept=_NOTHING) from None
+    except UnicodeDecodeError:
+        raise InputError(f"The rule file {file} is not UTF-8 text.", kept=_NOTHING) from None
+    except Unreadable as error:
+        at = f"{file}:{error.line}" if error.line else f"{file}"
+        raise InputError(f"The rule file cannot be read:\n  {at}: {error}", kept=_NOTHING) from None
+    try:
+        return AlertRules.model_validate(document.data)
+    except ValidationError as error:
+        lines = [_explained(file, document, item["loc"], item["msg"]) for item in error.errors(include_url=False)]
+    raise InputError("The rule file cannot be used:\n" + "\n".join(lines), kept=_NOTHING, hint="Correct it.")
+
+
+def _explained(file: Path, document: Document, place: tuple[str | int, ...], message: str) -> str:
+    line = next((found for end in range(len(place), 0, -1) if (found := document.line_of(place[:end]))), None)
+    at = f"{file}:{line}" if line else f"{file}"
+    written = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+    said = message.removeprefix("Value error, ").replace("Input should", "must")
+    return f"  {at}: {f'{written}: ' if written else ''}{said}"

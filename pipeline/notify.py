@@ -1,0 +1,21 @@
+"""Telling somebody outside: a subject and a text, by whatever way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+
+_TIMEOUT_SECONDS = 10.0
+
+Tell = Callable[[str, str], None]
+
+
+def webhook(address: str) -> Tell:
+    """Return a way to tell an address. `text` is what chat services show of the JSON."""
+
+    def tell(subject: str, text: str) -> None:
+        answer = httpx.post(address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS)
+        answer.raise_for_status()
+
+    return tell
