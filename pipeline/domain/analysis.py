@@ -48,6 +48,19 @@ class Analysis:
     ladder_pct: float = field(
         default=80.0, metadata=_meaning("Percent of those stays in which the better room must be the dearer one.")
     )
+    discount_rounding: float = field(
+        default=0.51,
+        metadata=_meaning(
+            "Points and units of money by which a stated discount may miss that of the prices: each may be rounded."
+        ),
+    )
+    cancel_horizon_days: int = field(
+        default=30, metadata=_meaning("Days before check-in over which the strictness of a cancel policy is taken.")
+    )
+    check_in_hour: int = field(
+        default=15,
+        metadata=_meaning("Hour of the day of check-in, in UTC, that windows of penalties are counted from."),
+    )
 
 
 def analysis_columns() -> dict[str, tuple[str, str]]:

@@ -9,7 +9,18 @@ NIGHT: tuple[str, ...] = ("report/price_move",)
 
 PARITY: tuple[str, ...] = ()
 
-PROMOTIONS: tuple[str, ...] = ()
+PROMOTIONS: tuple[str, ...] = (
+    "mart/promotion_named",
+    "mart/offer_promotion",
+    "mart/promotion_episode",
+    "mart/reference_price",
+    "report/promotion_arithmetic",
+    "report/promotion_reference",
+    "report/floor_eats_promotion",
+    "report/promotion_targeting",
+    "report/promotion_honesty",
+    "report/promotion_length",
+)
 
 PENALTIES: tuple[str, ...] = ()
 

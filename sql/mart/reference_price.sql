@@ -1,0 +1,156 @@
+-- One row per source and offer key on sale below its price before promotions, which is held against prices seen before.
+-- first_seen_at: First sighting of the offer on sale with a price: the history begins here.
+-- history_days: Days from there to the last sighting.
+-- began_at: First sighting of the promotion that runs; see mart.promotion_episode.
+-- plain_seen_at: Last sighting without it before; NULL: it ran when the offer was first seen, and may be older.
+-- days_before: Days from the first sighting of the offer to the first of the promotion.
+-- lowest_before: Lowest total seen in the reference_days of ref.analysis before began_at, in currency; NULL: none seen.
+-- lowest_from: When that was first seen: valid_from of its interval.
+-- highest: Highest total ever seen, in currency.
+-- highest_from: When that was first seen: valid_from of its interval.
+-- days_seen: Days on sale with a price, intervals counted from first to last sighting.
+-- promoted_days: Those among them on which it was below its price before promotions.
+-- promoted_share_pct: 100 x promoted_days / days_seen: 100 is evergreen so far.
+-- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not a verdict.
+-- `never_charged`: the price before promotions is above all totals ever seen, in a history of reference_days or more.
+-- `above_lowest`: it is above lowest_before, where the offer was watched for reference_days before the promotion began.
+-- Both beyond tolerance_pct. A promotion that begins less than reference_days after another is above the lowest price,
+-- too: that is the rule. Offers without room, board or currency are not told apart from each other, and are left out.
+WITH promoted AS (
+    SELECT offer.*
+    FROM mart.offer_latest AS offer
+    WHERE
+        offer.total < offer.pre_promo_total
+        AND offer.room_id IS NOT NULL
+        AND offer.board_id IS NOT NULL
+        AND offer.currency IS NOT NULL
+),
+
+seen AS (
+    SELECT
+        history.source,
+        history.property_id,
+        history.offer_key,
+        history.valid_from,
+        history.last_seen_at,
+        history.total,
+        coalesce(history.total < history.pre_promo_total, FALSE) AS is_below
+    FROM mart.offer_history AS history
+    -- An inner join, unlike a semi join, hands a filter on the property on to both sides.
+    INNER JOIN promoted
+        ON
+            promoted.source = history.source
+            AND promoted.property_id = history.property_id
+            AND promoted.offer_key = history.offer_key
+    WHERE history.is_offered AND history.total IS NOT NULL
+),
+
+plain AS (
+    SELECT
+        seen.source,
+        seen.property_id,
+        seen.offer_key,
+        max(seen.valid_from) FILTER (WHERE NOT seen.is_below) AS plain_from,
+        max(seen.last_seen_at) FILTER (WHERE NOT seen.is_below) AS plain_seen_at
+    FROM seen
+    GROUP BY seen.source, seen.property_id, seen.offer_key
+),
+
+begun AS (
+    SELECT
+        seen.source,
+        seen.property_id,
+        seen.offer_key,
+        any_value(plain.plain_seen_at) AS plain_seen_at,
+        min(seen.valid_from) FILTER (WHERE coalesce(seen.valid_from > plain.plain_from, TRUE)) AS began_at
+    FROM seen
+    INNER JOIN plain
+        ON
+            plain.source = seen.source
+            AND plain.property_id = seen.property_id
+            AND plain.offer_key = seen.offer_key
+    GROUP BY seen.source, seen.property_id, seen.offer_key
+),
+
+priced AS (
+    SELECT
+        seen.source,
+        seen.property_id,
+        seen.offer_key,
+        any_value(begun.plain_seen_at) AS plain_seen_at,
+        any_value(begun.began_at) AS began_at,
+        min(seen.valid_from) AS first_seen_at,
+        max(seen.total) AS highest,
+        arg_max(seen.valid_from, seen.total) AS highest_from,
+        min(seen.total) FILTER (
+            WHERE seen.valid_from < begun.began_at
+            AND seen.last_seen_at >= begun.began_at - to_days(analysis.reference_days)
+        ) AS lowest_before,
+        arg_min(seen.valid_from, seen.total) FILTER (
+            WHERE seen.valid_from < begun.began_at
+            AND seen.last_seen_at >= begun.began_at - to_days(analysis.reference_days)
+        ) AS lowest_from,
+        sum(date_diff('day', seen.valid_from, seen.last_seen_at) + 1)::INTEGER AS days_seen,
+        coalesce(
+            sum(date_diff('day', seen.valid_from, seen.last_seen_at) + 1) FILTER (WHERE seen.is_below), 0
+        )::INTEGER AS promoted_days
+    FROM seen
+    INNER JOIN begun
+        ON
+            begun.source = seen.source
+            AND begun.property_id = seen.property_id
+            AND begun.offer_key = seen.offer_key
+    CROSS JOIN ref.analysis AS analysis
+    GROUP BY seen.source, seen.property_id, seen.offer_key
+)
+
+SELECT
+    promoted.source,
+    promoted.offer_key,
+    promoted.property_id,
+    promoted.market,
+    promoted.product_type,
+    promoted.check_in,
+    promoted.nights,
+    promoted.party,
+    promoted.currency,
+    promoted.room_id,
+    promoted.board_id,
+    promoted.policy_key,
+    promoted.total,
+    promoted.pre_promo_total,
+    100 * (1 - promoted.total::DOUBLE / promoted.pre_promo_total::DOUBLE) AS depth_pct,
+    promoted.promotion_key,
+    priced.first_seen_at,
+    date_diff('day', priced.first_seen_at, promoted.last_seen_at) AS history_days,
+    priced.began_at,
+    priced.plain_seen_at,
+    date_diff('day', priced.first_seen_at, priced.began_at) AS days_before,
+    priced.lowest_before,
+    priced.lowest_from,
+    priced.highest,
+    priced.highest_from,
+    priced.days_seen,
+    priced.promoted_days,
+    100.0 * priced.promoted_days / priced.days_seen AS promoted_share_pct,
+    CASE
+        WHEN
+            history_days >= analysis.reference_days
+            AND promoted.pre_promo_total::DOUBLE > priced.highest::DOUBLE * (1 + analysis.tolerance_pct / 100)
+            THEN 'never_charged'
+        WHEN days_before < analysis.reference_days OR priced.lowest_before IS NULL THEN 'not_enough_history'
+        WHEN promoted.pre_promo_total::DOUBLE > priced.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
+            THEN 'above_lowest'
+        ELSE 'honest'
+    END AS reference_verdict,
+    promoted.last_seen_at,
+    promoted.seen_sweep_id,
+    promoted.seen_search_id,
+    promoted.seen_offer_no
+FROM promoted
+INNER JOIN priced
+    ON
+        priced.source = promoted.source
+        AND priced.property_id = promoted.property_id
+        AND priced.offer_key = promoted.offer_key
+CROSS JOIN ref.analysis AS analysis

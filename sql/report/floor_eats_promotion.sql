@@ -1,0 +1,108 @@
+-- One row per finding: a hotel offer on sale with a promotion that the floor does not let its guests have in full.
+-- rule: `floor_eats_promotion`.
+-- rule_version: Version of the rule.
+-- subject_key: Stable key of what the finding is about: the same every night that it holds.
+-- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
+-- size_pct: Points of depth_pct that the floor takes.
+-- amount: The same in currency.
+-- finding: The finding in a sentence.
+-- evidence: The observations that it follows from, with their part in it.
+-- fx: Reference rate used; NULL: none.
+-- selling_price: Latest price of the user for the same stay, and room, board and policy where given; NULL: none.
+-- sellable_pct: Depth that guests can be given: 100 x (1 - the higher of floor and selling_price / pre_promo_total).
+-- Judged is the floor alone: a selling price above it is the user's own choice, and is only shown.
+-- Package offers have no floor, nor has one of NULL or 0. Where total is a net price it is below every floor, and what
+-- the guest sees of the promotion cannot be told: nothing is found then.
+WITH eaten AS (
+    SELECT
+        offer.*,
+        least(offer.floor, offer.pre_promo_total) - offer.total AS taken,
+        100 * taken::DOUBLE / offer.pre_promo_total::DOUBLE AS size_pct
+    FROM mart.offer_promotion AS offer
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        offer.product_type = 'Hotel'
+        AND offer.total < offer.pre_promo_total
+        AND offer.floor::DOUBLE > offer.total::DOUBLE * (1 + analysis.tolerance_pct / 100)
+        AND analysis.total_role <> 'net'
+),
+
+-- Prices of the user that say no room, board or policy may be meant for any.
+sold AS (
+    SELECT
+        eaten.source,
+        eaten.property_id,
+        eaten.offer_key,
+        arg_max(price.price, { 'at': price.observed_at, 'input': price.input_id, 'line': price.line_no })
+            AS selling_price
+    FROM eaten
+    INNER JOIN mart.selling_price AS price
+        ON
+            price.property_id = eaten.property_id
+            AND price.market = eaten.market
+            AND price.product_type = eaten.product_type
+            AND price.check_in = eaten.check_in
+            AND price.nights = eaten.nights
+            AND price.party = eaten.party
+            AND price.currency = eaten.currency
+            AND coalesce(price.room_id = eaten.room_id, price.room_id IS NULL)
+            AND coalesce(price.board_id = eaten.board_id, price.board_id IS NULL)
+            AND coalesce(price.policy_key = eaten.policy_key, price.policy_key IS NULL)
+    GROUP BY eaten.source, eaten.property_id, eaten.offer_key
+)
+
+SELECT
+    'floor_eats_promotion' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', rule, eaten.source, eaten.property_id, eaten.offer_key)) >> 1)::BIGINT
+        AS subject_key,
+    CASE
+        WHEN eaten.size_pct >= analysis.high_pct THEN 'high'
+        WHEN eaten.size_pct >= analysis.medium_pct THEN 'medium'
+        ELSE 'low'
+    END AS severity,
+    eaten.size_pct,
+    eaten.taken::DECIMAL(18, 4) AS amount,
+    eaten.source,
+    eaten.property_id,
+    eaten.market,
+    eaten.product_type,
+    eaten.check_in,
+    eaten.nights,
+    eaten.party,
+    eaten.currency,
+    format(
+        'The promotion takes {:.1f} % off {:.2f} {}, but the floor of {:.2f} lets {:.1f} % be given',
+        eaten.depth_pct, eaten.pre_promo_total::DOUBLE, coalesce(eaten.currency, ''), eaten.floor::DOUBLE,
+        greatest(eaten.depth_pct - eaten.size_pct, 0)
+    ) AS finding,
+    [
+        {
+            'role': 'offer',
+            'source': eaten.source,
+            'property_id': eaten.property_id,
+            'offer_key': eaten.offer_key,
+            'sweep_id': eaten.seen_sweep_id,
+            'search_id': eaten.seen_search_id,
+            'offer_no': eaten.seen_offer_no
+        }
+    ] AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    eaten.offer_key,
+    eaten.room_id,
+    eaten.board_id,
+    eaten.policy_key,
+    eaten.total,
+    eaten.pre_promo_total,
+    eaten.floor,
+    eaten.depth_pct,
+    sold.selling_price,
+    100 * (1 - greatest(eaten.floor, sold.selling_price)::DOUBLE / eaten.pre_promo_total::DOUBLE) AS sellable_pct,
+    eaten.promotion_text
+FROM eaten
+CROSS JOIN ref.analysis AS analysis
+LEFT JOIN sold
+    ON
+        sold.source = eaten.source
+        AND sold.property_id = eaten.property_id
+        AND sold.offer_key = eaten.offer_key

@@ -1,0 +1,129 @@
+-- One row per finding: an offer on sale whose total, price before promotions, stated discount and names do not agree.
+-- rule: `phantom_promotion`, `unnamed_promotion`, `wrong_discount` or `total_above_reference`.
+-- rule_version: Version of the rule.
+-- subject_key: Stable key of what the finding is about: the same every night that it holds.
+-- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
+-- size_pct: Phantom: percent named; unnamed: percent given; wrong: points off; above: percent of pre_promo_total.
+-- amount: Phantom, wrong: what was told and not given; unnamed: what was given; above: what is added; in currency.
+-- finding: The finding in a sentence.
+-- evidence: The observations that it follows from, with their part in it.
+-- fx: Reference rate used; NULL: none.
+-- `phantom_promotion`: a discount or free night is named, and the total is the price before it. Value adds are none.
+-- `unnamed_promotion`: the total is below, and nothing is named, or value adds only.
+-- `wrong_discount`: the stated percentage is off by more than whole percents and whole units of money explain. Where
+-- the total is above, that is the finding. A phantom that states its percentage is a wrong discount as well.
+WITH judged AS (
+    SELECT
+        offer.*,
+        offer.pre_promo_total - offer.total AS taken_off,
+        coalesce(offer.promised_pct, nullif(offer.discount_pct, 0)) AS told_pct,
+        abs(offer.discount_pct - offer.depth_pct) AS points_off,
+        analysis.discount_rounding * (1 + 100 / offer.pre_promo_total::DOUBLE) AS rounding_points
+    FROM mart.offer_promotion AS offer
+    CROSS JOIN ref.analysis AS analysis
+    WHERE offer.pre_promo_total > 0 AND offer.total IS NOT NULL
+),
+
+broken AS (
+    SELECT
+        judged.*,
+        unnest(
+            [
+                CASE WHEN judged.taken_off < 0 THEN 'total_above_reference' END,
+                CASE WHEN judged.taken_off = 0 AND judged.names_price_promotion THEN 'phantom_promotion' END,
+                CASE WHEN judged.taken_off > 0 AND NOT judged.names_price_promotion THEN 'unnamed_promotion' END,
+                CASE WHEN judged.taken_off >= 0 AND judged.points_off > judged.rounding_points THEN 'wrong_discount' END
+            ]
+        ) AS rule
+    FROM judged
+),
+
+found AS (
+    SELECT
+        broken.*,
+        CASE broken.rule
+            WHEN 'phantom_promotion' THEN broken.told_pct
+            WHEN 'wrong_discount' THEN broken.points_off
+            ELSE abs(broken.depth_pct)
+        END AS size_pct,
+        CASE broken.rule
+            WHEN 'phantom_promotion' THEN (broken.pre_promo_total * broken.told_pct / 100)::DECIMAL(18, 4)
+            WHEN 'wrong_discount'
+                THEN (broken.total - broken.pre_promo_total * (1 - broken.discount_pct / 100))::DECIMAL(18, 4)
+            ELSE abs(broken.taken_off)::DECIMAL(18, 4)
+        END AS amount
+    FROM broken
+    WHERE broken.rule IS NOT NULL
+)
+
+SELECT
+    found.rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', found.rule, found.source, found.property_id, found.offer_key)) >> 1)::BIGINT
+        AS subject_key,
+    CASE
+        WHEN found.size_pct >= analysis.high_pct THEN 'high'
+        -- How much was promised is not known.
+        WHEN found.size_pct IS NULL OR found.size_pct >= analysis.medium_pct THEN 'medium'
+        ELSE 'low'
+    END AS severity,
+    found.size_pct,
+    found.amount,
+    found.source,
+    found.property_id,
+    found.market,
+    found.product_type,
+    found.check_in,
+    found.nights,
+    found.party,
+    found.currency,
+    CASE found.rule
+        WHEN 'phantom_promotion'
+            THEN
+                format(
+                    '"{}" is named, and the total of {:.2f} {} is the price before promotions',
+                    coalesce(found.promotion_text, found.promotion_kinds), found.total::DOUBLE,
+                    coalesce(found.currency, '')
+                )
+        WHEN 'unnamed_promotion'
+            THEN
+                format(
+                    'The total of {:.2f} {} is {:.1f} % below {:.2f}, and no discount is named',
+                    found.total::DOUBLE, coalesce(found.currency, ''), found.depth_pct, found.pre_promo_total::DOUBLE
+                )
+        WHEN 'wrong_discount'
+            THEN
+                format(
+                    'Stated are {:.2f} %, but {:.2f} of {:.2f} {} are {:.2f} % off',
+                    found.discount_pct, found.total::DOUBLE, found.pre_promo_total::DOUBLE,
+                    coalesce(found.currency, ''), found.depth_pct
+                )
+        ELSE
+            format(
+                'The total of {:.2f} {} is {:.1f} % above the price before promotions of {:.2f}',
+                found.total::DOUBLE, coalesce(found.currency, ''), -found.depth_pct, found.pre_promo_total::DOUBLE
+            )
+    END AS finding,
+    [
+        {
+            'role': 'offer',
+            'source': found.source,
+            'property_id': found.property_id,
+            'offer_key': found.offer_key,
+            'sweep_id': found.seen_sweep_id,
+            'search_id': found.seen_search_id,
+            'offer_no': found.seen_offer_no
+        }
+    ] AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    found.offer_key,
+    found.room_id,
+    found.board_id,
+    found.policy_key,
+    found.total,
+    found.pre_promo_total,
+    found.discount_pct,
+    found.depth_pct,
+    found.promotion_text
+FROM found
+CROSS JOIN ref.analysis AS analysis

@@ -1,0 +1,68 @@
+-- One row per source, market and product type: what history says of the prices before promotions of offers on sale.
+-- planned: Cells as they were asked about last.
+-- answered: Cells among them that were answered.
+-- promoted: Offers on sale below a price before promotions, with room, board and currency.
+-- comparable: Offers among them with enough history for a verdict: the sum of the three that follow.
+-- honest: Price before promotions not above the lowest total of the reference_days before the promotion.
+-- above_lowest: Above it, but charged at some time.
+-- never_charged: Above all totals ever seen.
+-- not_enough_history: Without a verdict: promoted - comparable.
+-- evergreen: Offers never seen without a promotion in reference_days or more.
+-- median_history_days: Median length of the history behind the promoted.
+-- mean_promoted_share_pct: Mean of mart.reference_price.promoted_share_pct.
+-- median_promotion_days: Median of days since the running promotion was first seen.
+WITH cell AS (
+    SELECT
+        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        asked.market,
+        asked.product_type,
+        count(*) AS planned,
+        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
+    FROM state.cell AS asked
+    GROUP BY asked.operation, asked.market, asked.product_type
+),
+
+held AS (
+    SELECT
+        reference.source,
+        reference.market,
+        reference.product_type,
+        count(*) AS promoted,
+        count(*) FILTER (WHERE reference.reference_verdict <> 'not_enough_history') AS comparable,
+        count(*) FILTER (WHERE reference.reference_verdict = 'honest') AS honest,
+        count(*) FILTER (WHERE reference.reference_verdict = 'above_lowest') AS above_lowest,
+        count(*) FILTER (WHERE reference.reference_verdict = 'never_charged') AS never_charged,
+        count(*) FILTER (WHERE reference.reference_verdict = 'not_enough_history') AS not_enough_history,
+        count(*) FILTER (
+            WHERE reference.plain_seen_at IS NULL AND reference.history_days >= analysis.reference_days
+        ) AS evergreen,
+        median(reference.history_days) AS median_history_days,
+        avg(reference.promoted_share_pct) AS mean_promoted_share_pct,
+        median(date_diff('day', reference.began_at, reference.last_seen_at)) AS median_promotion_days
+    FROM mart.reference_price AS reference
+    CROSS JOIN ref.analysis AS analysis
+    GROUP BY reference.source, reference.market, reference.product_type
+)
+
+SELECT
+    cell.source,
+    cell.market,
+    cell.product_type,
+    cell.planned,
+    cell.answered,
+    coalesce(held.promoted, 0) AS promoted,
+    coalesce(held.comparable, 0) AS comparable,
+    coalesce(held.honest, 0) AS honest,
+    coalesce(held.above_lowest, 0) AS above_lowest,
+    coalesce(held.never_charged, 0) AS never_charged,
+    coalesce(held.not_enough_history, 0) AS not_enough_history,
+    coalesce(held.evergreen, 0) AS evergreen,
+    held.median_history_days,
+    held.mean_promoted_share_pct,
+    held.median_promotion_days
+FROM cell
+LEFT JOIN held
+    ON
+        held.source = cell.source
+        AND held.market = cell.market
+        AND held.product_type = cell.product_type

@@ -1,0 +1,198 @@
+-- One row per finding: an offer on sale whose price before promotions its own history does not bear out.
+-- rule: `reference_never_charged`, `reference_above_lowest` or `evergreen_promotion`.
+-- rule_version: Version of the rule.
+-- subject_key: Stable key of what the finding is about: the same every night that it holds.
+-- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
+-- size_pct: Percent by which the price before promotions is above the price held against it; evergreen: depth_pct.
+-- amount: The same in currency.
+-- finding: The finding in a sentence.
+-- evidence: First and last observation, the last without the promotion, the first with it, and the one held against it.
+-- fx: Reference rate used; NULL: none.
+-- Indicators with their evidence and the length of history behind them, not verdicts: with less history than
+-- reference_days of ref.analysis nothing is found. `evergreen_promotion`: never seen without, in as long a history.
+-- It and `reference_never_charged` stand beside each other: the one is about time, the other about a price. An offer
+-- that is always promoted for another reason (unnamed, wrong percentage, eaten by the floor) breaks both as well.
+WITH judged AS (
+    SELECT
+        reference.*,
+        unnest(
+            [
+                CASE
+                    WHEN reference.reference_verdict = 'never_charged' THEN 'reference_never_charged'
+                    WHEN reference.reference_verdict = 'above_lowest' THEN 'reference_above_lowest'
+                END,
+                CASE
+                    WHEN reference.plain_seen_at IS NULL AND reference.history_days >= analysis.reference_days
+                        THEN 'evergreen_promotion'
+                END
+            ]
+        ) AS rule,
+        analysis.reference_days,
+        analysis.medium_pct,
+        analysis.high_pct
+    FROM mart.reference_price AS reference
+    CROSS JOIN ref.analysis AS analysis
+    WHERE reference.history_days >= analysis.reference_days
+),
+
+found AS (
+    SELECT
+        judged.*,
+        CASE judged.rule
+            WHEN 'reference_never_charged' THEN judged.highest
+            WHEN 'reference_above_lowest' THEN judged.lowest_before
+            ELSE judged.total
+        END AS held_against,
+        CASE judged.rule
+            WHEN 'reference_never_charged' THEN judged.highest_from
+            WHEN 'reference_above_lowest' THEN judged.lowest_from
+        END AS held_from,
+        CASE judged.rule
+            WHEN 'evergreen_promotion' THEN judged.depth_pct
+            ELSE 100 * (judged.pre_promo_total::DOUBLE / held_against::DOUBLE - 1)
+        END AS size_pct
+    FROM judged
+    WHERE judged.rule IS NOT NULL
+),
+
+observed AS (
+    SELECT
+        found.rule,
+        found.source,
+        found.property_id,
+        found.offer_key,
+        history.valid_from,
+        history.last_seen_at,
+        history.began_sweep_id,
+        history.began_search_id,
+        history.began_offer_no,
+        history.seen_sweep_id,
+        history.seen_search_id,
+        history.seen_offer_no,
+        history.last_seen_at = found.plain_seen_at AS is_plain,
+        history.valid_from = found.held_from AS is_held,
+        history.valid_from = found.first_seen_at AS is_first,
+        history.valid_from = found.began_at AS is_beginning
+    FROM found
+    INNER JOIN mart.offer_history AS history
+        ON
+            history.source = found.source
+            AND history.property_id = found.property_id
+            AND history.offer_key = found.offer_key
+    WHERE history.is_offered
+),
+
+proved AS (
+    SELECT
+        observed.rule,
+        observed.source,
+        observed.property_id,
+        observed.offer_key,
+        list(
+            {
+                'role': CASE
+                    WHEN observed.is_held THEN 'held_against'
+                    WHEN observed.is_first THEN 'first'
+                    ELSE 'promotion_began'
+                END,
+                'source': observed.source,
+                'property_id': observed.property_id,
+                'offer_key': observed.offer_key,
+                'sweep_id': observed.began_sweep_id,
+                'search_id': observed.began_search_id,
+                'offer_no': observed.began_offer_no
+            } ORDER BY observed.valid_from
+        ) FILTER (WHERE observed.is_held OR observed.is_first OR observed.is_beginning)
+        || coalesce(
+            list(
+                {
+                    'role': CASE WHEN observed.is_held THEN 'held_against' ELSE 'plain' END,
+                    'source': observed.source,
+                    'property_id': observed.property_id,
+                    'offer_key': observed.offer_key,
+                    'sweep_id': observed.seen_sweep_id,
+                    'search_id': observed.seen_search_id,
+                    'offer_no': observed.seen_offer_no
+                } ORDER BY observed.valid_from
+            ) FILTER (WHERE (observed.is_held OR observed.is_plain) AND observed.last_seen_at > observed.valid_from),
+            []
+        ) AS evidence
+    FROM observed
+    GROUP BY observed.rule, observed.source, observed.property_id, observed.offer_key
+)
+
+SELECT
+    found.rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', found.rule, found.source, found.property_id, found.offer_key)) >> 1)::BIGINT
+        AS subject_key,
+    CASE
+        WHEN found.size_pct >= found.high_pct THEN 'high'
+        WHEN found.size_pct >= found.medium_pct THEN 'medium'
+        ELSE 'low'
+    END AS severity,
+    found.size_pct,
+    (found.pre_promo_total - found.held_against)::DECIMAL(18, 4) AS amount,
+    found.source,
+    found.property_id,
+    found.market,
+    found.product_type,
+    found.check_in,
+    found.nights,
+    found.party,
+    found.currency,
+    CASE found.rule
+        WHEN 'reference_never_charged'
+            THEN
+                format(
+                    'The price before promotions of {:.2f} {} is {:.1f} % above the highest total of {} days, {:.2f}',
+                    found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.history_days,
+                    found.highest::DOUBLE
+                )
+        WHEN 'reference_above_lowest'
+            THEN
+                format(
+                    'The price before promotions of {:.2f} {} is {:.1f} % above the lowest total seen in the {} days '
+                    || 'before the promotion, {:.2f}; the offer was watched for {} days before it',
+                    found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.reference_days,
+                    found.lowest_before::DOUBLE, found.days_before
+                )
+        ELSE
+            format(
+                'Never seen without a promotion in {} days; now {:.2f} instead of {:.2f} {}',
+                found.history_days, found.total::DOUBLE, found.pre_promo_total::DOUBLE, found.currency
+            )
+    END AS finding,
+    list_append(
+        proved.evidence,
+        {
+            'role': 'offer',
+            'source': found.source,
+            'property_id': found.property_id,
+            'offer_key': found.offer_key,
+            'sweep_id': found.seen_sweep_id,
+            'search_id': found.seen_search_id,
+            'offer_no': found.seen_offer_no
+        }
+    ) AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    found.offer_key,
+    found.room_id,
+    found.board_id,
+    found.policy_key,
+    found.total,
+    found.pre_promo_total,
+    found.depth_pct,
+    found.began_at,
+    found.history_days,
+    found.days_before,
+    found.lowest_before,
+    found.highest,
+    found.promoted_share_pct
+FROM found
+INNER JOIN proved
+    ON
+        proved.rule = found.rule
+        AND proved.source = found.source
+        AND proved.property_id = found.property_id
+        AND proved.offer_key = found.offer_key
