@@ -131,7 +131,8 @@ def status_view(held: Overview, now: datetime) -> RenderableType:
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded"}]
     hint = f"Go on with: nightaudit resume {unfinished[-1].sweep_id}" if unfinished else ""
     is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
-    told = (Text(fresh), Text(held.fault, style="bold red"), Text(hint, style="cyan"))
+    fault = [Text(held.fault, style="bold red")] if held.fault else []
+    told = (Text(fresh), *fault, Text(hint, style="cyan"))
     return Group(table, *told, _simulated(is_simulated))
 
 
