@@ -132,6 +132,17 @@ def show(
 
 
 @app.command()
+def explain(
+    flag: Annotated[str, typer.Argument(help="Flag id, as in report.flag.")],
+    form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+) -> None:
+    """Lead a flag back to its raw answers, and work its verdict out again from them. Offline."""
+    from pipeline.cli import explaining
+
+    explaining.show_explanation(flag, form)
+
+
+@app.command()
 def load(
     kind: Annotated[str, typer.Argument(help="prices, rates, property-map or weights.")],
     file: Annotated[Path, typer.Argument(help="CSV or Parquet; rates: the ECB's zip or CSV.", show_default=False)],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -111,7 +111,7 @@ def normalise_segment(
                     rows.add_unasked(search_id, asked)
                 continue
             for address, record in _records(lake, sweep_id, shard):
-                if _add(rows, record, address, segment, max_body_bytes):
+                if _add(rows, record, address, segment.partition.operation, max_body_bytes):
                     unreadable.append(record.search_id)
         built = rows.arrow_tables()
     rows_of = {name: table.num_rows for name, table in built.items()}
@@ -143,10 +143,22 @@ def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, Raw
         yield raw_address(sweep_id, again, number), record
 
 
-def _add(rows: SegmentRows, record: RawRecord, address: str, segment: Segment, max_body_bytes: int) -> bool:
+def rows_of_answers(
+    sweep_id: str, operation: Operation, market: str, answers: Iterable[tuple[str, RawRecord]], max_body_bytes: int
+) -> dict[str, pa.Table]:
+    """Return the rows, by table, of some answers of one operation and market: those that their segments hold of them.
+
+    An answer comes with its raw address.
+    """
+    rows = SegmentRows(sweep_id, operation, market, 0)
+    for address, record in answers:
+        _add(rows, record, address, operation, max_body_bytes)
+    return rows.arrow_tables()
+
+
+def _add(rows: SegmentRows, record: RawRecord, address: str, operation: Operation, max_body_bytes: int) -> bool:
     """Add one record's rows. Returns whether it was an answer that nobody can read."""
     asked = asked_for(asked_of_request(record.request), record.own_property_id)
-    operation = segment.partition.operation
     if record.is_split:
         rows.add_split(record, asked, address)
         return False

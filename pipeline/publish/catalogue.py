@@ -115,12 +115,17 @@ def write_views(
         if name == QUALITY.name and patterns:
             patterns = [root / "*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
+    write_side_views(session, lake, as_of)
+    write_relations(session)
+
+
+def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: datetime | None) -> None:
+    """Write the views of schema `lake` over what users have loaded and asked; see `write_views`."""
     for name, table in SIDE_TABLES.items():
         select = select_files(name, committed_files(lake, table))
         if as_of is not None:
             select = f"SELECT * FROM ({select}) WHERE {_KNOWN_AT[name].format(as_of.astimezone(UTC))}"  # noqa: S608 - our own names
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select}")
-    write_relations(session)
 
 
 def write_relations(session: duckdb.DuckDBPyConnection) -> None:

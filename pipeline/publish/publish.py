@@ -302,7 +302,7 @@ def prepare(session: duckdb.DuckDBPyConnection) -> None:
     for name in ("cell_key", "offer_key"):
         session.execute(_macro(name))
     for name, table in _TABLES.items():
-        session.execute(_create(name, table))
+        session.execute(create(name, table))
 
 
 def write_view_macros(session: duckdb.DuckDBPyConnection) -> None:
@@ -363,7 +363,8 @@ def _load_changes(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str)
     commit_files(lake, OFFER_CHANGE, [path], sweep_id)
 
 
-def _create(name: str, table: Table) -> str:
+def create(name: str, table: Table) -> str:
+    """Return the statement that creates a declared table unless it is there."""
     columns = ", ".join(
         f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in table.columns
     )
