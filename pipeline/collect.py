@@ -231,7 +231,7 @@ class Collector:
             self._count(part, answer, is_split=is_split)
             if self._failures.say_so:
                 await self._give_up_unless_answered(answer)
-            records.append(_record(part, request, answer, is_split=is_split))
+            records.append(record_of(part, request, answer, is_split=is_split))
             if is_split:
                 waiting.extend(part.halves())
         return records
@@ -299,7 +299,8 @@ class Collector:
         self._lake.put_new(self._lake.shard_path(self._sweep_id, shard_name), encode_shard(records))
 
 
-def _record(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:
+def record_of(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:
+    """Return what lands of a search."""
     return RawRecord(
         search_id=search.id,
         request=request,

@@ -60,7 +60,8 @@ def evidence_at(lake: Lake, address: str) -> Evidence:
     the shard is damaged or its body is not the one that was loaded.
     """
     sweep_id, shard, row = _parts(address)
-    read_manifest(lake, sweep_id)
+    if not lake.exists(lake.confirmation_path(sweep_id)):
+        read_manifest(lake, sweep_id)
     try:
         records = read_shard(lake, sweep_id, shard)
     except FileNotFoundError:

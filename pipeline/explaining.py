@@ -194,7 +194,7 @@ def nights_of(lake: Lake, answers: Answers, max_body_bytes: int) -> list[Replaye
         by_sweep[sweep_id][search["operation"], search["market"]].append(evidence)
     return [
         ReplayedNight(
-            _sweep_table(lake, sweep_id),
+            sweep_table(lake, sweep_id),
             _without_quarantine(lake, sweep_id, normalised(sweep_id, parts, max_body_bytes)),
         )
         for sweep_id, parts in by_sweep.items()
@@ -213,7 +213,8 @@ def normalised(
     return rows
 
 
-def _sweep_table(lake: Lake, sweep_id: str) -> pa.Table:
+def sweep_table(lake: Lake, sweep_id: str) -> pa.Table:
+    """Return a sweep's row of the table `sweep`."""
     return pq.read_table(lake.local(lake.table_file("sweep", sweep_id, "sweep")))
 
 

@@ -81,6 +81,11 @@ class Lake:
         return f"raw/{sweep_id}/end.json"
 
     @staticmethod
+    def confirmation_path(run_id: str) -> str:
+        """Object that says which flags a run asks about again."""
+        return f"raw/{run_id}/confirm.json"
+
+    @staticmethod
     def shard_path(sweep_id: str, shard_name: str) -> str:
         """Object that holds the answers of one shard."""
         return f"raw/{sweep_id}/{shard_name}.parquet"

@@ -31,6 +31,8 @@ class Relation:
     grain: str
     sql: str
     meanings: dict[str, str] = field(default_factory=dict)
+    header: str = ""
+    """All that the file says of itself."""
 
     @property
     def full_name(self) -> str:
@@ -44,9 +46,10 @@ def relation(schema: str, name: str) -> Relation:
     text = (sql_folder() / schema / f"{name}.sql").read_text(encoding="utf-8")
     header = [line for line in text.splitlines() if line.startswith("--")]
     body = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip().rstrip(";")
+    said = "\n".join(line.removeprefix("--").removeprefix(" ") for line in header)
     matches = (_COLUMN_LINE.fullmatch(line) for line in header[1:])
     meanings = {match["name"]: match["meaning"] for match in matches if match}
-    return Relation(schema, name, header[0].removeprefix("-- "), body, meanings)
+    return Relation(schema, name, header[0].removeprefix("-- "), body, meanings, said)
 
 
 @cache

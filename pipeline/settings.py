@@ -78,6 +78,9 @@ class Settings(BaseSettings):
     quote_cap: int = Field(
         0, ge=0, le=1000, description="Quotes a run at most. 0: quotes are off. Each makes a reservation."
     )
+    confirm_cap: int = Field(
+        100, ge=1, le=10_000, description="Searches a run of `nightaudit confirm` may send at most."
+    )
 
     lake: str = Field("lake", description="Folder of the lake: raw answers, tables, published file.")
     spec: Path | None = Field(

@@ -143,6 +143,20 @@ def explain(
 
 
 @app.command()
+def confirm(
+    flags: Annotated[
+        list[str] | None, typer.Argument(help="Flag ids. Default: the largest.", show_default=False)
+    ] = None,
+    rule: Annotated[list[str] | None, typer.Option("--rule", help="Only of this rule; may be repeated.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Flags at most, where none is named.")] = 20,
+) -> None:
+    """Ask about the cells of flags again, and mark each flag confirmed, gone or not confirmable."""
+    from pipeline.cli import confirming
+
+    confirming.confirm_flags(flags or (), rule or (), limit)
+
+
+@app.command()
 def load(
     kind: Annotated[str, typer.Argument(help="prices, rates, property-map or weights.")],
     file: Annotated[Path, typer.Argument(help="CSV or Parquet; rates: the ECB's zip or CSV.", show_default=False)],

@@ -45,7 +45,7 @@ def as_json(explained: Explanation) -> dict[str, Any]:
             "name": explained.flag["rule"],
             "version": explained.flag["rule_version"],
             "relation": explained.rule.full_name,
-            "definition": definition(explained),
+            "definition": explained.rule.header,
             "sql": explained.rule.sql,
         },
         "observations": [
@@ -74,18 +74,13 @@ def as_json(explained: Explanation) -> dict[str, Any]:
     }
 
 
-def definition(explained: Explanation) -> str:
-    """Return what the rule's SQL file says of it."""
-    own = explained.rule.meanings.get(explained.flag["rule"])
-    return explained.rule.grain + (f" {explained.flag['rule']}: {own}" if own else "")
-
-
 def _print(explained: Explanation) -> None:
     console = Console(soft_wrap=True, highlight=False)
     flag = explained.flag
     for label, told in _facts(explained):
         # Texts come from the supplier: nothing in them is markup of ours.
         console.print(Text.assemble((f"{label}: ", "bold"), told))
+    console.print(Text(explained.rule.header, "dim"))
     for number, each in enumerate(explained.observations, 1):
         console.print(Text(f"\nObservation {number} of {len(explained.observations)}: {each.role}", "bold"))
         for label, told in _observed(each):
@@ -122,7 +117,6 @@ def _facts(explained: Explanation) -> list[tuple[str, str]]:
         ("Flag", flag["flag_id"]),
         ("Finding", f"{flag['finding']} [{flag['severity']}]"),
         ("Rule", f"{flag['rule']}, version {flag['rule_version']}, {explained.rule.full_name}"),
-        ("Definition", definition(explained)),
         ("Flagged", f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen {flag['snapshots']} times{end}"),
     ]
 

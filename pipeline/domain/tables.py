@@ -642,7 +642,30 @@ QUOTE_PROMOTION = Table(
 INPUT_TABLES = {table.name: table for table in (FX_RATE, SELLING_PRICE, PROPERTY_MAP, WEIGHT)}
 # All that is not made by sweeps.
 QUOTE_TABLES = {table.name: table for table in (QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOTE_PROMOTION)}
-SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES
+CONFIRMATION = Table(
+    "confirmation",
+    "One row per flag that was asked about again, and run: what came of it.",
+    ("run_id", "flag_id"),
+    (
+        _required("run_id", TEXT, "Run of `nightaudit confirm`; its answers lie in the raw zone under this name."),
+        _required("run_at", INSTANT, "Start of the run."),
+        _required("is_simulated", FLAG, "True if the answers come from the sandbox."),
+        _required("flag_id", TEXT, "Flag that was asked about: its rule and the subject_key in hex."),
+        _required(
+            "outcome",
+            TEXT,
+            "`confirmed`: the rule finds it in the new answers too; `gone`: all was answered, and it does not; "
+            "`not_confirmable`: see reason.",
+            ("confirmed", "gone", "not_confirmable"),
+        ),
+        Column("reason", TEXT, "Why it is not confirmable; NULL: it is."),
+        Column("searched_at", INSTANT, "When the last of its searches was sent; NULL: none was."),
+        Column("size_pct", NUMBER, "Size that the rule finds now; NULL: it finds nothing."),
+        Column("finding", TEXT, "What the rule finds now; NULL: nothing."),
+        Column("raw_address", TEXT, "Where the new answers lie, separated by blanks; NULL: there are none."),
+    ),
+)
+SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {CONFIRMATION.name: CONFIRMATION}
 
 # What the published file carries from night to night. Analysts read these through the views of `mart`.
 

@@ -13,6 +13,7 @@ from pipeline.domain.analysis import Analysis, analysis_columns
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
+    CONFIRMATION,
     CONTENT_STATES,
     INPUT_TABLES,
     QUALITY,
@@ -52,6 +53,7 @@ VIEWS = (*(f"mart/{name}" for name in MART_VIEWS), *ANALYTICS)
 _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
     QUOTE_TABLES, "run_id <= '{0:%Y%m%dT%H%M%S%f}'"
 )
+_KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),

@@ -1,6 +1,22 @@
 -- One row per finding that stands: `nightaudit explain FLAG` leads it back to the raw answers.
 -- hours_flagged: Hours from first_flagged_at to the start of the last sweep that observed its evidence.
+-- confirmation: What asking again came to, last: `confirmed`, `gone` or `not_confirmable`; NULL: not asked again.
+-- confirmation_reason: Why it is not confirmable; NULL: it is, or was not asked about again.
+-- confirmed_at: When the last search of that confirmation was sent; NULL: none was.
+-- confirmation_raw_address: Where the answers of that confirmation lie, separated by blanks.
 SELECT
     flag.*,
-    date_diff('second', flag.first_flagged_at, flag.last_flagged_at) / 3600.0 AS hours_flagged
+    date_diff('second', flag.first_flagged_at, flag.last_flagged_at) / 3600.0 AS hours_flagged,
+    confirmation.outcome AS confirmation,
+    confirmation.reason AS confirmation_reason,
+    confirmation.searched_at AS confirmed_at,
+    confirmation.raw_address AS confirmation_raw_address
 FROM state.flag_open AS flag
+LEFT JOIN (
+    SELECT confirmation.*
+    FROM lake.confirmation AS confirmation
+    QUALIFY row_number() OVER (PARTITION BY confirmation.flag_id ORDER BY confirmation.run_at DESC) = 1
+) AS confirmation
+    ON
+        confirmation.flag_id = flag.flag_id
+        AND confirmation.run_at >= flag.first_flagged_at
