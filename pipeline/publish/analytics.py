@@ -45,4 +45,8 @@ ANALYTICS = (*NIGHT, *PARITY, *PROMOTIONS, *PENALTIES, *AVAILABILITY, *EVIDENCE)
 
 # Relations of ANALYTICS whose rows are findings, with the columns of `FINDING_COLUMNS`: after each night they become
 # flags. They read what a night leaves behind, never the flags themselves.
-DETECTORS: tuple[str, ...] = ()
+DETECTORS: tuple[str, ...] = (
+    "report/promotion_arithmetic",
+    "report/promotion_reference",
+    "report/floor_eats_promotion",
+)
