@@ -2,6 +2,8 @@
 WITH evidence AS (
     SELECT
         before.flag_id,
+        before.market,
+        before.product_type,
         unnest(before.evidence) AS item
     FROM state.flag_open AS before
     ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
@@ -9,12 +11,29 @@ WITH evidence AS (
     ANTI JOIN night.failed_rule AS failed ON failed.relation = before.relation
 ),
 
+-- What is found of a property as a whole rests on answers without an offer: any answer about it counts.
+cell AS (
+    SELECT
+        cell.operation,
+        cell.property_id,
+        cell.market,
+        cell.product_type,
+        bool_or(cell.sweep_id = sweep.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent')) AS is_seen
+    FROM state.cell AS cell
+    CROSS JOIN night.sweep AS sweep
+    SEMI JOIN evidence
+        ON
+            evidence.item.property_id = cell.property_id -- noqa: RF01
+            AND evidence.item.offer_key IS NULL -- noqa: RF01
+    GROUP BY cell.operation, cell.property_id, cell.market, cell.product_type
+),
+
 -- An offer of which the stay began is in the state no more, and has nothing to say.
 answered AS (
     SELECT
         evidence.flag_id,
-        count(offer.offer_key) AS standing,
-        count(offer.offer_key) FILTER (WHERE offer.seen_sweep_id = sweep.sweep_id) AS seen,
+        count(offer.offer_key) + count(cell.property_id) AS standing,
+        count(*) FILTER (WHERE offer.seen_sweep_id = sweep.sweep_id OR cell.is_seen) AS seen,
         coalesce(bool_or(NOT offer.is_offered), FALSE) AS is_gone
     FROM evidence
     CROSS JOIN night.sweep AS sweep
@@ -23,6 +42,13 @@ answered AS (
             offer.source = evidence.item.source -- noqa: RF01
             AND offer.property_id = evidence.item.property_id -- noqa: RF01
             AND offer.offer_key = evidence.item.offer_key -- noqa: RF01
+    LEFT JOIN cell
+        ON
+            evidence.item.offer_key IS NULL -- noqa: RF01
+            AND cell.property_id = evidence.item.property_id -- noqa: RF01
+            AND cell.operation = CASE evidence.item.source WHEN 'multi' THEN 'multi' ELSE 'single' END -- noqa: RF01
+            AND cell.market = evidence.market
+            AND cell.product_type = evidence.product_type
     GROUP BY evidence.flag_id
 )
 
