@@ -57,15 +57,17 @@ def disturb_at(place: str) -> None:
     def disturbed(*given, **named):
         nonlocal calls
         calls += 1
-        if calls == int(call) and when == "before":
+        # Others may be called meanwhile, in other threads.
+        number = calls
+        if number == int(call) and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        if calls == int(call) and when == "full":
+        if number == int(call) and when == "full":
             # Every write to a file fails from here on; Python ignores the signal that comes with it.
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))
-        if calls == int(call) and when == "stop":
+        if number == int(call) and when == "stop":
             os.kill(os.getpid(), signal.SIGTERM)
         result = real(*given, **named)
-        if calls == int(call) and when == "after":
+        if number == int(call) and when == "after":
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
