@@ -22,7 +22,18 @@ PROMOTIONS: tuple[str, ...] = (
     "report/promotion_length",
 )
 
-PENALTIES: tuple[str, ...] = ()
+PENALTIES: tuple[str, ...] = (
+    "mart/policy",
+    "mart/policy_step",
+    "mart/policy_strictness",
+    "mart/cancellation",
+    "mart/refundable_premium",
+    "mart/policy_drift",
+    "report/penalty_amount_off_formula",
+    "report/refundable_premium",
+    "report/cancellation",
+    "report/policy_drift",
+)
 
 AVAILABILITY: tuple[str, ...] = (
     "mart/cell_history",

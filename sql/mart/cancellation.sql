@@ -1,0 +1,65 @@
+-- One row per source and offer key on sale: until when it can be cancelled free of charge, and what cancelling costs.
+-- free_until_at: When the earliest penalty starts: its exact date, else its window before check-in; NULL: none stated.
+-- deadline_rule: `date` (detail only), `window`, or `none`: not refundable, or no start stated.
+-- hours_to_check_in: Hours from the last sighting to check_in_hour of ref.analysis on the day of check-in.
+-- share_now: Share of total that cancelling cost at the last sighting, by the terms; NULL: cannot be worked out.
+-- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
+WITH timed AS (
+    SELECT
+        offer.*, -- noqa: RF02
+        offer.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour) AS check_in_at,
+        date_diff('minute', offer.last_seen_at, check_in_at) / 60.0 AS hours_to_check_in
+    FROM mart.offer_latest AS offer
+    CROSS JOIN ref.analysis AS analysis
+)
+
+SELECT
+    offer.source,
+    offer.offer_key,
+    offer.cell_key,
+    offer.property_id,
+    offer.market,
+    offer.product_type,
+    offer.check_in,
+    offer.nights,
+    offer.party,
+    offer.currency,
+    offer.room_stay_id,
+    offer.room_id,
+    offer.board_id,
+    offer.policy_key,
+    offer.total,
+    offer.refundability,
+    offer.free_cancel_hours,
+    -- A window of more than a hundred years is ever since, which is no deadline.
+    coalesce(
+        offer.free_cancel_until,
+        offer.check_in_at - to_hours(CASE WHEN offer.free_cancel_hours <= 1000000 THEN offer.free_cancel_hours END)
+    ) AS free_until_at,
+    CASE
+        WHEN offer.free_cancel_until IS NOT NULL THEN 'date'
+        WHEN offer.free_cancel_hours <= 1000000 THEN 'window'
+        ELSE 'none'
+    END AS deadline_rule,
+    offer.hours_to_check_in,
+    step.cost_share AS share_now,
+    step.cost_share = 0 AS is_free_now,
+    policy.terms,
+    strict.strictness,
+    offer.lead_days,
+    offer.last_seen_at,
+    offer.seen_sweep_id,
+    offer.seen_search_id,
+    offer.seen_offer_no
+FROM timed AS offer
+LEFT JOIN mart.policy AS policy ON policy.policy_key = offer.policy_key
+LEFT JOIN mart.policy_strictness AS strict
+    ON
+        strict.policy_key = offer.policy_key
+        AND strict.nights = offer.nights
+LEFT JOIN mart.policy_step AS step
+    ON
+        step.policy_key = offer.policy_key
+        AND step.nights = offer.nights
+        AND coalesce(step.from_hours, 1000000000) >= offer.hours_to_check_in
+        AND step.until_hours < offer.hours_to_check_in

@@ -1,0 +1,21 @@
+-- One row per cancel policy on sale and stay length: how strict it is, by its terms.
+-- strictness: Mean share of total that cancelling costs over cancel_horizon_days of ref.analysis; NULL: unknown.
+-- It is the area under what cancelling costs, over total and horizon: 0 is free until check-in, 1 all lost throughout.
+SELECT
+    step.policy_key,
+    step.nights,
+    CASE
+        WHEN bool_and(step.cost_share IS NOT NULL OR step.until_hours >= 24 * analysis.cancel_horizon_days)
+            THEN
+                sum(
+                    step.cost_share
+                    * greatest(
+                        least(coalesce(step.from_hours, 1000001), 24 * analysis.cancel_horizon_days)
+                        - step.until_hours,
+                        0
+                    )
+                ) / (24 * any_value(analysis.cancel_horizon_days))
+    END AS strictness
+FROM mart.policy_step AS step
+CROSS JOIN ref.analysis AS analysis
+GROUP BY step.policy_key, step.nights

@@ -1,0 +1,127 @@
+-- One row per source, stay, room and board that the same sweep saw refundable and not refundable: what the right costs.
+-- refundable_total: Cheapest refundable total, in currency.
+-- non_refundable_total: Cheapest total that is not refundable, in currency.
+-- premium: refundable_total - non_refundable_total, in currency.
+-- premium_pct: 100 x (refundable_total / non_refundable_total - 1).
+-- refundable_penalty: What cancelling the refundable one cost at the last sighting, by its terms, in currency.
+-- non_refundable_penalty: The same of the other.
+-- break_even_pct: Percent chance of cancelling from which the refundable one is the cheaper; 0: it is no dearer at all.
+-- That is premium / (premium + what cancelling costs less), for a change of mind while cancelling costs what it did at
+-- the last sighting; NULL where cancelling does not cost less, or cannot be worked out.
+-- refundable_policy_key: Policy of the refundable one.
+-- non_refundable_policy_key: Policy of the other.
+-- refundable_key: Offer key of the refundable one.
+-- non_refundable_key: Offer key of the other.
+-- Offers without room, board or currency are left out: they may be of two rooms.
+WITH side AS (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.cell_key,
+        offer.room_stay_id,
+        offer.room_id,
+        offer.board_id,
+        offer.currency,
+        offer.seen_sweep_id,
+        any_value(offer.market) AS market,
+        any_value(offer.product_type) AS product_type,
+        any_value(offer.check_in) AS check_in,
+        any_value(offer.nights) AS nights,
+        any_value(offer.party) AS party,
+        any_value(offer.lead_days) AS lead_days,
+        any_value(offer.last_seen_at) AS last_seen_at,
+        min(offer.total) FILTER (WHERE offer.refundability = 'refundable') AS refundable_total,
+        min(offer.total) FILTER (WHERE offer.refundability = 'non_refundable') AS non_refundable_total,
+        arg_min(offer.offer_key, offer.total) FILTER (WHERE offer.refundability = 'refundable') AS refundable_key,
+        arg_min(offer.offer_key, offer.total) FILTER (WHERE offer.refundability = 'non_refundable')
+            AS non_refundable_key,
+        arg_min(offer.policy_key, offer.total) FILTER (WHERE offer.refundability = 'refundable')
+            AS refundable_policy_key,
+        arg_min(offer.policy_key, offer.total) FILTER (WHERE offer.refundability = 'non_refundable')
+            AS non_refundable_policy_key
+    FROM mart.offer_latest AS offer
+    WHERE
+        offer.refundability IN ('refundable', 'non_refundable')
+        AND offer.total > 0
+        AND offer.room_id IS NOT NULL
+        AND offer.board_id IS NOT NULL
+        AND offer.currency IS NOT NULL
+    GROUP BY
+        offer.source,
+        offer.property_id,
+        offer.cell_key,
+        offer.room_stay_id,
+        offer.room_id,
+        offer.board_id,
+        offer.currency,
+        offer.seen_sweep_id
+    HAVING refundable_total IS NOT NULL AND non_refundable_total IS NOT NULL
+),
+
+timed AS (
+    SELECT
+        side.*,
+        date_diff(
+            'minute',
+            side.last_seen_at,
+            side.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour)
+        ) / 60.0 AS hours
+    FROM side
+    CROSS JOIN ref.analysis AS analysis
+),
+
+costed AS (
+    SELECT
+        timed.* EXCLUDE (hours), -- noqa: RF02
+        timed.refundable_total - timed.non_refundable_total AS premium,
+        (timed.refundable_total * refundable.cost_share)::DECIMAL(18, 4) AS refundable_penalty,
+        (timed.non_refundable_total * other.cost_share)::DECIMAL(18, 4) AS non_refundable_penalty
+    FROM timed
+    LEFT JOIN mart.policy_step AS refundable
+        ON
+            refundable.policy_key = timed.refundable_policy_key
+            AND refundable.nights = timed.nights
+            AND coalesce(refundable.from_hours, 1000000000) >= timed.hours
+            AND refundable.until_hours < timed.hours
+    LEFT JOIN mart.policy_step AS other
+        ON
+            other.policy_key = timed.non_refundable_policy_key
+            AND other.nights = timed.nights
+            AND coalesce(other.from_hours, 1000000000) >= timed.hours
+            AND other.until_hours < timed.hours
+)
+
+SELECT
+    costed.source,
+    costed.property_id,
+    costed.market,
+    costed.product_type,
+    costed.check_in,
+    costed.nights,
+    costed.party,
+    costed.currency,
+    costed.room_stay_id,
+    costed.room_id,
+    costed.board_id,
+    costed.lead_days,
+    costed.refundable_total,
+    costed.non_refundable_total,
+    costed.premium::DECIMAL(18, 4) AS premium,
+    100 * (costed.refundable_total::DOUBLE / costed.non_refundable_total::DOUBLE - 1) AS premium_pct,
+    costed.refundable_penalty,
+    costed.non_refundable_penalty,
+    CASE
+        WHEN costed.non_refundable_penalty <= costed.refundable_penalty THEN NULL
+        WHEN costed.premium <= 0 THEN 0
+        ELSE
+            100 * costed.premium::DOUBLE
+            / (costed.premium + costed.non_refundable_penalty - costed.refundable_penalty)::DOUBLE
+    END AS break_even_pct,
+    costed.refundable_policy_key,
+    costed.non_refundable_policy_key,
+    costed.refundable_key,
+    costed.non_refundable_key,
+    costed.cell_key,
+    costed.seen_sweep_id,
+    costed.last_seen_at
+FROM costed

@@ -1,0 +1,40 @@
+-- One row per source, market, product type and refundability: deadlines and strictness of what is on sale.
+-- planned: Cells as they were asked about last.
+-- answered: Cells among them that were answered.
+-- offers: Offers on sale.
+-- comparable: Offers among them of which the strictness is known.
+-- with_deadline: Offers that say until when they are free.
+-- free_now: Offers that could be cancelled free of charge at their last sighting.
+-- median_free_hours: Median of the hours before check-in at which the earliest penalty starts.
+-- mean_strictness: Mean of mart.policy_strictness, over the horizon of ref.analysis.
+WITH cell AS (
+    SELECT
+        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        asked.market,
+        asked.product_type,
+        count(*) AS planned,
+        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
+    FROM state.cell AS asked
+    GROUP BY asked.operation, asked.market, asked.product_type
+)
+
+SELECT
+    offer.source,
+    offer.market,
+    offer.product_type,
+    offer.refundability,
+    any_value(cell.planned) AS planned,
+    any_value(cell.answered) AS answered,
+    count(*) AS offers,
+    count(offer.strictness) AS comparable,
+    count(*) FILTER (WHERE offer.deadline_rule <> 'none') AS with_deadline,
+    count(*) FILTER (WHERE offer.is_free_now) AS free_now,
+    median(offer.free_cancel_hours) AS median_free_hours,
+    avg(offer.strictness) AS mean_strictness
+FROM mart.cancellation AS offer
+LEFT JOIN cell
+    ON
+        cell.source = offer.source
+        AND cell.market = offer.market
+        AND cell.product_type = offer.product_type
+GROUP BY offer.source, offer.market, offer.product_type, offer.refundability

@@ -1,0 +1,127 @@
+-- One row per finding: a detail offer on sale with a stated cancel penalty that is not what its own terms come to.
+-- rule: `penalty_amount_off_formula`.
+-- rule_version: Version of the rule.
+-- subject_key: Stable key of what the finding is about: the same every night that it holds.
+-- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
+-- size_pct: Percent by which the stated amount is off, of the penalty of the offer that is off most.
+-- amount: Stated amount - formula_amount of that penalty, in currency; above 0: more is asked than the terms say.
+-- finding: The finding in a sentence.
+-- evidence: The observations that it follows from, with their part in it.
+-- fx: Reference rate used; NULL: none.
+-- penalty_no: Position of that penalty in the answer, from 0.
+-- stated_amount: Its amount as stated, in currency.
+-- formula_amount: What percentage, nights and total come to, in currency.
+-- formula_rule: `nights` or `percentage`; see pipeline/domain/penalties.py.
+-- window_hours: Its window: hours before check-in in which it applies.
+-- penalty_pct: Its percentage of the total, or of the nights of penalty_nights.
+-- penalty_nights: Its nights charged.
+-- penalties_off: Penalties of the offer that are off.
+-- More nights than the stay has can be charged as they are, or as the whole stay: either is the formula. Off is what
+-- tolerance_pct and a hundredth of the currency do not explain. A penalty without a percentage has no formula.
+WITH stated AS (
+    SELECT
+        offer.*, -- noqa: RF02
+        penalty.penalty_no,
+        penalty.window_hours,
+        penalty.penalty_pct,
+        penalty.penalty_nights,
+        penalty.amount AS stated_amount,
+        CASE WHEN penalty.penalty_nights > 0 THEN 'nights' ELSE 'percentage' END AS formula_rule,
+        (
+            offer.total * penalty.penalty_pct / 100
+            * CASE WHEN penalty.penalty_nights > 0 THEN penalty.penalty_nights / offer.nights ELSE 1 END
+        )::DECIMAL(18, 4) AS formula_amount,
+        (
+            offer.total * penalty.penalty_pct / 100
+            * CASE
+                WHEN penalty.penalty_nights > 0 THEN least(penalty.penalty_nights, offer.nights) / offer.nights ELSE 1
+            END
+        )::DECIMAL(18, 4) AS capped_amount
+    FROM state.detail_penalty AS penalty
+    INNER JOIN mart.offer_latest AS offer
+        ON
+            offer.property_id = penalty.property_id
+            AND offer.offer_key = penalty.offer_key
+            AND offer.source = 'detail'
+    WHERE penalty.amount IS NOT NULL AND penalty.penalty_pct IS NOT NULL AND offer.total > 0
+),
+
+compared AS (
+    SELECT
+        stated.*,
+        (stated.stated_amount - stated.formula_amount)::DECIMAL(18, 4) AS difference,
+        100 * abs(difference)::DOUBLE / nullif(stated.formula_amount, 0)::DOUBLE AS size_pct
+    FROM stated
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        abs(stated.stated_amount - stated.formula_amount)::DOUBLE
+        > greatest(stated.formula_amount::DOUBLE * analysis.tolerance_pct / 100, 0.01)
+        AND abs(stated.stated_amount - stated.capped_amount)::DOUBLE
+        > greatest(stated.capped_amount::DOUBLE * analysis.tolerance_pct / 100, 0.01)
+),
+
+worst AS (
+    SELECT
+        compared.*,
+        count(*) OVER (PARTITION BY compared.property_id, compared.offer_key) AS penalties_off
+    FROM compared
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY compared.property_id, compared.offer_key
+            ORDER BY abs(compared.difference) DESC, compared.penalty_no ASC
+        ) = 1
+)
+
+SELECT
+    'penalty_amount_off_formula' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', rule, worst.source, worst.property_id, worst.offer_key)) >> 1)::BIGINT
+        AS subject_key,
+    CASE
+        WHEN coalesce(worst.size_pct, 100) >= analysis.high_pct THEN 'high'
+        WHEN worst.size_pct >= analysis.medium_pct THEN 'medium'
+        ELSE 'low'
+    END AS severity,
+    worst.size_pct,
+    worst.difference AS amount,
+    worst.source,
+    worst.property_id,
+    worst.market,
+    worst.product_type,
+    worst.check_in,
+    worst.nights,
+    worst.party,
+    worst.currency,
+    format(
+        'Stated for cancelling are {:.2f} {}, but {:g} %{} of {:.2f} are {:.2f}',
+        worst.stated_amount::DOUBLE, coalesce(worst.currency, ''), worst.penalty_pct,
+        coalesce(format(' of {:g} of {} nights', nullif(worst.penalty_nights, 0), worst.nights), ''),
+        worst.total::DOUBLE, worst.formula_amount::DOUBLE
+    ) AS finding,
+    [
+        {
+            'role': 'offer',
+            'source': worst.source,
+            'property_id': worst.property_id,
+            'offer_key': worst.offer_key,
+            'sweep_id': worst.seen_sweep_id,
+            'search_id': worst.seen_search_id,
+            'offer_no': worst.seen_offer_no
+        }
+    ] AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    worst.offer_key,
+    worst.room_id,
+    worst.board_id,
+    worst.policy_key,
+    worst.total,
+    worst.penalty_no,
+    worst.stated_amount,
+    worst.formula_amount,
+    worst.formula_rule,
+    worst.window_hours,
+    worst.penalty_pct,
+    worst.penalty_nights,
+    worst.penalties_off
+FROM worst
+CROSS JOIN ref.analysis AS analysis

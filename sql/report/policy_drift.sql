@@ -1,0 +1,89 @@
+-- One row per source, market and product type: how many rooms and boards of stays saw their cancel policy change.
+-- planned: Cells as they were asked about last.
+-- answered: Cells among them that were answered.
+-- comparable: Stays, rooms and boards on sale, the policies of which could have changed.
+-- drifted: Changes of a policy in the last reference_days of ref.analysis; see mart.policy_drift.
+-- stricter: Changes among them to a stricter policy.
+-- looser: Changes among them to a looser one.
+-- median_hours: Median of the hours by which the deadline moved; above 0: earlier, so stricter.
+-- properties: Properties with a change.
+-- last_drifted_at: Start of the last sweep that saw one.
+WITH cell AS (
+    SELECT
+        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        asked.market,
+        asked.product_type,
+        count(*) AS planned,
+        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
+    FROM state.cell AS asked
+    GROUP BY asked.operation, asked.market, asked.product_type
+),
+
+sold AS (
+    SELECT
+        held.source,
+        held.market,
+        held.product_type,
+        count(*) AS comparable
+    FROM (
+        SELECT DISTINCT
+            offer.source,
+            offer.market,
+            offer.product_type,
+            offer.cell_key,
+            offer.room_stay_id,
+            offer.room_id,
+            offer.board_id,
+            offer.currency
+        FROM state.offer_open AS offer
+        WHERE
+            offer.is_offered
+            AND offer.room_id IS NOT NULL
+            AND offer.board_id IS NOT NULL
+            AND offer.currency IS NOT NULL
+    ) AS held
+    GROUP BY held.source, held.market, held.product_type
+),
+
+moved AS (
+    SELECT
+        drift.source,
+        drift.market,
+        drift.product_type,
+        count(*) AS drifted,
+        count(*) FILTER (WHERE drift.drift = 'stricter') AS stricter,
+        count(*) FILTER (WHERE drift.drift = 'looser') AS looser,
+        median(drift.free_hours_after - drift.free_hours_before) AS median_hours,
+        count(DISTINCT drift.property_id) AS properties,
+        max(drift.drifted_at) AS last_drifted_at
+    FROM mart.policy_drift AS drift
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        drift.drifted_at > (SELECT max(sweep.started_at) FROM mart.sweep AS sweep) - to_days(analysis.reference_days)
+    GROUP BY drift.source, drift.market, drift.product_type
+)
+
+SELECT
+    cell.source,
+    cell.market,
+    cell.product_type,
+    cell.planned,
+    cell.answered,
+    coalesce(sold.comparable, 0) AS comparable,
+    coalesce(moved.drifted, 0) AS drifted,
+    coalesce(moved.stricter, 0) AS stricter,
+    coalesce(moved.looser, 0) AS looser,
+    moved.median_hours,
+    coalesce(moved.properties, 0) AS properties,
+    moved.last_drifted_at
+FROM cell
+LEFT JOIN sold
+    ON
+        sold.source = cell.source
+        AND sold.market = cell.market
+        AND sold.product_type = cell.product_type
+LEFT JOIN moved
+    ON
+        moved.source = cell.source
+        AND moved.market = cell.market
+        AND moved.product_type = cell.product_type

@@ -1,0 +1,53 @@
+-- One row per source, market and product type: what the right to cancel costs there.
+-- planned: Cells as they were asked about last.
+-- answered: Cells among them that were answered.
+-- comparable: Stays, rooms and boards that one sweep saw refundable and not refundable; see mart.refundable_premium.
+-- mean_premium_pct: Mean of what the refundable one costs more, in percent.
+-- median_premium_pct: Median of it.
+-- not_dearer: Comparable ones of which the refundable one costs no more.
+-- with_break_even: Comparable ones with a break-even chance.
+-- median_break_even_pct: Median chance of cancelling, in percent, from which the refundable one is the cheaper.
+WITH cell AS (
+    SELECT
+        CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        asked.market,
+        asked.product_type,
+        count(*) AS planned,
+        count(*) FILTER (WHERE asked.status IN ('offered', 'no_offer', 'absent')) AS answered
+    FROM state.cell AS asked
+    GROUP BY asked.operation, asked.market, asked.product_type
+),
+
+compared AS (
+    SELECT
+        premium.source,
+        premium.market,
+        premium.product_type,
+        count(*) AS comparable,
+        avg(premium.premium_pct) AS mean_premium_pct,
+        median(premium.premium_pct) AS median_premium_pct,
+        count(*) FILTER (WHERE premium.premium <= 0) AS not_dearer,
+        count(premium.break_even_pct) AS with_break_even,
+        median(premium.break_even_pct) AS median_break_even_pct
+    FROM mart.refundable_premium AS premium
+    GROUP BY premium.source, premium.market, premium.product_type
+)
+
+SELECT
+    cell.source,
+    cell.market,
+    cell.product_type,
+    cell.planned,
+    cell.answered,
+    coalesce(compared.comparable, 0) AS comparable,
+    compared.mean_premium_pct,
+    compared.median_premium_pct,
+    coalesce(compared.not_dearer, 0) AS not_dearer,
+    coalesce(compared.with_break_even, 0) AS with_break_even,
+    compared.median_break_even_pct
+FROM cell
+LEFT JOIN compared
+    ON
+        compared.source = cell.source
+        AND compared.market = cell.market
+        AND compared.product_type = cell.product_type
