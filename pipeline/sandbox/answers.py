@@ -160,7 +160,7 @@ def _room(offering: Offering, offers: PropertyOffers, room: RoomOffers) -> dict[
         product["cancelPenalties"] = policy.written[is_drifted]
         if is_detail:
             guests = search.parties[room.stay_id]
-            charges |= _detail_charges(profile, price, offers.currency, guests, search.nights)
+            charges |= _detail_charges(profile, price, offers.currency, guests, search)
             product["cancelPenalties"] = _detail_penalties(
                 profile, price, search, 24 * is_drifted, as_number(price.total, units), units
             )
@@ -193,16 +193,19 @@ def _charges(profile: Profile, price: Price, units: int, is_hotel: bool) -> dict
     return charges
 
 
-def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guests, nights: int) -> dict[str, Any]:
+def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guests, search: Search) -> dict[str, Any]:
     """Return included and excluded charges; the four named fees are the excluded ones, or a part of them."""
     factor, units = minor_per_euro_cent(currency, profile.home_currency), minor_units(currency)
-    fees = profile.fees
+    fees, nights = profile.fees, search.nights
     details = {
         "resortFee": round(fees.resort_night * nights * factor),
         "childResortFee": round(fees.child_resort_night * nights * len(guests.ages) * factor),
         "cityTaxes": round(fees.city_adult_night * nights * guests.adults * factor),
         "hotelServiceFee": round(fees.service_stay * factor),
     }
+    dearer = _planted_in(profile, search, planted.MARKET_FEES)
+    if dearer is not None:
+        details["resortFee"] += round(price.total * dearer.size)
     excluded = sum(details.values()) + round(fees.optional_stay * factor)
     included = round(price.total * profile.tax_percent / (100 + profile.tax_percent))
     return {
@@ -214,18 +217,22 @@ def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guest
     }
 
 
+def _planted_in(profile: Profile, search: Search, kind: str) -> planted.Anomaly | None:
+    """Return the planted anomaly of a kind, where this search meets one."""
+    anomaly = profile.anomaly
+    if anomaly is None or anomaly.kind != kind:
+        return None
+    return anomaly if anomaly.covers(search.market, search.product_type, search.check_in.month) else None
+
+
 def _detail_penalties(
     profile: Profile, price: Price, search: Search, earlier_hours: int, total: float, units: int
 ) -> list[dict[str, Any]]:
     form = detail_form(
         price.slot.policy.steps, earlier_hours, search.check_in, search.nights, profile.offset_minutes, total, units
     )
-    anomaly = profile.anomaly
-    if (
-        anomaly
-        and anomaly.kind == planted.PENALTY_AMOUNT
-        and anomaly.covers(search.market, search.product_type, search.check_in.month)
-    ):
+    anomaly = _planted_in(profile, search, planted.PENALTY_AMOUNT)
+    if anomaly is not None:
         for item in form:
             if item["penaltyInAmount"] is not None:
                 item["penaltyInAmount"] = round(item["penaltyInAmount"] * (1 + anomaly.size) * units) / units

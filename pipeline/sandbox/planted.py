@@ -16,6 +16,7 @@ WRONG_DISCOUNT: Final = "wrong_discount"
 TOTAL_ABOVE_REFERENCE: Final = "total_above_reference"
 FLOOR_EATS_PROMOTION: Final = "floor_eats_promotion"
 MARKET_DISPARITY: Final = "market_disparity"
+MARKET_FEES: Final = "market_fees"
 PENALTY_AMOUNT: Final = "penalty_amount"
 
 MEANING: Final[dict[str, str]] = {
@@ -27,10 +28,11 @@ MEANING: Final[dict[str, str]] = {
     TOTAL_ABOVE_REFERENCE: "total = prePromoTotal x (1 + size)",
     FLOOR_EATS_PROMOTION: "total = prePromoTotal x (1 - size) while minSellablePrice = prePromoTotal, above total",
     MARKET_DISPARITY: "prices of this market x (1 + size) against every other market, floors included",
+    MARKET_FEES: "total as in every market, resortFee of this one dearer by size x total (detail answers only)",
     PENALTY_AMOUNT: "penaltyInAmount = (1 + size) x what percentage and nights give (detail answers only)",
 }
 _KINDS: Final = tuple(MEANING)
-_WEIGHTS: Final = (22, 12, 8, 14, 8, 6, 8, 16, 6)
+_WEIGHTS: Final = (22, 12, 8, 14, 8, 6, 8, 11, 5, 6)
 
 
 class Anomaly(NamedTuple):
@@ -60,9 +62,11 @@ _SIZES: Final[dict[str, tuple[int, int]]] = {
     TOTAL_ABOVE_REFERENCE: (4, 12),
     FLOOR_EATS_PROMOTION: (15, 30),
     MARKET_DISPARITY: (6, 20),
+    MARKET_FEES: (6, 15),
     PENALTY_AMOUNT: (10, 50),
 }
 _ABOUT_FLOORS: Final = frozenset({FLOOR_BREACH, FLOOR_EATS_PROMOTION})
+_OF_ONE_MARKET: Final = frozenset({MARKET_DISPARITY, MARKET_FEES})
 _ALL_YEAR: Final = frozenset(range(1, 13))
 
 
@@ -77,8 +81,9 @@ def anomaly_of(seed: int, index: int, share: float) -> Anomaly | None:
     # Floors speak of hotel-only products; the other kinds do not care for the product type.
     product_type = "Hotel" if kind in _ABOUT_FLOORS else None
     market = None
-    if kind == MARKET_DISPARITY:
+    if kind in _OF_ONE_MARKET:
         market = dice.pick(MARKETS)
+    if kind == MARKET_DISPARITY:
         size = size if dice.chance(500) else -size
     first = dice.between(1, 12)
     months = _ALL_YEAR if dice.chance(500) else frozenset((first + step - 1) % 12 + 1 for step in range(6))

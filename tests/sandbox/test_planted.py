@@ -123,6 +123,33 @@ def test_a_market_disparity_has_its_listed_size_in_its_market_only(a_world):
     assert checked > 50
 
 
+def test_planted_fees_of_a_market_are_dearer_by_their_listed_size_and_the_total_is_not(a_world):
+    checked = 0
+    for entry in (entry for entry in a_world.planted() if entry["kind"] == planted.MARKET_FEES):
+        month = entry["check_in_months"][0]
+        check_in = date(2030, month, 10) if month > 1 else date(2031, 1, 10)
+        other = "DE" if entry["market"] != "DE" else "AT"
+        here, there = (
+            detail_charges(a_world, entry["property_id"], market, check_in) for market in (entry["market"], other)
+        )
+        for key in here.keys() & there.keys():
+            fees = [charges[key]["excludedChargeDetails"].get("resortFee", 0) for charges in (here, there)]
+            totals = [charges[key]["total"] for charges in (here, there)]
+            assert totals[0] / totals[1] - 1 == pytest.approx(0, abs=0.01)
+            assert (fees[0] - fees[1]) / totals[0] == pytest.approx(entry["size"], abs=0.001)
+            checked += 1
+    assert checked > 20
+
+
+def detail_charges(a_world, identifier, market, check_in):
+    form = ask(a_world, "single", [identifier], market=market, check_in=check_in)
+    rooms = form.get("property", {}).get("roomStays", ())
+    # A product's id may be a passing one; its place does not change.
+    return {
+        (room["roomId"], place): product["charges"] for room in rooms for place, product in enumerate(room["products"])
+    }
+
+
 def test_planted_penalty_amounts_exceed_the_rule_by_their_listed_size(a_world):
     checked = 0
     for identifier, size in listed(a_world, planted.PENALTY_AMOUNT).items():

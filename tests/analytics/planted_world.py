@@ -1,0 +1,100 @@
+"""A sandbox world with planted anomalies, swept over some nights and published: what detectors are measured on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+from pipeline import night
+from pipeline.lake import Lake
+from pipeline.publish import publish
+from pipeline.sandbox.process import SandboxProcess
+from pipeline.settings import Settings
+from pipeline.sweep import normalisers
+
+OPENED = date(2030, 4, 1)
+CHECK_IN = date(2030, 6, 10)
+REFERENCE = "GB"
+SPEC = """
+[properties]
+ids = {ids}
+[stays]
+nights = [3]
+check_in = ["{check_in}"]
+[ask]
+markets = {markets}
+parties = ["2"]
+currencies = ["EUR"]
+product_types = ["Hotel"]
+operations = ["multi", "single"]
+"""
+
+
+class PlantedWorld(NamedTuple):
+    """A published lake, and what was planted in it: kind and size by property, market and product type."""
+
+    lake: Lake
+    settings: Settings
+    planted: list[dict[str, Any]]
+    markets: list[str]
+
+
+def chosen(
+    planted: Sequence[dict[str, Any]], ids: Sequence[int], of_a_kind: int, plain: int
+) -> tuple[list[int], list[str]]:
+    """Some properties of every kind that the stay meets, as many plain ones, and the markets that show them all."""
+    by_kind = defaultdict(list)
+    for entry in planted:
+        if CHECK_IN.month in entry["check_in_months"] and entry["market"] != REFERENCE:
+            by_kind[entry["kind"]].append(entry)
+    taken = [entry for entries in by_kind.values() for entry in entries[:of_a_kind]]
+    markets = sorted({entry["market"] for entry in taken if entry["market"]} | {REFERENCE})
+    known = {entry["property_id"] for entry in planted}
+    honest = [each for each in ids if each not in known][:plain]
+    return sorted({entry["property_id"] for entry in taken} | set(honest)), markets
+
+
+def made(
+    home: Path,
+    sandbox: SandboxProcess,
+    nights: Sequence[int],
+    *,
+    of_a_kind: int = 4,
+    plain: int = 20,
+    **given: Any,
+) -> PlantedWorld:
+    """Sweep and publish the given nights of the sandbox; `given` are settings."""
+    planted = sandbox.control("planted")["anomalies"]
+    ids, markets = chosen(planted, sandbox.control("properties")["property_ids"], of_a_kind, plain)
+    spec = home / "spec.toml"
+    quoted = "[" + ", ".join(f'"{market}"' for market in markets) + "]"
+    spec.write_text(SPEC.format(ids=ids, check_in=CHECK_IN, markets=quoted))
+    settings = Settings(
+        _env_file=None,
+        base_url=sandbox.base_url,
+        client_id=sandbox.client_id,
+        client_secret=sandbox.client_secret,
+        requests_per_second=5000,
+        concurrency=8,
+        workers=1,
+        lake=str(home / "lake"),
+        spec=spec,
+        reference_market=REFERENCE,
+        **given,
+    )
+    lake = Lake(settings.lake)
+    # A process of its own for each sweep takes longer than all that it does here.
+    with mock.patch.object(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers)):
+        for number in nights:
+            at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
+            sandbox.control("night", {"night": number, "today": at.date().isoformat()})
+            manifest = night.start(settings, lake, at)
+            asyncio.run(night.collect(settings, lake, manifest, now=lambda at=at: at))
+            publish(lake, manifest.sweep_id, at + timedelta(hours=1), analysis=settings.analysis)
+    return PlantedWorld(lake, settings, planted, markets)

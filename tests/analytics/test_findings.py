@@ -1,0 +1,238 @@
+"""Findings over time, and back to the raw answers: flags, `nightaudit explain` and `nightaudit confirm`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from planted_world import made
+
+from pipeline import confirming
+from pipeline.cli import main
+from pipeline.confirming import choose_flags, confirm
+from pipeline.delta import is_committed
+from pipeline.domain.errors import CorruptObject, InputError, LakeError
+from pipeline.domain.tables import CONFIRMATION
+from pipeline.explaining import explain
+from pipeline.lake import Lake
+from pipeline.publish.publish import publish
+from pipeline.publish.refresh import refresh
+from pipeline.sandbox.process import SandboxProcess
+from pipeline.warehouse import query_published
+
+MOST = 64_000_000
+NIGHTS = (0, 18, 36)
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with SandboxProcess(seed=1, properties=400, plant_share=0.5, missing_share=0) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def world(sandbox, tmp_path_factory):
+    return made(tmp_path_factory.mktemp("findings"), sandbox, NIGHTS, of_a_kind=1, plain=2)
+
+
+@pytest.fixture
+def lake(world, tmp_path):
+    """A lake of its own to damage, and to confirm in."""
+    shutil.copytree(world.lake.root, tmp_path / "lake")
+    copy = Lake(str(tmp_path / "lake"))
+    refresh(copy)
+    return copy
+
+
+@pytest.fixture
+def settings(world, lake, sandbox):
+    sandbox.control("faults", {})
+    return world.settings.model_copy(update={"lake": str(lake.root)})
+
+
+def rows(lake, query):
+    return query_published(lake.published_file, query).fetchall()
+
+
+def flag_of(lake, rule):
+    return rows(lake, f"SELECT min(flag_id) FROM report.flag WHERE rule = '{rule}'")[0][0]  # noqa: S608 - our own names
+
+
+def now(lake):
+    return rows(lake, "SELECT max(started_at) FROM mart.sweep")[0][0] + timedelta(hours=5)
+
+
+def run(settings, lake, flags):
+    return asyncio.run(confirm(settings, lake, flags, now=lambda: now(lake)))
+
+
+# Flags over time ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_planted_for_good_is_seen_every_night_under_one_id(world):
+    found = rows(world.lake, "SELECT DISTINCT snapshots FROM report.flag WHERE rule = 'unnamed_promotion'")
+    assert max(found) == (len(NIGHTS),)
+    twice = "SELECT flag_id FROM report.flag GROUP BY flag_id HAVING count(*) > 1"
+    assert rows(world.lake, twice) == []
+
+
+def test_a_file_built_anew_holds_the_same_flags(lake):
+    flags = "FROM report.flag_history ORDER BY ALL"
+    before = rows(lake, flags)
+    assert before
+    lake.published_file.unlink()
+    publish(lake, lake.sweep_ids()[-1], datetime(2031, 1, 1, tzinfo=UTC))
+    assert rows(lake, flags) == before
+
+
+# Explained ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world):
+    flags = rows(world.lake, "SELECT rule, min(flag_id) FROM report.flag GROUP BY rule ORDER BY rule")
+    assert len(flags) >= 6
+    for rule, flag_id in flags:
+        explained = explain(world.lake, flag_id, MOST)
+        assert explained.is_found, rule
+        assert [each for each in explained.comparisons if not each.is_same] == [], rule
+        assert all(each.offer for each in explained.observations), rule
+
+
+def test_what_reads_history_is_replayed_over_the_nights_between(world):
+    explained = explain(world.lake, flag_of(world.lake, "reference_never_charged"), MOST)
+    assert len(explained.sweeps) == len(NIGHTS)
+
+
+def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
+    flag_id = flag_of(lake, "wrong_discount")
+
+    def told(*arguments):
+        monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+        monkeypatch.setattr(sys, "argv", ["nightaudit", "explain", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out + err
+
+    code, text = told(flag_id)
+    assert code == 0
+    for expected in ("raw/", "SHA-256", "wrong_discount, version 1", '"market"', "number by number", "total"):
+        assert expected in text
+    code, text = told(flag_id, "--format", "json")
+    document = json.loads(text)
+    assert document["verdict"]["is_reproduced"] is True
+    assert document["observations"][0]["request"]["roomStays"]
+    code, text = told(flag_id[:-1] + "z")
+    assert (code, flag_id in text) == (2, True)
+
+
+def test_raw_answers_that_are_gone_are_told(lake):
+    flag_id = flag_of(lake, "wrong_discount")
+    shutil.rmtree(lake.local(lake.raw_folder(lake.sweep_ids()[-1])))
+    with pytest.raises(LakeError, match="gone"):
+        explain(lake, flag_id, MOST)
+
+
+def test_changed_bytes_are_told(lake):
+    flag_id = flag_of(lake, "wrong_discount")
+    for file in lake.local(lake.raw_folder(lake.sweep_ids()[-1])).glob("*.parquet"):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    with pytest.raises(CorruptObject):
+        explain(lake, flag_id, MOST)
+
+
+def test_a_verdict_that_raw_does_not_bear_out_is_told(lake):
+    import duckdb
+
+    flag_id = flag_of(lake, "wrong_discount")
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{lake.published_file}' AS held")
+        session.execute(f"UPDATE held.state.flag_open SET size_pct = 99 WHERE flag_id = '{flag_id}'")  # noqa: S608 - our own names
+    explained = explain(lake, flag_id, MOST)
+    assert not explained.is_reproduced
+    assert [each.name for each in explained.comparisons if not each.is_same] == ["size_pct"]
+
+
+# Confirmed ------------------------------------------------------------------------------------------------------------
+
+
+def test_flags_that_still_hold_are_confirmed_and_lead_to_the_new_answers(settings, lake, sandbox):
+    before = sandbox.control("served")["requests"]
+    flags = choose_flags(lake, [], [], 10)
+    summary = run(settings, lake, flags)
+    assert summary.outcomes == {"confirmed": 10, "gone": 0, "not_confirmable": 0}
+    served = sandbox.control("served")["requests"]
+    assert sum(sum(kind.values()) for kind in served.values()) == summary.searches + sum(
+        sum(kind.values()) for kind in before.values()
+    )
+    held = rows(lake, "SELECT confirmation, confirmation_raw_address FROM report.flag WHERE confirmation IS NOT NULL")
+    assert len(held) == 10
+    from pipeline.evidence import evidence_at
+
+    assert all(evidence_at(lake, address).record.http_status == 200 for _, told in held for address in told.split())
+
+
+def test_what_is_not_there_any_more_is_gone(settings, lake):
+    flags = choose_flags(lake, [], ["unnamed_promotion"], 3)
+    with SandboxProcess(seed=1, properties=400, plant_share=0, missing_share=0, today=now(lake).date()) as honest:
+        honest.control("night", {"night": NIGHTS[-1], "today": now(lake).date().isoformat()})
+        elsewhere = settings.model_copy(update={"base_url": honest.base_url})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pipeline.night._refuse_another_supplier", lambda *_: None)
+            summary = run(elsewhere, lake, flags)
+    assert summary.outcomes == {"confirmed": 0, "gone": 3, "not_confirmable": 0}
+
+
+def test_what_gets_no_answer_is_not_confirmable_with_its_reason(settings, lake, sandbox):
+    flags = choose_flags(lake, [], [], 4)
+    sandbox.control("faults", {"status_500_rate": 1.0})
+    summary = run(settings.model_copy(update={"attempts": 1}), lake, flags)
+    assert summary.outcomes == {"confirmed": 0, "gone": 0, "not_confirmable": 4}
+    assert all("not answered" in row["reason"] for row in summary.rows)
+
+
+def test_no_more_searches_are_sent_than_the_cap_allows(settings, lake):
+    flags = choose_flags(lake, [], [], 50)
+    summary = run(settings.model_copy(update={"confirm_cap": 2}), lake, flags)
+    assert summary.searches <= 2
+    assert summary.left == len(flags) - len(summary.rows) > 0
+
+
+def test_a_run_that_was_killed_is_settled_by_the_next_one(settings, lake, monkeypatch):
+    flags = choose_flags(lake, [], [], 6)
+    monkeypatch.setattr(confirming, "settle", lambda *_, **__: [])
+    run(settings, lake, flags)
+    monkeypatch.undo()
+    (killed,) = (name for name in lake.names("raw") if name.startswith("confirm-"))
+    landed = sorted(lake.local(f"raw/{killed}").glob("*.parquet"))
+    landed[0].unlink()
+    assert not is_committed(lake, CONFIRMATION, killed)
+    confirming.settle_left_over(lake, MOST)
+    refresh(lake)
+    outcomes = dict(rows(lake, "SELECT outcome, count(*) FROM lake.confirmation GROUP BY ALL"))
+    assert sum(outcomes.values()) == 6
+    assert outcomes["not_confirmable"] >= 1
+    assert rows(lake, "SELECT DISTINCT reason FROM lake.confirmation WHERE reason IS NOT NULL") == [
+        (confirming._STOPPED,)
+    ]
+
+
+def test_a_flag_that_nobody_knows_or_that_stands_no_more_is_refused(lake):
+    with pytest.raises(InputError, match="no flag"):
+        choose_flags(lake, ["phantom_promotion-0"], [], 5)
+    closed = rows(lake, "SELECT min(flag_id) FROM report.flag_history WHERE resolved_at IS NOT NULL")[0][0]
+    if closed and (closed,) not in rows(lake, "SELECT flag_id FROM report.flag"):
+        with pytest.raises(InputError, match="stands no more"):
+            choose_flags(lake, [closed], [], 5)
+    with pytest.raises(InputError, match="No flag stands"):
+        choose_flags(lake, [], ["no_such_rule"], 5)
