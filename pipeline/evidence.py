@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.domain.errors import CorruptObject, InputError
@@ -53,8 +54,17 @@ def evidence_of(lake: Lake, address: str) -> Evidence | QuoteEvidence:
     return QuoteEvidence(address, *found)
 
 
-def evidence_at(lake: Lake, address: str) -> Evidence:
+def evidence_at(
+    lake: Lake,
+    address: str,
+    *,
+    records_of: Callable[[Lake, str, str], Sequence[RawRecord]] = read_shard,
+    loaded: tuple[str | None] | None = None,
+) -> Evidence:
     """Return what lies at a raw address.
+
+    Who asks for many may give a `records_of` that remembers the shard it has read, and in `loaded` the SHA-256 that the
+    tables hold, which is looked up otherwise.
 
     Raises InputError for an address of another form or beyond the shard's rows, UnknownSweep, and CorruptObject where
     the shard is damaged or its body is not the one that was loaded.
@@ -63,7 +73,7 @@ def evidence_at(lake: Lake, address: str) -> Evidence:
     if not lake.exists(lake.confirmation_path(sweep_id)):
         read_manifest(lake, sweep_id)
     try:
-        records = read_shard(lake, sweep_id, shard)
+        records = records_of(lake, sweep_id, shard)
     except FileNotFoundError:
         raise InputError(
             f"The sweep {sweep_id} has no raw shard {shard}.",
@@ -76,7 +86,7 @@ def evidence_at(lake: Lake, address: str) -> Evidence:
         )
     record = records[row]
     found = hashlib.sha256(record.body).hexdigest() if record.body else None
-    loaded = _loaded_sha256(lake, sweep_id, record.search_id)
+    loaded = loaded or _loaded_sha256(lake, sweep_id, record.search_id)
     if loaded and loaded[0] != found:
         raise CorruptObject(
             f"The body at {address} is not the one that was loaded: its SHA-256 is {found}, that of lake.search "

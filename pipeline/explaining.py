@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -26,6 +27,7 @@ from pipeline.lake import Lake
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish import published_sweeps
 from pipeline.publish.replay import ReplayedNight, findings, replayed
+from pipeline.raw import RawRecord, read_shard
 from pipeline.relations import Relation, relation
 from pipeline.warehouse import connect, quarantine_file, query_published, select_files
 
@@ -130,7 +132,8 @@ Answers = dict[tuple[str, int], tuple[Row, Evidence]]
 def answers_behind(lake: Lake, flags: Iterable[Row]) -> Answers:
     """Return every answer about the cells of some flags, from their first evidence to their last.
 
-    Between the two, nights are part of the evidence too: that nothing else was seen in them.
+    Between the two, nights are part of the evidence too: that nothing else was seen in them. What is found of a
+    property as a whole rests on observations without an offer, and on every answer about it.
     """
     items = [item for flag in flags for item in flag["evidence"]]
     if not items:
@@ -146,6 +149,8 @@ def answers_behind(lake: Lake, flags: Iterable[Row]) -> Answers:
     asked = ", ".join(_ASKED)
     with connect(lake) as session:
         session.register("named", pa.table({"sweep_id": [s for s, _ in named], "search_id": [n for _, n in named]}))
+        whole = sorted({item["property_id"] for item in items if item["offer_key"] is None})
+        session.register("whole", pa.table({"property_id": pa.array(whole, pa.int64())}))
         session.execute(f"CREATE TEMP VIEW cell AS {select_files('cell', files['cell'])}")
         session.execute(f"CREATE TEMP VIEW search AS {select_files('search', files['search'])}")
         ids = ", ".join(map(str, properties))
@@ -161,22 +166,30 @@ def answers_behind(lake: Lake, flags: Iterable[Row]) -> Answers:
                 SELECT DISTINCT operation, property_id, {asked} FROM about
                 SEMI JOIN named ON named.sweep_id = about.sweep_id AND named.search_id = about.search_id
             )
-            SELECT DISTINCT search.* FROM about
-            SEMI JOIN wanted ON {same}
-            INNER JOIN search ON search.sweep_id = about.sweep_id AND search.search_id = about.search_id
+            SELECT DISTINCT search.* FROM (
+                FROM about SEMI JOIN wanted ON {same}
+                UNION ALL
+                FROM about
+                SEMI JOIN whole ON whole.property_id = about.property_id
+                SEMI JOIN wanted ON wanted.property_id = about.property_id AND wanted.operation = about.operation
+            ) AS asked
+            INNER JOIN search ON search.sweep_id = asked.sweep_id AND search.search_id = asked.search_id
+            ORDER BY search.raw_address
             """  # noqa: S608 - our own names, and numbers
         rows = rows_of(session.execute(query))
     lost = sorted(named - {(row["sweep_id"], row["search_id"]) for row in rows})
     if lost:
         raise _gone(lost[0][0])
-    return {(row["sweep_id"], row["search_id"]): (row, _raw(lake, row)) for row in rows}
+    # Answers of one shard stand together, so that each shard is read once.
+    records_of = lru_cache(maxsize=2)(read_shard)
+    return {(row["sweep_id"], row["search_id"]): (row, _raw(lake, row, records_of)) for row in rows}
 
 
-def _raw(lake: Lake, search: Row) -> Evidence:
-    sweep_id = search["sweep_id"]
-    if not lake.exists(search["raw_address"].partition("#")[0]):
-        raise _gone(sweep_id)
-    return evidence_at(lake, search["raw_address"])
+def _raw(lake: Lake, search: Row, records_of: Callable[[Lake, str, str], Sequence[RawRecord]]) -> Evidence:
+    address = search["raw_address"]
+    if not lake.exists(address.partition("#")[0]):
+        raise _gone(search["sweep_id"])
+    return evidence_at(lake, address, records_of=records_of, loaded=(search["body_sha256"],))
 
 
 def _gone(sweep_id: str) -> LakeError:

@@ -60,4 +60,6 @@ DETECTORS: tuple[str, ...] = (
     "report/promotion_arithmetic",
     "report/promotion_reference",
     "report/floor_eats_promotion",
+    "report/penalty_amount_off_formula",
+    "report/property_gone_quiet",
 )

@@ -33,6 +33,7 @@ TRUTH = {
     "total_above_reference": Truth(frozenset({planted.TOTAL_ABOVE_REFERENCE})),
     "reference_never_charged": Truth(_FOR_GOOD, seen_as=_WATCHED),
     "evergreen_promotion": Truth(_FOR_GOOD, seen_as=_WATCHED),
+    "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
     # A floor above every total is above one with an honest promotion too. A house that states no floor breaks none.
     "floor_eats_promotion": Truth(
         frozenset({planted.FLOOR_EATS_PROMOTION}), frozenset({planted.FLOOR_BREACH}), "floor > 0"
