@@ -46,7 +46,7 @@ class Analysis:
         default=5, metadata=_meaning("Stays in which two rooms must be compared before one of them is the better room.")
     )
     ladder_pct: float = field(
-        default=80.0, metadata=_meaning("Percent of those stays in which the better room must be the dearer one.")
+        default=90.0, metadata=_meaning("Percent of those stays in which the better room must be the dearer one.")
     )
     discount_rounding: float = field(
         default=0.51,

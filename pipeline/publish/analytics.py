@@ -47,6 +47,20 @@ AVAILABILITY: tuple[str, ...] = (
     "report/coverage",
     "report/freshness",
     "report/property_gone_quiet",
+    "mart/party",
+    "mart/stay_length",
+    "mart/minimum_stay",
+    "mart/occupancy_supplement",
+    "mart/multi_room_premium",
+    "mart/board_premium",
+    "report/stay_price",
+    "report/room_ladder_inversion",
+    "mart/all_in_price",
+    "report/all_in_price",
+    "report/excluded_charges_mismatch",
+    "report/list_against_detail",
+    "report/list_detail_mismatch",
+    "report/quote_accuracy",
 )
 
 EVIDENCE: tuple[str, ...] = ("report/flag", "report/flag_history")

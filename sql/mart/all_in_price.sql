@@ -1,0 +1,54 @@
+-- One row per detail offer on sale: what it costs with all that must be paid at the property.
+-- mandatory_charges: Sum of the stated ones of the four named fees, in currency; 0: nothing is excluded; NULL: unknown.
+-- fees_stated: How many of the four named fees are stated.
+-- optional_charges: excluded_charges - mandatory_charges where above 0: extras that nobody must take; NULL: unknown.
+-- all_in_total: total + mandatory_charges, in currency; NULL: the charges are unknown.
+-- drip_ratio: excluded_charges / (total + excluded_charges); NULL: not stated.
+-- mandatory_drip_ratio: mandatory_charges / all_in_total: what the total leaves unsaid.
+-- included_ratio: included_charges / total; NULL: not stated.
+SELECT
+    offer.source,
+    offer.property_id,
+    offer.offer_key,
+    offer.cell_key,
+    offer.market,
+    offer.product_type,
+    offer.check_in,
+    offer.nights,
+    offer.party,
+    offer.currency,
+    offer.room_stay_id,
+    offer.room_id,
+    offer.board_id,
+    offer.policy_key,
+    offer.seen_sweep_id,
+    offer.seen_search_id,
+    offer.seen_offer_no,
+    offer.total,
+    offer.included_charges,
+    offer.excluded_charges,
+    offer.resort_fee,
+    offer.child_resort_fee,
+    offer.city_taxes,
+    offer.hotel_service_fee,
+    (offer.resort_fee IS NOT NULL)::INTEGER + (offer.child_resort_fee IS NOT NULL)::INTEGER
+    + (offer.city_taxes IS NOT NULL)::INTEGER + (offer.hotel_service_fee IS NOT NULL)::INTEGER AS fees_stated,
+    CASE
+        WHEN fees_stated > 0 -- noqa: RF03
+            THEN (
+                coalesce(offer.resort_fee, 0) + coalesce(offer.child_resort_fee, 0)
+                + coalesce(offer.city_taxes, 0) + coalesce(offer.hotel_service_fee, 0)
+            )::DECIMAL(18, 4)
+        WHEN offer.excluded_charges = 0 THEN 0::DECIMAL(18, 4)
+    END AS mandatory_charges,
+    -- greatest() passes over a NULL, and what is unknown would look like nothing.
+    CASE
+        WHEN offer.excluded_charges < mandatory_charges THEN 0::DECIMAL(18, 4) -- noqa: RF03
+        ELSE (offer.excluded_charges - mandatory_charges)::DECIMAL(18, 4) -- noqa: RF03
+    END AS optional_charges,
+    (offer.total + mandatory_charges)::DECIMAL(18, 4) AS all_in_total, -- noqa: RF03
+    offer.excluded_charges::DOUBLE / nullif(offer.total + offer.excluded_charges, 0)::DOUBLE AS drip_ratio,
+    mandatory_charges::DOUBLE / nullif(all_in_total, 0)::DOUBLE AS mandatory_drip_ratio, -- noqa: RF03
+    offer.included_charges::DOUBLE / nullif(offer.total, 0)::DOUBLE AS included_ratio
+FROM mart.offer_latest AS offer
+WHERE offer.source = 'detail'

@@ -1,0 +1,69 @@
+-- One row per room, board and policy offered to a party of several rooms, against booking its rooms one by one.
+-- rooms: Rooms of the party.
+-- rooms_offered: Rooms of the party that this room id, board and policy was offered to, with a total.
+-- rooms_found: Of those, rooms of which the same sweep saw the same offer to their guests alone.
+-- total: Sum of the totals of all rooms, in currency; NULL: not offered to each of them.
+-- singles_total: Sum of the totals of the rooms asked for alone, in currency; NULL: not all were seen.
+-- premium: total - singles_total, in currency.
+-- premium_pct: premium in percent of singles_total.
+WITH party_offer AS (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.cell_key,
+        offer.room_id,
+        offer.board_id,
+        offer.policy_key,
+        offer.currency,
+        any_value(offer.market) AS market,
+        any_value(offer.product_type) AS product_type,
+        any_value(offer.check_in) AS check_in,
+        any_value(offer.nights) AS nights,
+        any_value(offer.party) AS party,
+        any_value(offer.seen_sweep_id) AS seen_sweep_id,
+        any_value(party.rooms) AS rooms,
+        count(DISTINCT offer.room_stay_id) AS rooms_offered,
+        count(single.total) AS rooms_found,
+        CASE
+            WHEN count(DISTINCT offer.room_stay_id) = any_value(party.rooms) THEN sum(offer.total)::DECIMAL(18, 4)
+        END AS party_total,
+        CASE
+            WHEN count(single.total) = any_value(party.rooms) THEN sum(single.total)::DECIMAL(18, 4)
+        END AS singles_total
+    FROM mart.offer_latest AS offer
+    INNER JOIN mart.party AS party ON party.party = offer.party AND party.rooms > 1
+    LEFT JOIN mart.offer_latest AS single
+        ON
+            single.source = offer.source
+            AND single.property_id = offer.property_id
+            AND single.check_in = offer.check_in
+            AND single.nights = offer.nights
+            AND single.room_id = offer.room_id
+            AND single.board_id = offer.board_id
+            AND single.policy_key = offer.policy_key
+            AND single.market = offer.market
+            AND single.product_type = offer.product_type
+            AND single.party = string_split(offer.party, '+')[offer.room_stay_id + 1]
+            AND single.currency = offer.currency
+            AND single.seen_sweep_id = offer.seen_sweep_id
+            AND coalesce(single.currency_asked, '~') = coalesce(offer.currency_asked, '~')
+            AND single.total > 0
+    WHERE offer.total > 0 AND offer.room_id IS NOT NULL
+    GROUP BY
+        offer.source,
+        offer.property_id,
+        offer.cell_key,
+        offer.room_id,
+        offer.board_id,
+        offer.policy_key,
+        offer.currency,
+        offer.seen_sweep_id
+)
+
+SELECT
+    party_offer.* EXCLUDE (party_total), -- noqa: RF03
+    party_offer.party_total AS total,
+    (party_offer.party_total - party_offer.singles_total)::DECIMAL(18, 4) AS premium,
+    100 * (party_offer.party_total - party_offer.singles_total)::DOUBLE
+    / party_offer.singles_total::DOUBLE AS premium_pct
+FROM party_offer

@@ -1,0 +1,17 @@
+-- One row per party of the offers whose stay lies ahead: how many it is.
+-- rooms: Rooms of the party.
+-- adults: Adults in all rooms.
+-- child_ages: Ages of the children of all rooms, in the order of the party; empty: none.
+-- children: Children in all rooms.
+-- guests: Adults and children in all rooms.
+SELECT
+    asked.party,
+    length(asked.party) - length(replace(asked.party, '+', '')) + 1 AS rooms,
+    list_sum(regexp_extract_all(asked.party, '(?:^|\+)(\d+)', 1)::INTEGER[])::INTEGER AS adults,
+    regexp_extract_all(asked.party, '[c-](\d+)', 1)::INTEGER[] AS child_ages,
+    len(child_ages)::INTEGER AS children, -- noqa: RF02
+    (adults + children)::INTEGER AS guests -- noqa: RF02
+FROM (
+    SELECT DISTINCT offer.party
+    FROM state.offer_open AS offer
+) AS asked

@@ -1,0 +1,34 @@
+-- One row per market and product type of the detail offers on sale: what totals leave unsaid, and what they include.
+-- offers: Detail offers on sale.
+-- comparable: Of those, with known mandatory charges and a total.
+-- median_mandatory_drip: Median of mandatory charges / all-in total over the comparable ones.
+-- excluded_stated: Offers that state excluded charges.
+-- median_drip: Median of excluded charges / (total + excluded charges) over those.
+-- included_stated: Offers that state included charges.
+-- median_included: Median of included charges / total over those.
+-- details_stated: Offers that state excluded charges and at least one of the four named fees.
+-- details_add_up: Of those, the named fees are the excluded charges, all of them.
+-- details_leave_rest: Of those, the named fees are less: the rest is optional.
+-- details_exceed: Of those, the named fees are more: report.excluded_charges_mismatch.
+SELECT
+    offer.market,
+    offer.product_type,
+    count(*) AS offers,
+    count(offer.all_in_total) AS comparable,
+    round(median(offer.mandatory_drip_ratio), 6) AS median_mandatory_drip,
+    count(offer.drip_ratio) AS excluded_stated,
+    round(median(offer.drip_ratio), 6) AS median_drip,
+    count(offer.included_ratio) AS included_stated,
+    round(median(offer.included_ratio), 6) AS median_included,
+    count(*) FILTER (WHERE offer.fees_stated > 0 AND offer.excluded_charges IS NOT NULL) AS details_stated,
+    count(*) FILTER (
+        WHERE offer.fees_stated > 0 AND offer.excluded_charges = offer.mandatory_charges
+    ) AS details_add_up,
+    count(*) FILTER (
+        WHERE offer.fees_stated > 0 AND offer.excluded_charges > offer.mandatory_charges
+    ) AS details_leave_rest,
+    count(*) FILTER (
+        WHERE offer.fees_stated > 0 AND offer.excluded_charges < offer.mandatory_charges
+    ) AS details_exceed
+FROM mart.all_in_price AS offer
+GROUP BY offer.market, offer.product_type

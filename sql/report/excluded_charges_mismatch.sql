@@ -1,0 +1,64 @@
+-- One row per detail offer whose excluded charges are less than the named fees that they are made of: a finding.
+-- What the named fees leave of the excluded charges is optional, and no finding; fees that are not stated are none.
+-- rule: What was found: the name of this relation.
+-- rule_version: Version of the rule.
+-- subject_key: Stable hash of what the finding is about.
+-- severity: `low`, `medium` or `high`, by size_pct and the bounds of ref.analysis.
+-- size_pct: How large the finding is, in percent.
+-- amount: How large the finding is, in currency.
+-- finding: The finding in a sentence.
+-- evidence: Observations that the finding is drawn from, each with its role in it.
+-- fx: Reference rate that was used; NULL: none.
+WITH mismatch AS (
+    SELECT
+        offer.*,
+        offer.mandatory_charges - offer.excluded_charges AS excess,
+        100 * excess::DOUBLE / offer.total::DOUBLE AS size_pct -- noqa: RF02
+    FROM mart.all_in_price AS offer
+    WHERE offer.fees_stated > 0 AND offer.mandatory_charges > offer.excluded_charges AND offer.total > 0
+)
+
+SELECT
+    'excluded_charges_mismatch' AS rule,
+    1 AS rule_version,
+    (
+        md5_number_lower(concat_ws('|', 'excluded_charges_mismatch', mismatch.source, mismatch.offer_key)) >> 1
+    )::BIGINT AS subject_key,
+    CASE
+        WHEN mismatch.size_pct >= analysis.high_pct THEN 'high'
+        WHEN mismatch.size_pct >= analysis.medium_pct THEN 'medium'
+        ELSE 'low'
+    END AS severity,
+    mismatch.size_pct,
+    mismatch.excess::DECIMAL(18, 4) AS amount,
+    mismatch.source,
+    mismatch.property_id,
+    mismatch.market,
+    mismatch.product_type,
+    mismatch.check_in,
+    mismatch.nights,
+    mismatch.party,
+    mismatch.currency,
+    format(
+        'Excluded charges of {:.2f} {} are less than the {:.2f} of the named fees that belong to them.',
+        mismatch.excluded_charges,
+        coalesce(mismatch.currency, '(no currency)'),
+        mismatch.mandatory_charges
+    ) AS finding,
+    [
+        struct_pack(
+            role := 'offer',
+            source := mismatch.source,
+            property_id := mismatch.property_id,
+            offer_key := mismatch.offer_key,
+            sweep_id := mismatch.seen_sweep_id,
+            search_id := mismatch.seen_search_id,
+            offer_no := mismatch.seen_offer_no
+        )
+    ] AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mismatch.offer_key,
+    mismatch.excluded_charges,
+    mismatch.mandatory_charges
+FROM mismatch
+CROSS JOIN ref.analysis AS analysis

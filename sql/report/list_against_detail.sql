@@ -1,0 +1,32 @@
+-- One row per market, product type and time between: totals of lists against those of details for the same offer key.
+-- time_between: Time between the list search and the detail search, in steps, whichever came first.
+-- listed_and_looked_at: Offer keys that both tell of.
+-- comparable: Of those, with both totals: in one currency, as the offer key says.
+-- equal: Of those, the same to the cent.
+-- detail_dearer: The detail is the dearer one.
+-- detail_cheaper: The detail is the cheaper one.
+-- equal_share: equal / comparable.
+-- median_gap_pct: Median of detail total / list total - 1 over those that differ, in percent; NULL: none does.
+SELECT
+    told.market,
+    told.product_type,
+    CASE
+        WHEN abs(told.list_to_detail_seconds) < 3600 THEN 'under 1 h'
+        WHEN abs(told.list_to_detail_seconds) < 6 * 3600 THEN '1 to 6 h'
+        WHEN abs(told.list_to_detail_seconds) < 24 * 3600 THEN '6 to 24 h'
+        ELSE 'over 24 h'
+    END AS time_between,
+    count(*) AS listed_and_looked_at,
+    count(told.detail_above_list) AS comparable,
+    count(*) FILTER (WHERE told.detail_above_list = 0) AS equal,
+    count(*) FILTER (WHERE told.detail_above_list > 0) AS detail_dearer,
+    count(*) FILTER (WHERE told.detail_above_list < 0) AS detail_cheaper,
+    equal::DOUBLE / nullif(comparable, 0) AS equal_share, -- noqa: RF02
+    round(
+        median(100 * told.detail_above_list::DOUBLE / nullif(told.list_total, 0)::DOUBLE) FILTER (
+            WHERE told.detail_above_list <> 0
+        ), 6
+    ) AS median_gap_pct
+FROM mart.offer_truth AS told
+WHERE told.list_at IS NOT NULL AND told.detail_at IS NOT NULL
+GROUP BY told.market, told.product_type, time_between

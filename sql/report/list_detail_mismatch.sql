@@ -1,0 +1,107 @@
+-- One row per offer key of which list and detail of one sweep state different totals, beyond the tolerance: a finding.
+-- rule: What was found: the name of this relation.
+-- rule_version: Version of the rule.
+-- subject_key: Stable hash of what the finding is about.
+-- severity: `low`, `medium` or `high`, by size_pct and the bounds of ref.analysis.
+-- size_pct: How large the finding is, in percent.
+-- amount: How large the finding is, in currency.
+-- finding: The finding in a sentence.
+-- evidence: Observations that the finding is drawn from, each with its role in it.
+-- fx: Reference rate that was used; NULL: none.
+-- list_total: Total of the list answer, in currency.
+-- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
+-- list_to_detail_seconds: Seconds from the list search to the detail search; NULL: unknown.
+WITH pair AS (
+    SELECT
+        told.property_id,
+        told.offer_key,
+        told.market,
+        told.product_type,
+        told.check_in,
+        told.nights,
+        told.party,
+        told.currency,
+        told.seen_sweep_id,
+        told.seen_search_id AS list_search_id,
+        told.seen_offer_no AS list_offer_no,
+        detail.seen_search_id AS detail_search_id,
+        detail.seen_offer_no AS detail_offer_no,
+        told.total AS list_total,
+        detail.total AS detail_total,
+        abs(detail.total - told.total) AS amount,
+        100 * amount::DOUBLE / told.total::DOUBLE AS size_pct -- noqa: RF02
+    FROM state.offer_open AS detail
+    INNER JOIN state.offer_open AS told
+        ON
+            told.source = 'multi'
+            AND told.property_id = detail.property_id
+            AND told.offer_key = detail.offer_key
+            AND told.seen_sweep_id = detail.seen_sweep_id
+            AND told.is_offered
+    WHERE
+        detail.source = 'detail'
+        AND detail.is_offered
+        AND detail.currency IS NOT NULL
+        AND told.total > 0
+        AND detail.total <> told.total
+)
+
+SELECT
+    'list_detail_mismatch' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', 'list_detail_mismatch', pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    CASE
+        WHEN pair.size_pct >= analysis.high_pct THEN 'high'
+        WHEN pair.size_pct >= analysis.medium_pct THEN 'medium'
+        ELSE 'low'
+    END AS severity,
+    pair.size_pct,
+    pair.amount::DECIMAL(18, 4) AS amount,
+    'multi' AS source,
+    pair.property_id,
+    pair.market,
+    pair.product_type,
+    pair.check_in,
+    pair.nights,
+    pair.party,
+    pair.currency,
+    format(
+        'The list says {:.2f} {}, the detail of the same sweep {:.2f}: {} by {:.2f}%.',
+        pair.list_total,
+        pair.currency,
+        pair.detail_total,
+        CASE WHEN pair.detail_total > pair.list_total THEN 'dearer' ELSE 'cheaper' END,
+        pair.size_pct
+    ) AS finding,
+    [
+        struct_pack(
+            role := 'list',
+            source := 'multi',
+            property_id := pair.property_id,
+            offer_key := pair.offer_key,
+            sweep_id := pair.seen_sweep_id,
+            search_id := pair.list_search_id,
+            offer_no := pair.list_offer_no
+        ),
+        struct_pack(
+            role := 'detail',
+            source := 'detail',
+            property_id := pair.property_id,
+            offer_key := pair.offer_key,
+            sweep_id := pair.seen_sweep_id,
+            search_id := pair.detail_search_id,
+            offer_no := pair.detail_offer_no
+        )
+    ] AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    pair.offer_key,
+    pair.list_total,
+    pair.detail_total,
+    date_diff('second', list_search.started_at, detail_search.started_at) AS list_to_detail_seconds
+FROM pair
+CROSS JOIN ref.analysis AS analysis
+LEFT JOIN lake.search AS list_search
+    ON list_search.sweep_id = pair.seen_sweep_id AND list_search.search_id = pair.list_search_id
+LEFT JOIN lake.search AS detail_search
+    ON detail_search.sweep_id = pair.seen_sweep_id AND detail_search.search_id = pair.detail_search_id
+WHERE pair.size_pct > analysis.tolerance_pct

@@ -1,0 +1,259 @@
+-- One row per offer of the usually better room that is cheaper than the lesser room of the same stay: a finding.
+-- Which room is better follows from the property's other stays: rooms of one board, policy, party, market and sweep are
+-- held against each other stay by stay, and the better one is the dearer one in most of them (ref.analysis).
+-- rule: What was found: the name of this relation.
+-- rule_version: Version of the rule.
+-- subject_key: Stable hash of what the finding is about.
+-- severity: `low`, `medium` or `high`, by size_pct and the bounds of ref.analysis.
+-- size_pct: How large the finding is, in percent.
+-- amount: How large the finding is, in currency.
+-- finding: The finding in a sentence.
+-- evidence: Observations that the finding is drawn from, each with its role in it.
+-- fx: Reference rate that was used; NULL: none.
+-- better_room_id: The room that is dearer in most stays.
+-- lesser_room_id: The room that is cheaper in most stays.
+-- better_total: Total of the better room, in currency.
+-- lesser_total: Total of the lesser room, in currency.
+-- stays_compared: Stays in which both rooms were seen under the same terms: the denominator.
+-- stays_dearer: Of those, the better room was the dearer one.
+WITH offer AS (
+    SELECT
+        latest.source,
+        latest.property_id,
+        latest.cell_key,
+        latest.offer_key,
+        latest.market,
+        latest.product_type,
+        latest.check_in,
+        latest.nights,
+        latest.party,
+        latest.currency_asked,
+        latest.currency,
+        latest.room_stay_id,
+        latest.room_id,
+        latest.board_id,
+        latest.policy_key,
+        latest.total,
+        latest.seen_sweep_id,
+        latest.seen_search_id,
+        latest.seen_offer_no
+    FROM state.offer_open AS latest
+    WHERE
+        latest.is_offered
+        AND latest.total > 0
+        AND latest.currency IS NOT NULL
+        AND latest.room_id IS NOT NULL
+        AND latest.board_id IS NOT NULL
+),
+
+-- Two rooms of one stay under one set of terms, in one sweep; a cell is a property, market, stay, party and so on.
+pair AS (
+    SELECT
+        one.source,
+        one.property_id,
+        one.market,
+        one.product_type,
+        one.party,
+        one.currency_asked,
+        one.currency,
+        one.board_id,
+        one.policy_key,
+        one.room_stay_id,
+        one.seen_sweep_id,
+        one.cell_key,
+        one.room_id AS one_room_id,
+        other.room_id AS other_room_id,
+        one.total > other.total AS is_one_dearer,
+        one.total < other.total AS is_other_dearer
+    FROM offer AS one
+    INNER JOIN offer AS other
+        ON
+            other.cell_key = one.cell_key
+            AND other.board_id = one.board_id
+            AND other.policy_key = one.policy_key
+            AND other.source = one.source
+            AND other.property_id = one.property_id
+            AND other.currency = one.currency
+            AND other.seen_sweep_id = one.seen_sweep_id
+            AND coalesce(other.room_stay_id, 0) = coalesce(one.room_stay_id, 0)
+            AND other.room_id > one.room_id
+),
+
+usual AS (
+    SELECT
+        pair.source,
+        pair.property_id,
+        pair.market,
+        pair.product_type,
+        pair.party,
+        pair.currency_asked,
+        pair.currency,
+        pair.board_id,
+        pair.policy_key,
+        pair.room_stay_id,
+        pair.seen_sweep_id,
+        pair.one_room_id,
+        pair.other_room_id,
+        count(*) AS stays_compared,
+        count(*) FILTER (WHERE pair.is_one_dearer) AS one_dearer,
+        count(*) FILTER (WHERE pair.is_other_dearer) AS other_dearer,
+        list(pair.cell_key ORDER BY pair.cell_key) AS cell_keys
+    FROM pair
+    GROUP BY
+        pair.source,
+        pair.property_id,
+        pair.market,
+        pair.product_type,
+        pair.party,
+        pair.currency_asked,
+        pair.currency,
+        pair.board_id,
+        pair.policy_key,
+        pair.room_stay_id,
+        pair.seen_sweep_id,
+        pair.one_room_id,
+        pair.other_room_id
+    -- An order without an exception has no inversion.
+    HAVING count(*) FILTER (WHERE pair.is_one_dearer) > 0 AND count(*) FILTER (WHERE pair.is_other_dearer) > 0
+),
+
+ladder AS (
+    SELECT
+        usual.*,
+        row_number() OVER () AS ladder_no,
+        usual.one_dearer > usual.other_dearer AS is_one_better,
+        greatest(usual.one_dearer, usual.other_dearer) AS stays_dearer,
+        CASE WHEN is_one_better THEN usual.one_room_id ELSE usual.other_room_id END AS better_room_id,
+        CASE WHEN is_one_better THEN usual.other_room_id ELSE usual.one_room_id END AS lesser_room_id
+    FROM usual
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        usual.stays_compared >= analysis.ladder_stays
+        AND 100 * stays_dearer >= analysis.ladder_pct * usual.stays_compared
+),
+
+asked AS (
+    SELECT
+        ladder.*,
+        unnest(ladder.cell_keys) AS cell_key
+    FROM ladder
+),
+
+-- One row per stay of a ladder: what is compared, and at the same time the evidence of which room is the better one.
+compared AS (
+    SELECT
+        asked.ladder_no,
+        asked.better_room_id,
+        asked.lesser_room_id,
+        asked.stays_compared,
+        asked.stays_dearer,
+        better.*,
+        lesser.total AS lesser_total,
+        struct_pack(
+            role := 'better_room',
+            source := better.source,
+            property_id := better.property_id,
+            offer_key := better.offer_key,
+            sweep_id := better.seen_sweep_id,
+            search_id := better.seen_search_id,
+            offer_no := better.seen_offer_no
+        ) AS better_seen,
+        struct_pack(
+            role := 'lesser_room',
+            source := lesser.source,
+            property_id := lesser.property_id,
+            offer_key := lesser.offer_key,
+            sweep_id := lesser.seen_sweep_id,
+            search_id := lesser.seen_search_id,
+            offer_no := lesser.seen_offer_no
+        ) AS lesser_seen
+    FROM asked
+    INNER JOIN offer AS better
+        ON
+            better.cell_key = asked.cell_key
+            AND better.room_id = asked.better_room_id
+            AND better.board_id = asked.board_id
+            AND better.policy_key = asked.policy_key
+            AND better.source = asked.source
+            AND better.property_id = asked.property_id
+            AND better.currency = asked.currency
+            AND coalesce(better.room_stay_id, 0) = coalesce(asked.room_stay_id, 0)
+    INNER JOIN offer AS lesser
+        ON
+            lesser.cell_key = asked.cell_key
+            AND lesser.room_id = asked.lesser_room_id
+            AND lesser.board_id = asked.board_id
+            AND lesser.policy_key = asked.policy_key
+            AND lesser.source = asked.source
+            AND lesser.property_id = asked.property_id
+            AND lesser.currency = asked.currency
+            AND coalesce(lesser.room_stay_id, 0) = coalesce(asked.room_stay_id, 0)
+),
+
+evidence AS (
+    SELECT
+        compared.ladder_no,
+        list(compared.better_seen ORDER BY compared.cell_key)
+        || list(compared.lesser_seen ORDER BY compared.cell_key) AS evidence
+    FROM compared
+    GROUP BY compared.ladder_no
+),
+
+sized AS (
+    SELECT
+        compared.*,
+        compared.lesser_total - compared.total AS gap,
+        100 * gap::DOUBLE / compared.lesser_total::DOUBLE AS size_pct -- noqa: RF02
+    FROM compared
+    WHERE compared.total < compared.lesser_total
+)
+
+SELECT
+    'room_ladder_inversion' AS rule,
+    1 AS rule_version,
+    (
+        md5_number_lower(
+            concat_ws('|', 'room_ladder_inversion', sized.source, sized.offer_key, sized.lesser_room_id)
+        ) >> 1
+    )::BIGINT AS subject_key,
+    CASE
+        WHEN sized.size_pct >= analysis.high_pct THEN 'high'
+        WHEN sized.size_pct >= analysis.medium_pct THEN 'medium'
+        ELSE 'low'
+    END AS severity,
+    sized.size_pct,
+    sized.gap::DECIMAL(18, 4) AS amount,
+    sized.source,
+    sized.property_id,
+    sized.market,
+    sized.product_type,
+    sized.check_in,
+    sized.nights,
+    sized.party,
+    sized.currency,
+    format(
+        'Room {} costs {:.2f} {}, and room {} costs {:.2f}, though room {} is the dearer one in {} of {} stays.',
+        sized.better_room_id,
+        sized.total,
+        sized.currency,
+        sized.lesser_room_id,
+        sized.lesser_total,
+        sized.better_room_id,
+        sized.stays_dearer,
+        sized.stays_compared
+    ) AS finding,
+    evidence.evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    sized.offer_key,
+    sized.board_id,
+    sized.policy_key,
+    sized.better_room_id,
+    sized.lesser_room_id,
+    sized.total AS better_total,
+    sized.lesser_total,
+    sized.stays_compared,
+    sized.stays_dearer
+FROM sized
+INNER JOIN evidence ON evidence.ladder_no = sized.ladder_no
+CROSS JOIN ref.analysis AS analysis
+WHERE sized.size_pct > analysis.tolerance_pct

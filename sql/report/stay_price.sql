@@ -1,0 +1,61 @@
+-- One row per measure, source, market and product type: what length, guests, rooms and meals do to the price of a stay.
+-- measure: `stay_length_discount`, `adult_supplement`, `child_supplement`, `multi_room_premium`, `premium of` a board.
+-- planned: Offers that the measure asks about.
+-- comparable: Of those, with their counterpart of the same sweep.
+-- share_above_0: Share of the comparable ones above 0.
+-- p10_pct: One in ten of the comparable ones is below, in percent.
+-- median_pct: The median of the comparable ones, in percent.
+-- p90_pct: One in ten of the comparable ones is above, in percent.
+WITH measured AS (
+    SELECT
+        'stay_length_discount' AS measure,
+        long.source,
+        long.market,
+        long.product_type,
+        long.discount_pct_of_nights AS pct
+    FROM mart.stay_length AS long
+
+    UNION ALL
+
+    SELECT
+        guest.kind || '_supplement' AS measure,
+        guest.source,
+        guest.market,
+        guest.product_type,
+        guest.supplement_pct AS pct
+    FROM mart.occupancy_supplement AS guest
+
+    UNION ALL
+
+    SELECT
+        'multi_room_premium' AS measure,
+        room.source,
+        room.market,
+        room.product_type,
+        room.premium_pct AS pct
+    FROM mart.multi_room_premium AS room
+
+    UNION ALL
+
+    SELECT
+        'premium of ' || board.board_family AS measure,
+        board.source,
+        board.market,
+        board.product_type,
+        board.premium_pct AS pct
+    FROM mart.board_premium AS board
+)
+
+SELECT
+    measured.measure,
+    measured.source,
+    measured.market,
+    measured.product_type,
+    count(*) AS planned,
+    count(measured.pct) AS comparable,
+    count(*) FILTER (WHERE measured.pct > 0) / nullif(comparable, 0) AS share_above_0, -- noqa: RF02
+    round(quantile_cont(measured.pct, 0.1), 6) AS p10_pct,
+    round(quantile_cont(measured.pct, 0.5), 6) AS median_pct,
+    round(quantile_cont(measured.pct, 0.9), 6) AS p90_pct
+FROM measured
+GROUP BY measured.measure, measured.source, measured.market, measured.product_type
