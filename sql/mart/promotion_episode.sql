@@ -8,24 +8,23 @@
 -- days_at_most: Days between the sightings without it around it; NULL: not bounded.
 -- least_depth_pct: Least of 100 x (1 - total / pre_promo_total) in it.
 -- most_depth_pct: Most of it.
--- promotion_keys: How many different sets of promotions were named in it; to be told of none counts as one.
+-- promotion_key: What was named in it last: mart.promotion_named; 0: nothing.
 -- is_running: Whether the last that is known of the offer is that it is on sale with this promotion.
-WITH interval_seen AS (
-    SELECT
-        history.*,
-        history.total < history.pre_promo_total AS is_below
-    FROM mart.offer_history AS history
-    WHERE history.is_offered AND history.total IS NOT NULL
-),
-
 -- Most offers are never promoted, and ordering them all is what would take the time.
-ever AS (
-    SELECT DISTINCT
-        seen.source,
-        seen.property_id,
-        seen.offer_key
-    FROM interval_seen AS seen
-    WHERE seen.is_below
+WITH ever AS (
+    SELECT
+        closed.source,
+        closed.property_id,
+        closed.offer_key
+    FROM state.offer_closed AS closed
+    WHERE closed.total < closed.pre_promo_total
+    UNION
+    SELECT
+        open.source,
+        open.property_id,
+        open.offer_key
+    FROM state.offer_open AS open
+    WHERE open.total < open.pre_promo_total
 ),
 
 placed AS (
@@ -46,26 +45,25 @@ placed AS (
         seen.room_id,
         seen.board_id,
         seen.policy_key,
-        seen.is_below,
+        coalesce(seen.total < seen.pre_promo_total, FALSE) AS is_below,
         100 * (1 - seen.total::DOUBLE / seen.pre_promo_total::DOUBLE) AS depth_pct,
-        max(CASE WHEN seen.is_below IS NOT TRUE THEN seen.last_seen_at END) OVER earlier AS plain_seen_at,
-        min(CASE WHEN seen.is_below IS NOT TRUE THEN seen.valid_from END) OVER later AS ended_at
-    FROM interval_seen AS seen
+        -- Sightings below the price before promotions with as many others before them are one promotion.
+        count(*) FILTER (WHERE NOT coalesce(seen.total < seen.pre_promo_total, FALSE)) OVER (
+            PARTITION BY seen.source, seen.property_id, seen.offer_key
+            ORDER BY seen.valid_from ROWS UNBOUNDED PRECEDING
+        ) AS others_before,
+        lag(CASE WHEN seen.total < seen.pre_promo_total THEN NULL ELSE seen.last_seen_at END) OVER in_time
+            AS plain_seen_at,
+        lead(CASE WHEN seen.total < seen.pre_promo_total THEN NULL ELSE seen.valid_from END) OVER in_time AS ended_at
+    FROM mart.offer_history AS seen
     -- An inner join, unlike a semi join, hands a filter on the property on to both sides.
     INNER JOIN ever
         ON
             ever.source = seen.source
             AND ever.property_id = seen.property_id
             AND ever.offer_key = seen.offer_key
-    WINDOW
-        earlier AS (
-            PARTITION BY seen.source, seen.property_id, seen.offer_key
-            ORDER BY seen.valid_from ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ),
-        later AS (
-            PARTITION BY seen.source, seen.property_id, seen.offer_key
-            ORDER BY seen.valid_from ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
-        )
+    WHERE seen.is_offered AND seen.total IS NOT NULL
+    WINDOW in_time AS (PARTITION BY seen.source, seen.property_id, seen.offer_key ORDER BY seen.valid_from)
 )
 
 SELECT
@@ -82,15 +80,15 @@ SELECT
     any_value(placed.board_id) AS board_id,
     any_value(placed.policy_key) AS policy_key,
     min(placed.valid_from) AS began_at,
-    placed.plain_seen_at,
+    max(placed.plain_seen_at) AS plain_seen_at,
     max(placed.last_seen_at) AS promoted_seen_at,
-    placed.ended_at,
+    max(placed.ended_at) AS ended_at,
     date_diff('day', min(placed.valid_from), max(placed.last_seen_at)) AS days,
-    date_diff('day', placed.plain_seen_at, placed.ended_at) AS days_at_most,
+    date_diff('day', max(placed.plain_seen_at), max(placed.ended_at)) AS days_at_most,
     min(placed.depth_pct) AS least_depth_pct,
     max(placed.depth_pct) AS most_depth_pct,
-    count(DISTINCT placed.promotion_key) AS promotion_keys,
+    arg_max(placed.promotion_key, placed.valid_from) AS promotion_key,
     bool_or(placed.valid_to IS NULL) AS is_running
 FROM placed
 WHERE placed.is_below
-GROUP BY placed.source, placed.property_id, placed.offer_key, placed.plain_seen_at, placed.ended_at
+GROUP BY placed.source, placed.property_id, placed.offer_key, placed.others_before

@@ -36,12 +36,14 @@ seen AS (
         history.total,
         coalesce(history.total < history.pre_promo_total, FALSE) AS is_below
     FROM mart.offer_history AS history
-    -- An inner join, unlike a semi join, hands a filter on the property on to both sides.
-    INNER JOIN promoted
+    -- An inner join, unlike a semi join, hands a filter on the property on to both sides; and it reads keys only.
+    INNER JOIN state.offer_open AS latest
         ON
-            promoted.source = history.source
-            AND promoted.property_id = history.property_id
-            AND promoted.offer_key = history.offer_key
+            latest.source = history.source
+            AND latest.property_id = history.property_id
+            AND latest.offer_key = history.offer_key
+            AND latest.is_offered
+            AND latest.total < latest.pre_promo_total
     WHERE history.is_offered AND history.total IS NOT NULL
 ),
 
