@@ -4,10 +4,10 @@ UV := uv==0.13.8
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly schedule notebooks test check format format-check lint types imports sql lock clean
+.PHONY: help setup nightly schedule notebooks test check bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: .venv/.ready  ## virtual environment with the locked dependencies
 
@@ -55,6 +55,12 @@ imports: setup
 
 sql: setup
 	$(BIN)/sqlfluff lint sql
+
+bench: setup  ## measure speed beside peers; PARTS="normalise fetch" takes some of the parts
+	PYTHONPATH=tests $(BIN)/python -m benchmarks $(PARTS)
+
+bench-quick: setup  ## what the hot paths cost, to run before and after a change
+	@PYTHONPATH=tests $(BIN)/python -m benchmarks.quick
 
 lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt

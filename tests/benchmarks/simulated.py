@@ -1,8 +1,8 @@
 """A simulated world of offers: what a supplier would have answered, night by night, worked out in sets by SQL.
 
 The relations lie under `world/`, one file each. All chance is a hash of the seed and of what it decides, so any batch
-of a hundred properties can be worked out by itself. About 5% of the prices and of the rooms left move a night, and half a
-percent of the offers goes and comes back.
+of a hundred properties can be worked out by itself. About 5% of the prices and of the rooms left move a night, and half
+a percent of the offers goes and comes back.
 """
 
 from __future__ import annotations
