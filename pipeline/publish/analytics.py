@@ -75,5 +75,8 @@ DETECTORS: tuple[str, ...] = (
     "report/promotion_reference",
     "report/floor_eats_promotion",
     "report/penalty_amount_off_formula",
+    "report/excluded_charges_mismatch",
+    "report/list_detail_mismatch",
+    "report/room_ladder_inversion",
     "report/property_gone_quiet",
 )
