@@ -68,7 +68,7 @@ def _timed(
     rows = 0
     for _ in range(size.of(4, 2)):
         began = time.perf_counter()
-        rows = sum(batch.num_rows for batch in session.execute(query, parameters).to_arrow_reader(100_000))
+        rows = sum(batch.num_rows for batch in session.sql(query, params=parameters).to_arrow_reader(100_000))
         seconds.append(time.perf_counter() - began)
         if seconds[-1] > _PATIENCE_S:
             break
