@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pipeline.delta import commit_rows
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
-from pipeline.domain.tables import DAY, FLAG, INSTANT, MONEY, NUMBER, SWEEP, TABLES, TEXT
+from pipeline.domain.tables import DAY, FLAG, INSTANT, MONEY, NUMBER, RATE, SWEEP, TABLES, TEXT
 from pipeline.lake import Lake
 from pipeline.raw import Ending, Manifest, write_ending, write_manifest
 
@@ -50,7 +50,7 @@ def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
     for column in table.columns:
         blank = _BLANKS.get(column.type, 0) if column.is_required else None
         value = given.get(column.name, usual.get(column.name, _USUAL.get(column.name, blank)))
-        row[column.name] = Decimal(str(value)) if column.type == MONEY and value is not None else value
+        row[column.name] = Decimal(str(value)) if column.type in {MONEY, RATE} and value is not None else value
     return row
 
 

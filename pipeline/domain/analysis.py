@@ -33,6 +33,13 @@ class Analysis:
         default=2.0, metadata=_meaning("Percent from which a finding is of medium severity; below it is low.")
     )
     high_pct: float = field(default=5.0, metadata=_meaning("Percent from which a finding is of high severity."))
+    price_days: int = field(
+        default=7, metadata=_meaning("Days between a selling price and a floor up to which they are compared.")
+    )
+    disparity_pct: float = field(
+        default=1.0,
+        metadata=_meaning("Percent from which a gap between markets is a finding; smaller ones only count in scores."),
+    )
     reference_days: int = field(
         default=30, metadata=_meaning("Days before a promotion in which its reference price must have been charged.")
     )

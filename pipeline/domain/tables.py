@@ -956,6 +956,65 @@ DETAIL_PENALTY = Table(
     ),
 )
 
+_PARITY_COLUMNS = (
+    _required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
+    _required("offer_key", LONG, "Stable hash of what makes an offer the same, whichever source: mart.offer_key."),
+    PROPERTY_ID,
+    MARKET,
+    _required("check_in", DAY, "First night of the stay."),
+    _required("reference_market", TEXT, "Market that it was compared with."),
+    _required("reference_offer_key", LONG, "Offer key of the offer that it was compared with."),
+    _required("began_at", INSTANT, "Start of the first sweep of the episode."),
+    _required("last_losing_at", INSTANT, "Start of the last sweep that found it dearer."),
+    _required("snapshots", INT, "Snapshots in a row in which it was dearer; sweeps without an answer do not count."),
+    _required("last_gap_pct", NUMBER, "Gap to the reference market at last_losing_at, in percent of its total."),
+    _required("largest_gap_pct", NUMBER, "Largest gap of the episode, in percent of the reference market's total."),
+)
+
+PARITY_OPEN = Table(
+    "parity_open",
+    "One row per source and offer key that was dearer than in the reference market when it was last compared with it.",
+    ("source", "property_id", "offer_key"),
+    _PARITY_COLUMNS,
+)
+
+PARITY_CLOSED = Table(
+    "parity_closed",
+    "One row per ended episode in which an offer was dearer than in the reference market. Append-only.",
+    ("source", "property_id", "offer_key", "began_at"),
+    (
+        *_PARITY_COLUMNS,
+        _required("ended_at", INSTANT, "Start of the sweep that saw the end, or the day of check-in."),
+        _required(
+            "ended_by",
+            TEXT,
+            "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
+            "`reference_changed`: another offer is compared with; or `stay_began`.",
+        ),
+    ),
+)
+
+FLOOR_MOVE = Table(
+    "floor_move",
+    "One row per source, offer key and sweep that saw another floor beside the same total, hotel-only. Append-only.",
+    ("source", "property_id", "offer_key", "moved_at"),
+    (
+        *_PARITY_COLUMNS[:5],
+        Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
+        _required("total", MONEY, "Room cost for the whole stay after promotions, before as after the move."),
+        Column("floor_before", MONEY, "Floor when the offer was last seen before; NULL: none stated."),
+        Column("floor", MONEY, "Floor since; NULL: none stated."),
+        _required("previous_seen_at", INSTANT, "Start of the last sweep that saw floor_before."),
+        _required("moved_at", INSTANT, "Start of the sweep that saw the other floor."),
+        _required("before_sweep_id", TEXT, "Sweep of the observation of floor_before."),
+        _required("before_search_id", LONG, "Search of that observation."),
+        _required("before_offer_no", INT, "Offer of that observation."),
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+    ),
+)
+
 SWEEP_PUBLISHED = Table(
     "sweep",
     "One row per published sweep.",
@@ -1056,4 +1115,5 @@ STATE_TABLES = (
     *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY),
     *(FLAG_OPEN, FLAG_CLOSED),
     *(CELL_CLOSED, CELL_COUNT, STOCK_CHANGE, PRICE_MOVE, WAITING, PROPERTY_SALE, QUIET_SEARCH),
+    *(PARITY_OPEN, PARITY_CLOSED, FLOOR_MOVE),
 )

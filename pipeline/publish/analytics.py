@@ -7,7 +7,37 @@ from __future__ import annotations
 
 NIGHT: tuple[str, ...] = ("report/price_move",)
 
-PARITY: tuple[str, ...] = ()
+PARITY: tuple[str, ...] = (
+    "mart/reference_market",
+    "mart/market_coverage",
+    "mart/floor_headroom",
+    "report/floor_coverage",
+    "report/floor_what_if",
+    "mart/price_against_floor",
+    "report/floor_breach",
+    "report/floor_compliance",
+    "mart/floor_move",
+    "report/floor_move",
+    "mart/comparable_offer",
+    "mart/floor_dispersion",
+    "report/floor_dispersion",
+    "mart/market_parity",
+    "report/market_parity",
+    "report/market_disparity",
+    "mart/parity_episode",
+    "report/parity_resolution",
+    "mart/package_discount",
+    "report/package_discount",
+    "report/package_leak",
+    "mart/private_opaque_discount",
+    "mart/gap_decomposition",
+    "report/gap_decomposition",
+    "mart/all_in_parity",
+    "report/all_in_gap",
+    "mart/fx_markup",
+    "report/fx_markup",
+    "report/fx_markup_by_currency",
+)
 
 PROMOTIONS: tuple[str, ...] = (
     "mart/promotion_named",

@@ -11,6 +11,7 @@ import duckdb
 from pipeline.delta import committed_files
 from pipeline.domain.analysis import Analysis, analysis_columns
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
+from pipeline.domain.currencies import MINOR_DIGITS, minor_unit
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
     CONFIRMATION,
@@ -39,6 +40,7 @@ MART_VIEWS = (
     "room_image_latest",
     "quality",
     "fx_rate_on",
+    "fx_of_sweep",
     "selling_price",
     "property_map",
     "weight",
@@ -54,6 +56,9 @@ _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %
     QUOTE_TABLES, "run_id <= '{0:%Y%m%dT%H%M%S%f}'"
 )
 _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
+
+# Views in form, tables in the file: what they are made of is long, and what they give is short.
+_KEPT = frozenset({"mart/fx_of_sweep"})
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -77,6 +82,14 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "meaning": ("VARCHAR", "What it means."),
         },
     ),
+    "currency": (
+        "One row per currency of which the smallest unit is known; others are taken to have hundredths.",
+        {
+            "currency": ("VARCHAR", "ISO 4217 code of the currency."),
+            "minor_digits": ("INTEGER", "Decimals of an amount in it."),
+            "minor_unit": ("DECIMAL(18,4)", "Smallest amount of it, in its units: prices are no nearer than this."),
+        },
+    ),
     "analysis": ("The one row of numbers that the analytics compare with.", analysis_columns()),
 }
 
@@ -90,6 +103,7 @@ def write_reference(session: duckdb.DuckDBPyConnection, analysis: Analysis) -> N
             (c.code, c.kind.value, c.http_status, " ".join(o for o in Operation if o in c.operations), c.meaning)
             for c in ERROR_CODES.values()
         ],
+        "currency": [(code, digits, minor_unit(code)) for code, digits in sorted(MINOR_DIGITS.items())],
         "analysis": [astuple(analysis)],
     }
     for name, (_, columns) in _REFERENCE.items():
@@ -135,7 +149,7 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
     for name in VIEWS:
         view = relation(*name.split("/"))
-        session.execute(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
+        session.execute(f"CREATE OR REPLACE {_kind(name)} {view.full_name} AS {view.sql}")
 
 
 def describe(session: duckdb.DuckDBPyConnection) -> None:
@@ -153,9 +167,13 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
     known = declared_meanings()
     for name in VIEWS:
         view = relation(*name.split("/"))
-        _comment(session, "VIEW", view.full_name, view.grain, known | view.meanings)
+        _comment(session, _kind(name), view.full_name, view.grain, known | view.meanings)
         # A column that a view takes over from another one means there what it means here.
         known = view.meanings | known
+
+
+def _kind(name: str) -> str:
+    return "TABLE" if name in _KEPT else "VIEW"
 
 
 def _comment(session: duckdb.DuckDBPyConnection, kind: str, name: str, grain: str, meanings: Mapping[str, str]) -> None:

@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 _STORAGE_VERSION = "v1.2.0"
 
 # The order in which a night is worked out; each is a table of schema `night` while it lasts.
-_NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced")
+_NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced", "parity_observed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,17 @@ _STEPS = (
     _Step("state.waiting", "waiting_next", "source, market, product_type, lead_days"),
     _Step("state.property_sale", "property_sale_next", "property_id, market, product_type", is_replaced=True),
     _Step("state.quiet_search", "quiet_search_next", "property_id, search_id"),
+    _Step("state.parity_closed", "parity_closed_next", "property_id, offer_key"),
+    _Step("state.parity_open", "parity_open_next", "property_id, offer_key", is_replaced=True),
+    _Step("state.floor_move", "floor_move_next", "property_id, offer_key"),
     _Step("mart.sweep", "sweep_published", "sweep_id"),
 )
 
+# What relations of a night, and views, are written with.
+MACROS = ("cell_key", "offer_key", "tolerance", "severity")
+
 # Macros over views, in the order in which they build on each other.
-_VIEW_MACROS = ("offer_as_of", "penalty_of_units", "penalty_cost", "penalty_step", "penalty_at")
+_VIEW_MACROS = ("offer_as_of", "penalty_of_units", "penalty_cost", "penalty_step", "penalty_at", "floor_what_if")
 
 # What the file carries from night to night.
 _TABLES = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES)} | {"mart.sweep": SWEEP_PUBLISHED}
@@ -299,7 +305,7 @@ def prepare(session: duckdb.DuckDBPyConnection) -> None:
     session.execute("SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'")
     for schema in ("mart", "report", "ref", "state", "lake"):
         session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
-    for name in ("cell_key", "offer_key"):
+    for name in MACROS:
         session.execute(_macro(name))
     for name, table in _TABLES.items():
         session.execute(create(name, table))

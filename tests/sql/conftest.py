@@ -19,6 +19,7 @@ from pipeline.domain import tables
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FLAG, LONG, TEXT, Column, Table
 from pipeline.publish.catalogue import VIEWS, write_reference
+from pipeline.publish.publish import MACROS
 from pipeline.relations import relation, sql_folder
 
 STARTED = started_at(5)
@@ -62,6 +63,10 @@ _WITH = {
     "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""))),
     "night.offer_change": (tables.OFFER_CHANGE, ()),
     "night.offer_change_priced": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
+    "night.parity_observed": (
+        tables.PARITY_OPEN,
+        (Column("gap_pct", tables.NUMBER, ""), Column("is_losing", FLAG, "")),
+    ),
     "night.sweep": (tables.SWEEP, ()),
     "mart.sweep": (tables.SWEEP_PUBLISHED, ()),
     "night.found": (_FOUND, ()),
@@ -101,7 +106,7 @@ class Golden:
         for name in self.shapes:
             self.give(name, [])
         self.session.execute("CREATE TABLE night.audit AS SELECT 'pass' AS audit, NULL::VARCHAR AS override_reason")
-        for macro in ("cell_key", "offer_key"):
+        for macro in MACROS:
             self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
         write_reference(self.session, Analysis())
 

@@ -51,6 +51,8 @@ def wanted_columns(expected):
 
 
 def tame(value):
+    if isinstance(value, dict):
+        return {key: tame(item) for key, item in value.items()}
     return float(value) if type(value).__name__ == "Decimal" or isinstance(value, int) else value
 
 
@@ -64,7 +66,8 @@ def test_the_relations_of_a_night_have_cases():
 OF_A_NIGHT = {
     "staging/cell_next", "staging/cell_observed", "staging/offer_change", "staging/offer_change_priced",
     "staging/offer_closed_next", "staging/offer_observed", "staging/offer_open_next", "staging/sweep_published",
-    "staging/sweep_summary", "staging/promotion_next", "staging/policy_next", "staging/detail_penalty_next",
+    "staging/sweep_summary", "staging/parity_observed", "staging/parity_open_next", "staging/parity_closed_next",
+    "staging/floor_move_next", "staging/promotion_next", "staging/policy_next", "staging/detail_penalty_next",
     "mart/cell_latest", "mart/offer_history", "mart/offer_latest",
 }  # fmt: skip
 

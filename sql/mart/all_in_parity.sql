@@ -1,0 +1,121 @@
+-- One row per detail offer of a market and its exact pair of the reference market, with what is paid at the property.
+-- Only fees that both answers state are counted: what a market does not state is not known, and never 0 there.
+-- fees_compared: Mandatory fees that both answers state, of resort fee, resort fee for children, city taxes, service fee.
+-- fees: Sum of these in the market, in currency.
+-- reference_fees: Sum of these in the reference market, in reference_currency.
+-- all_in: total + fees, in currency.
+-- reference_all_in: reference total and fees in currency, at the reference rate of the sweep's day, to its minor unit.
+-- all_in_gap: all_in - reference_all_in, in currency; above 0: the market is dearer.
+-- all_in_gap_pct: all_in_gap in percent of reference_all_in.
+-- all_in_verdict: `win`, `meet` or `lose`, of the all-in prices.
+WITH fee AS (
+    SELECT
+        offer.property_id,
+        offer.offer_key,
+        offer.resort_fee,
+        offer.child_resort_fee,
+        offer.city_taxes,
+        offer.hotel_service_fee
+    FROM mart.offer_latest AS offer
+    WHERE offer.source = 'detail'
+),
+
+paired AS (
+    SELECT
+        parity.*,
+        coalesce(unit.minor_digits, 2) AS minor_digits,
+        unit.minor_unit,
+        -- A NULL on one side makes both NULL.
+        CASE WHEN there.resort_fee IS NOT NULL THEN fee.resort_fee END AS resort_fee,
+        CASE WHEN there.child_resort_fee IS NOT NULL THEN fee.child_resort_fee END AS child_resort_fee,
+        CASE WHEN there.city_taxes IS NOT NULL THEN fee.city_taxes END AS city_taxes,
+        CASE WHEN there.hotel_service_fee IS NOT NULL THEN fee.hotel_service_fee END AS hotel_service_fee,
+        CASE WHEN fee.resort_fee IS NOT NULL THEN there.resort_fee END AS resort_fee_there,
+        CASE WHEN fee.child_resort_fee IS NOT NULL THEN there.child_resort_fee END AS child_resort_fee_there,
+        CASE WHEN fee.city_taxes IS NOT NULL THEN there.city_taxes END AS city_taxes_there,
+        CASE WHEN fee.hotel_service_fee IS NOT NULL THEN there.hotel_service_fee END AS hotel_service_fee_there
+    FROM mart.market_parity AS parity
+    INNER JOIN fee ON fee.property_id = parity.property_id AND fee.offer_key = parity.offer_key
+    INNER JOIN fee AS there
+        ON there.property_id = parity.property_id AND there.offer_key = parity.reference_offer_key
+    LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
+    WHERE
+        parity.source = 'detail'
+        AND parity.match_grade = 'exact'
+),
+
+added AS (
+    SELECT
+        paired.*,
+        (
+            (paired.resort_fee IS NOT NULL)::INTEGER + (paired.child_resort_fee IS NOT NULL)::INTEGER
+            + (paired.city_taxes IS NOT NULL)::INTEGER + (paired.hotel_service_fee IS NOT NULL)::INTEGER
+        ) AS fees_compared,
+        (
+            coalesce(paired.resort_fee, 0) + coalesce(paired.child_resort_fee, 0)
+            + coalesce(paired.city_taxes, 0) + coalesce(paired.hotel_service_fee, 0)
+        )::DECIMAL(18, 4) AS fees,
+        (
+            coalesce(paired.resort_fee_there, 0) + coalesce(paired.child_resort_fee_there, 0)
+            + coalesce(paired.city_taxes_there, 0) + coalesce(paired.hotel_service_fee_there, 0)
+        )::DECIMAL(18, 4) AS reference_fees,
+        (paired.total + fees)::DECIMAL(18, 4) AS all_in, -- noqa: RF02
+        CASE
+            WHEN paired.currency = paired.reference_currency THEN paired.reference_total + reference_fees -- noqa: RF02
+            ELSE
+                round(
+                    (paired.reference_total + reference_fees)::DOUBLE * paired.rate, paired.minor_digits -- noqa: RF02
+                )
+        END::DECIMAL(18, 4) AS reference_all_in
+    FROM paired
+)
+
+SELECT
+    added.match_grade,
+    added.source,
+    added.offer_key,
+    added.reference_offer_key,
+    added.property_id,
+    added.market,
+    added.reference_market,
+    added.product_type,
+    added.check_in,
+    added.nights,
+    added.party,
+    added.room_id,
+    added.board_id,
+    added.policy_key,
+    added.currency,
+    added.reference_currency,
+    added.total,
+    added.reference_total,
+    added.reference_converted,
+    added.gap,
+    added.gap_pct,
+    added.verdict,
+    added.fees_compared,
+    added.fees,
+    added.reference_fees,
+    added.all_in,
+    added.reference_all_in,
+    added.rate,
+    added.rate_date,
+    added.seen_sweep_id,
+    added.seen_search_id,
+    added.seen_offer_no,
+    added.reference_sweep_id,
+    added.reference_search_id,
+    added.reference_offer_no,
+    (added.all_in - added.reference_all_in)::DECIMAL(18, 4) AS all_in_gap,
+    100 * all_in_gap::DOUBLE / added.reference_all_in::DOUBLE AS all_in_gap_pct, -- noqa: RF02
+    CASE
+        WHEN
+            abs(all_in_gap) -- noqa: RF02
+            <= mart.tolerance(added.reference_all_in, analysis.tolerance_pct, added.minor_unit)
+            THEN 'meet'
+        WHEN all_in_gap < 0 THEN 'win' -- noqa: RF02
+        ELSE 'lose'
+    END AS all_in_verdict
+FROM added
+CROSS JOIN ref.analysis AS analysis
+WHERE added.fees_compared > 0

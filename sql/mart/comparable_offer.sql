@@ -1,0 +1,166 @@
+-- One row per match grade, source and offer on sale that stands for its group in comparisons of that grade.
+-- match_grade: `exact`: same room, board and policy; `board_family`: cheapest of the family; `cheapest`: of the cell.
+-- match_key: What two offers must share beside the property, by grade. A hash for one query: never to be stored.
+-- room_no: Which requested room this answers, from 0; not said: 0.
+-- Totals of several rooms are never added up here: each requested room is compared by itself. Of equals in a group, the
+-- one with the lowest key stands for it.
+SELECT -- noqa: AM07
+    'exact' AS match_grade,
+    hash(
+        offer.source,
+        offer.seen_sweep_id,
+        offer.check_in,
+        offer.nights,
+        offer.party,
+        coalesce(offer.room_stay_id, 0),
+        offer.room_id,
+        offer.board_id,
+        offer.policy_key
+    ) AS match_key,
+    offer.source,
+    offer.property_id,
+    offer.market,
+    offer.product_type,
+    offer.check_in,
+    offer.nights,
+    offer.party,
+    offer.currency_asked,
+    offer.currency,
+    coalesce(offer.room_stay_id, 0) AS room_no,
+    offer.board_family,
+    offer.cell_key,
+    offer.offer_key,
+    offer.room_id,
+    offer.board_id,
+    offer.policy_key,
+    offer.promotion_key,
+    offer.total,
+    offer.pre_promo_total,
+    offer.floor,
+    offer.included_charges,
+    offer.seen_sweep_id,
+    offer.seen_search_id,
+    offer.seen_offer_no
+FROM mart.offer_latest AS offer
+WHERE
+    offer.total > 0
+    AND offer.currency IS NOT NULL
+    AND offer.room_id IS NOT NULL
+    AND offer.board_id IS NOT NULL
+
+UNION ALL BY NAME
+
+SELECT
+    'board_family' AS match_grade,
+    hash(
+        family.source,
+        family.seen_sweep_id,
+        family.check_in,
+        family.nights,
+        family.party,
+        family.room_no,
+        family.board_family
+    ) AS match_key,
+    family.* EXCLUDE (cheapest), -- noqa: RF02
+    unnest(family.cheapest) -- noqa: AL03
+FROM (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.cell_key,
+        offer.currency,
+        coalesce(offer.room_stay_id, 0) AS room_no,
+        offer.seen_sweep_id,
+        offer.board_family,
+        offer.market,
+        offer.product_type,
+        any_value(offer.check_in) AS check_in,
+        any_value(offer.nights) AS nights,
+        any_value(offer.party) AS party,
+        any_value(offer.currency_asked) AS currency_asked,
+        arg_min(
+            {
+                'offer_key': offer.offer_key,
+                'room_id': offer.room_id,
+                'board_id': offer.board_id,
+                'policy_key': offer.policy_key,
+                'promotion_key': offer.promotion_key,
+                'total': offer.total,
+                'pre_promo_total': offer.pre_promo_total,
+                'floor': offer.floor,
+                'included_charges': offer.included_charges,
+                'seen_search_id': offer.seen_search_id,
+                'seen_offer_no': offer.seen_offer_no
+            },
+            (offer.total, offer.offer_key)
+        ) AS cheapest
+    FROM mart.offer_latest AS offer
+    WHERE
+        offer.total > 0
+        AND offer.currency IS NOT NULL
+    -- Market and product type follow from the cell; as keys of the group they let a query on one of them read less.
+    GROUP BY
+        offer.source,
+        offer.property_id,
+        offer.market,
+        offer.product_type,
+        offer.cell_key,
+        offer.currency,
+        coalesce(offer.room_stay_id, 0),
+        offer.seen_sweep_id,
+        offer.board_family
+) AS family
+
+UNION ALL BY NAME
+
+SELECT
+    'cheapest' AS match_grade,
+    hash(cell.source, cell.seen_sweep_id, cell.check_in, cell.nights, cell.party, cell.room_no) AS match_key,
+    cell.* EXCLUDE (cheapest), -- noqa: RF02
+    unnest(cell.cheapest) -- noqa: AL03
+FROM (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.cell_key,
+        offer.currency,
+        coalesce(offer.room_stay_id, 0) AS room_no,
+        offer.seen_sweep_id,
+        offer.market,
+        offer.product_type,
+        any_value(offer.check_in) AS check_in,
+        any_value(offer.nights) AS nights,
+        any_value(offer.party) AS party,
+        any_value(offer.currency_asked) AS currency_asked,
+        arg_min(
+            {
+                'offer_key': offer.offer_key,
+                'board_family': offer.board_family,
+                'room_id': offer.room_id,
+                'board_id': offer.board_id,
+                'policy_key': offer.policy_key,
+                'promotion_key': offer.promotion_key,
+                'total': offer.total,
+                'pre_promo_total': offer.pre_promo_total,
+                'floor': offer.floor,
+                'included_charges': offer.included_charges,
+                'seen_search_id': offer.seen_search_id,
+                'seen_offer_no': offer.seen_offer_no
+            },
+            (offer.total, offer.offer_key)
+        ) AS cheapest
+    FROM mart.offer_latest AS offer
+    WHERE
+        offer.total > 0
+        AND offer.currency IS NOT NULL
+    -- Market and product type follow from the cell; as keys of the group they let a query on one of them read less.
+    GROUP BY
+        offer.source,
+        offer.property_id,
+        offer.market,
+        offer.product_type,
+        offer.cell_key,
+        offer.currency,
+        coalesce(offer.room_stay_id, 0),
+        offer.seen_sweep_id
+) AS cell

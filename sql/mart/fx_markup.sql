@@ -1,0 +1,108 @@
+-- One row per source, offer and currency that is dearer, at the reference rate, than the currency it is cheapest in.
+-- The same property, room, board, policy, stay and market, seen in two currencies in one sweep. The currency that an
+-- offer is cheapest in, at the reference rate, is taken for the one that the supplier converts from.
+-- currency: ISO 4217 code of the dearer currency.
+-- base_currency: ISO 4217 code of the currency that it is cheapest in.
+-- total: Total in currency.
+-- base_total: Total in base_currency.
+-- base_converted: base_total in currency, at the reference rate of the day of the sweep, to its minor unit.
+-- markup: total - base_converted, in currency.
+-- markup_pct: markup in percent of base_converted: what the supplier's rate is above the reference rate.
+-- supplier_rate: Units of currency for one base_currency, as the two totals say.
+-- reference_rate: Units of currency for one base_currency, by the reference rates.
+-- rate_date: Business day that the rate was set for, the older one of the two currencies.
+-- base_offer_key: Offer key of the offer in base_currency.
+-- base_search_id: Search of the last observation of it.
+-- base_offer_no: Offer of that observation.
+WITH several AS (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.market
+    FROM mart.offer_latest AS offer
+    GROUP BY offer.source, offer.property_id, offer.market
+    HAVING min(offer.currency) < max(offer.currency)
+),
+
+rated AS (
+    SELECT
+        offer.*,
+        rate.rate,
+        rate.rate_date,
+        offer.total::DOUBLE / rate.rate::DOUBLE AS total_eur
+    FROM mart.comparable_offer AS offer
+    SEMI JOIN several
+        ON
+            several.source = offer.source
+            AND several.property_id = offer.property_id
+            AND several.market = offer.market
+    INNER JOIN mart.fx_of_sweep AS rate ON rate.sweep_id = offer.seen_sweep_id AND rate.currency = offer.currency
+    WHERE offer.match_grade = 'exact'
+),
+
+base AS (
+    SELECT
+        rated.source,
+        rated.property_id,
+        rated.market,
+        rated.product_type,
+        rated.match_key,
+        arg_min(
+            {
+                'offer_key': rated.offer_key,
+                'currency': rated.currency,
+                'total': rated.total,
+                'rate': rated.rate,
+                'rate_date': rated.rate_date,
+                'search_id': rated.seen_search_id,
+                'offer_no': rated.seen_offer_no
+            },
+            (rated.total_eur, rated.currency, rated.offer_key)
+        ) AS cheapest
+    FROM rated
+    GROUP BY rated.source, rated.property_id, rated.market, rated.product_type, rated.match_key
+    HAVING min(rated.currency) < max(rated.currency)
+)
+
+SELECT
+    rated.source,
+    rated.offer_key,
+    base.cheapest.offer_key AS base_offer_key,
+    rated.cell_key,
+    rated.property_id,
+    rated.market,
+    rated.product_type,
+    rated.check_in,
+    rated.nights,
+    rated.party,
+    rated.room_no,
+    rated.room_id,
+    rated.board_id,
+    rated.policy_key,
+    rated.currency,
+    base.cheapest.currency AS base_currency,
+    rated.total,
+    base.cheapest.total AS base_total,
+    round(
+        base.cheapest.total::DOUBLE * rated.rate::DOUBLE / base.cheapest.rate::DOUBLE, coalesce(unit.minor_digits, 2)
+    )::DECIMAL(18, 4) AS base_converted,
+    (rated.total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
+    100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
+    rated.total::DOUBLE / base.cheapest.total::DOUBLE AS supplier_rate,
+    rated.rate::DOUBLE / base.cheapest.rate::DOUBLE AS reference_rate,
+    least(rated.rate_date, base.cheapest.rate_date) AS rate_date,
+    rated.seen_sweep_id,
+    rated.seen_search_id,
+    rated.seen_offer_no,
+    base.cheapest.search_id AS base_search_id,
+    base.cheapest.offer_no AS base_offer_no
+FROM rated
+INNER JOIN base
+    ON
+        base.source = rated.source
+        AND base.property_id = rated.property_id
+        AND base.market = rated.market
+        AND base.product_type = rated.product_type
+        AND base.match_key = rated.match_key
+LEFT JOIN ref.currency AS unit ON unit.currency = rated.currency
+WHERE rated.currency <> base.cheapest.currency

@@ -1,0 +1,176 @@
+-- One row per match grade, source and offer whose price does not meet the reference market's: the gap, taken apart.
+-- policy + board + tax_and_fee + promotion + fx + residual = gap, to the minor unit. One thing is changed at a time,
+-- in this order, on the way from the reference offer to the offer: the policy, then the board, as the reference market
+-- itself prices them in the same cell and room; then taxes and fees inside the total and what promotions take off, as
+-- the two answers state them; then the currency, as the market itself prices the offer in reference_currency. What no
+-- answer tells is NULL, which is not 0: it is part of the residual, like rooms that differ (of grades below exact).
+-- Amounts are in currency, at the reference rate of the day of the sweep; above 0: it makes the market dearer.
+-- policy: Part of the gap by other cancel penalties; NULL: the reference market does not sell its board with them.
+-- board: Part by another board; NULL: the reference market does not sell it in that room, or policy is not known.
+-- tax_and_fee: Part by included charges; NULL: not stated, as in every list answer.
+-- promotion: Part by what promotions take off; NULL: one of the two names a promotion and no price before it.
+-- fx: Part by the supplier's rate against the reference rate; NULL: the market was not asked in reference_currency too.
+-- residual: What is left of the gap: what is not known of the parts, and the difference between the markets as such.
+-- parts_known: Parts that are known, of five.
+WITH apart AS (
+    SELECT
+        parity.*,
+        coalesce(unit.minor_digits, 2) AS minor_digits,
+        coalesce(parity.rate, 1) AS factor
+    FROM mart.market_parity AS parity
+    LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
+    WHERE parity.verdict <> 'meet'
+),
+
+offer AS (
+    SELECT
+        sold.*,
+        -- No promotion takes nothing off; one without a price before it takes off nobody knows what.
+        CASE
+            WHEN sold.pre_promo_total IS NOT NULL THEN (sold.pre_promo_total - sold.total)::DECIMAL(18, 4)
+            WHEN sold.promotion_key = 0 THEN 0
+        END AS taken_off
+    FROM mart.comparable_offer AS sold
+    WHERE sold.match_grade = 'exact'
+),
+
+walked AS (
+    SELECT
+        apart.*,
+        CASE
+            WHEN apart.pre_promo_total IS NOT NULL THEN (apart.pre_promo_total - apart.total)::DECIMAL(18, 4)
+            WHEN apart.promotion_key = 0 THEN 0
+        END AS taken_off,
+        CASE
+            WHEN apart.policy_key = apart.reference_policy_key THEN apart.reference_converted
+            ELSE round(policy_step.total::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+        END AS after_policy,
+        CASE
+            WHEN apart.board_id = apart.reference_board_id THEN after_policy -- noqa: RF02
+            WHEN after_policy IS NOT NULL -- noqa: RF02
+                THEN round(board_step.total::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+        END AS after_board,
+        CASE
+            WHEN apart.currency = apart.reference_currency THEN apart.total
+            ELSE round(currency_step.total::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+        END AS before_fx,
+        -- Charges and promotions are held against the last offer on the way that there is.
+        CASE
+            WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL -- noqa: RF02
+                THEN board_step.included_charges
+            WHEN policy_step.offer_key IS NOT NULL THEN policy_step.included_charges
+            ELSE apart.reference_included_charges
+        END AS charges_there,
+        CASE
+            WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL THEN board_step.taken_off -- noqa: RF02
+            WHEN policy_step.offer_key IS NOT NULL THEN policy_step.taken_off
+            WHEN apart.reference_pre_promo_total IS NOT NULL
+                THEN (apart.reference_pre_promo_total - apart.reference_total)::DECIMAL(18, 4)
+            WHEN apart.reference_promotion_key = 0 THEN 0
+        END AS taken_off_there
+    FROM apart
+    LEFT JOIN offer AS policy_step
+        ON
+            apart.policy_key <> apart.reference_policy_key
+            AND policy_step.source = apart.source
+            AND policy_step.property_id = apart.property_id
+            AND policy_step.cell_key = apart.reference_cell_key
+            AND policy_step.currency = apart.reference_currency
+            AND policy_step.room_no = apart.room_no
+            AND policy_step.seen_sweep_id = apart.seen_sweep_id
+            AND policy_step.room_id = apart.reference_room_id
+            AND policy_step.board_id = apart.reference_board_id
+            AND policy_step.policy_key = apart.policy_key
+    LEFT JOIN offer AS board_step
+        ON
+            apart.board_id <> apart.reference_board_id
+            AND board_step.source = apart.source
+            AND board_step.property_id = apart.property_id
+            AND board_step.cell_key = apart.reference_cell_key
+            AND board_step.currency = apart.reference_currency
+            AND board_step.room_no = apart.room_no
+            AND board_step.seen_sweep_id = apart.seen_sweep_id
+            AND board_step.room_id = apart.reference_room_id
+            AND board_step.board_id = apart.board_id
+            AND board_step.policy_key = apart.policy_key
+    LEFT JOIN offer AS currency_step
+        ON
+            apart.currency <> apart.reference_currency
+            AND currency_step.source = apart.source
+            AND currency_step.property_id = apart.property_id
+            AND currency_step.market = apart.market
+            AND currency_step.product_type = apart.product_type
+            AND currency_step.check_in = apart.check_in
+            AND currency_step.nights = apart.nights
+            AND currency_step.party = apart.party
+            AND currency_step.currency = apart.reference_currency
+            AND currency_step.room_no = apart.room_no
+            AND currency_step.seen_sweep_id = apart.seen_sweep_id
+            AND currency_step.room_id = apart.room_id
+            AND currency_step.board_id = apart.board_id
+            AND currency_step.policy_key = apart.policy_key
+    -- A market that was asked in one currency twice, by name and by default, is the same step.
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY apart.match_grade, apart.source, apart.property_id, apart.offer_key
+            ORDER BY currency_step.offer_key
+        ) = 1
+),
+
+parted AS (
+    SELECT
+        walked.*,
+        (walked.after_policy - walked.reference_converted)::DECIMAL(18, 4) AS policy,
+        (walked.after_board - walked.after_policy)::DECIMAL(18, 4) AS board,
+        (
+            walked.included_charges
+            - round(walked.charges_there::DOUBLE * walked.factor, walked.minor_digits)::DECIMAL(18, 4)
+        )::DECIMAL(18, 4) AS tax_and_fee,
+        (
+            round(walked.taken_off_there::DOUBLE * walked.factor, walked.minor_digits)::DECIMAL(18, 4)
+            - walked.taken_off
+        )::DECIMAL(18, 4) AS promotion,
+        (walked.total - walked.before_fx)::DECIMAL(18, 4) AS fx
+    FROM walked
+)
+
+SELECT
+    parted.match_grade,
+    parted.source,
+    parted.offer_key,
+    parted.reference_offer_key,
+    parted.property_id,
+    parted.market,
+    parted.reference_market,
+    parted.product_type,
+    parted.check_in,
+    parted.nights,
+    parted.party,
+    parted.room_id,
+    parted.board_id,
+    parted.policy_key,
+    parted.currency,
+    parted.reference_currency,
+    parted.total,
+    parted.reference_total,
+    parted.reference_converted,
+    parted.verdict,
+    parted.gap,
+    parted.gap_pct,
+    parted.policy,
+    parted.board,
+    parted.tax_and_fee,
+    parted.promotion,
+    parted.fx,
+    (
+        parted.gap - coalesce(parted.policy, 0) - coalesce(parted.board, 0) - coalesce(parted.tax_and_fee, 0)
+        - coalesce(parted.promotion, 0) - coalesce(parted.fx, 0)
+    )::DECIMAL(18, 4) AS residual,
+    (
+        (parted.policy IS NOT NULL)::INTEGER + (parted.board IS NOT NULL)::INTEGER
+        + (parted.tax_and_fee IS NOT NULL)::INTEGER + (parted.promotion IS NOT NULL)::INTEGER
+        + (parted.fx IS NOT NULL)::INTEGER
+    ) AS parts_known,
+    parted.rate,
+    parted.rate_date
+FROM parted

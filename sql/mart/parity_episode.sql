@@ -1,0 +1,14 @@
+-- One row per episode in which an offer was dearer than in the reference market, running ones included.
+-- is_running: True: it has not ended, as far as is known.
+-- days: Days from its first sweep to its end, or to the last sweep that found it dearer while it is running.
+-- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.
+-- ended_by: What ended it: `resolved`, `gone`, `reference_changed` or `stay_began`; NULL: it is running.
+SELECT
+    episode.*,
+    episode.ended_at IS NULL AS is_running,
+    date_diff('second', episode.began_at, coalesce(episode.ended_at, episode.last_losing_at)) / 86400.0 AS days
+FROM (
+    SELECT * FROM state.parity_closed
+    UNION ALL BY NAME
+    SELECT * FROM state.parity_open
+) AS episode

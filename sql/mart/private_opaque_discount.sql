@@ -1,0 +1,54 @@
+-- One row per match grade and list offer of an unbranded id whose branded property was seen in one sweep. PRIVATE.
+-- It tells which unbranded id is which property, by the user's own map: never part of a report, a page or a shared
+-- file. Rooms have other ids under the two names, so no pair is exact; detail answers of a mapped property are of its
+-- unbranded id whatever was planned, so only list answers are compared.
+-- branded_id: Property id under which the offer is shown with its brand.
+-- unbranded_id: Property id under which it is shown without.
+-- branded_total: Total under the brand, in currency.
+-- unbranded_total: Total without, in currency.
+-- discount: branded_total - unbranded_total, in currency.
+-- discount_pct: 100 x (1 - unbranded_total / branded_total).
+-- branded_offer_key: Offer key of the offer under the brand.
+-- unbranded_offer_key: Offer key of the offer without.
+-- branded_search_id: Search of the last observation of the offer under the brand.
+-- branded_offer_no: Offer of that observation.
+-- unbranded_search_id: Search of the last observation of the offer without.
+-- unbranded_offer_no: Offer of that observation.
+SELECT
+    branded.match_grade,
+    pair.branded_id,
+    pair.unbranded_id,
+    branded.market,
+    branded.product_type,
+    branded.check_in,
+    branded.nights,
+    branded.party,
+    branded.currency_asked,
+    branded.currency,
+    branded.room_no,
+    branded.board_family,
+    branded.total AS branded_total,
+    unbranded.total AS unbranded_total,
+    (branded.total - unbranded.total)::DECIMAL(18, 4) AS discount,
+    100 * (1 - unbranded.total::DOUBLE / branded.total::DOUBLE) AS discount_pct,
+    branded.offer_key AS branded_offer_key,
+    unbranded.offer_key AS unbranded_offer_key,
+    branded.seen_sweep_id,
+    branded.seen_search_id AS branded_search_id,
+    branded.seen_offer_no AS branded_offer_no,
+    unbranded.seen_search_id AS unbranded_search_id,
+    unbranded.seen_offer_no AS unbranded_offer_no
+FROM mart.property_map AS pair
+INNER JOIN mart.comparable_offer AS branded ON branded.property_id = pair.branded_id
+INNER JOIN mart.comparable_offer AS unbranded
+    ON
+        unbranded.property_id = pair.unbranded_id
+        AND unbranded.match_grade = branded.match_grade
+        AND unbranded.match_key = branded.match_key
+        AND unbranded.market = branded.market
+        AND unbranded.product_type = branded.product_type
+        AND unbranded.currency = branded.currency
+        AND unbranded.currency_asked IS NOT DISTINCT FROM branded.currency_asked
+WHERE
+    branded.source = 'multi'
+    AND branded.match_grade IN ('board_family', 'cheapest')

@@ -1,0 +1,82 @@
+-- One row per detail offer whose total meets the reference market's, and whose price with mandatory fees does not.
+-- A finding when the totals of an exact pair meet within the tolerance, and total plus the mandatory fees that both
+-- answers state differ by more than disparity_pct and the tolerance: the gap is made by what is paid at the property.
+-- rule: Rule that found it.
+-- rule_version: Version of that rule.
+-- subject_key: Stable key of what the finding is about, the same night after night.
+-- severity: `low`, `medium` or `high`, by size_pct.
+-- size_pct: Gap of the all-in prices, in percent of the reference market's; above 0: the market is dearer.
+-- amount: Gap of the all-in prices, in currency.
+-- finding: What was found, in one sentence.
+-- evidence: Observations that it was found in, with their role.
+-- fx: Reference rate that was needed; NULL: none.
+SELECT
+    'all_in_gap' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', 'all_in_gap', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.severity(pair.all_in_gap_pct, analysis.medium_pct, analysis.high_pct) AS severity,
+    pair.all_in_gap_pct AS size_pct,
+    pair.all_in_gap AS amount,
+    pair.source,
+    pair.property_id,
+    pair.market,
+    pair.product_type,
+    pair.check_in,
+    pair.nights,
+    pair.party,
+    pair.currency,
+    pair.room_id,
+    pair.board_id,
+    pair.policy_key,
+    pair.reference_market,
+    pair.total,
+    pair.reference_converted,
+    pair.gap_pct,
+    pair.fees_compared,
+    pair.all_in,
+    pair.reference_all_in,
+    format(
+        '{} pays {:.2f} {} with fees, {:+.1f} percent against {:.2f} in {}; without fees the prices meet.',
+        pair.market,
+        pair.all_in::DOUBLE,
+        pair.currency,
+        pair.all_in_gap_pct,
+        pair.reference_all_in::DOUBLE,
+        pair.reference_market
+    ) AS finding,
+    [
+        {
+            'role': 'market',
+            'source': pair.source,
+            'property_id': pair.property_id,
+            'offer_key': pair.offer_key,
+            'sweep_id': pair.seen_sweep_id,
+            'search_id': pair.seen_search_id,
+            'offer_no': pair.seen_offer_no
+        },
+        {
+            'role': 'reference_market',
+            'source': pair.source,
+            'property_id': pair.property_id,
+            'offer_key': pair.reference_offer_key,
+            'sweep_id': pair.reference_sweep_id,
+            'search_id': pair.reference_search_id,
+            'offer_no': pair.reference_offer_no
+        }
+    ] AS evidence,
+    CASE
+        WHEN pair.rate IS NOT NULL
+            THEN
+                {
+                    'from_currency': pair.reference_currency,
+                    'to_currency': pair.currency,
+                    'rate': pair.rate::DECIMAL(18, 8),
+                    'rate_date': pair.rate_date
+                }
+    END AS fx
+FROM mart.all_in_parity AS pair
+CROSS JOIN ref.analysis AS analysis
+WHERE
+    pair.verdict = 'meet'
+    AND pair.all_in_verdict <> 'meet'
+    AND abs(pair.all_in_gap_pct) > analysis.disparity_pct

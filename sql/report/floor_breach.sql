@@ -1,0 +1,95 @@
+-- One row per source and like-for-like key of a selling price whose latest price lies below the floor.
+-- A finding when price < floor - tolerance, with the lowest floor of all hotel-only offers that the price may be of,
+-- all of them with a floor, and price and floor observed at most price_days apart. Floors of list and detail are held
+-- apart.
+-- rule: Rule that found it.
+-- rule_version: Version of that rule.
+-- subject_key: Stable key of what the finding is about, the same night after night.
+-- severity: `low`, `medium` or `high`, by size_pct.
+-- size_pct: How far the price lies below the floor, in percent of the floor.
+-- amount: floor - price, in currency.
+-- currency: ISO 4217 code of floor, price and amount: that of the floor.
+-- price: Selling price in currency; converted where price_currency is another one.
+-- price_currency: ISO 4217 code that the selling price was stated in.
+-- price_input_id: File that states the price.
+-- price_line_no: Row of that file, as a spreadsheet counts: the header is row 1.
+-- finding: What was found, in one sentence.
+-- evidence: Observations that it was found in, with their role.
+-- fx: Reference rate that was needed; NULL: none.
+SELECT
+    'floor_breach' AS rule,
+    1 AS rule_version,
+    (
+        md5_number_lower(
+            concat_ws(
+                '|',
+                'floor_breach',
+                held.source,
+                held.property_id,
+                held.market,
+                held.check_in,
+                held.nights,
+                held.party,
+                held.currency,
+                coalesce(held.room_id::VARCHAR, '~'),
+                coalesce(held.board_id::VARCHAR, '~'),
+                coalesce(held.policy_key::VARCHAR, '~'),
+                coalesce(held.channel, '~')
+            )
+        ) >> 1
+    )::BIGINT AS subject_key,
+    mart.severity(held.below_floor_pct, analysis.medium_pct, analysis.high_pct) AS severity,
+    held.below_floor_pct AS size_pct,
+    held.below_floor AS amount,
+    held.source,
+    held.property_id,
+    held.market,
+    held.product_type,
+    held.check_in,
+    held.nights,
+    held.party,
+    held.floor_currency AS currency,
+    held.match_grade,
+    held.room_id,
+    held.board_id,
+    held.policy_key,
+    held.channel,
+    held.floor,
+    held.price_converted AS price,
+    held.currency AS price_currency,
+    held.observed_at,
+    held.days_apart,
+    held.input_id AS price_input_id,
+    held.line_no AS price_line_no,
+    format(
+        'Sold at {:.2f} {}, {:.1f} percent below the floor of {:.2f} ({}).',
+        held.price_converted::DOUBLE,
+        held.floor_currency,
+        held.below_floor_pct,
+        held.floor::DOUBLE,
+        held.match_grade
+    ) AS finding,
+    [
+        {
+            'role': 'floor',
+            'source': held.source,
+            'property_id': held.property_id,
+            'offer_key': held.floor_offer_key,
+            'sweep_id': held.seen_sweep_id,
+            'search_id': held.seen_search_id,
+            'offer_no': held.seen_offer_no
+        }
+    ] AS evidence,
+    CASE
+        WHEN held.rate IS NOT NULL
+            THEN
+                {
+                    'from_currency': held.currency,
+                    'to_currency': held.floor_currency,
+                    'rate': held.rate::DECIMAL(18, 8),
+                    'rate_date': held.rate_date
+                }
+    END AS fx
+FROM mart.price_against_floor AS held
+CROSS JOIN ref.analysis AS analysis
+WHERE held.verdict = 'breach'

@@ -1,0 +1,26 @@
+-- One row per source, market and match grade: how many selling prices keep the floor.
+-- planned: Selling prices of hotel-only stays, each with its latest value.
+-- answered: Prices of these with at least one offer like it on sale.
+-- comparable: Prices of these that can be held against a floor: judged kept or breach.
+-- kept: Prices that keep the floor.
+-- breaches: Prices below the floor by more than the tolerance.
+-- without_floor: Prices that may be of an offer without a floor: never counted as kept.
+-- not_comparable: Prices with an offer that are outdated, or without a reference rate.
+-- breach_pct: breaches in percent of comparable; NULL: none is comparable.
+-- median_below_pct: Median of how far breaches lie below the floor, in percent of it.
+SELECT
+    held.source,
+    held.market,
+    held.match_grade,
+    count(*) AS planned,
+    count(*) FILTER (WHERE held.offers > 0) AS answered,
+    count(*) FILTER (WHERE held.verdict IN ('kept', 'breach')) AS comparable,
+    count(*) FILTER (WHERE held.verdict = 'kept') AS kept,
+    count(*) FILTER (WHERE held.verdict = 'breach') AS breaches,
+    count(*) FILTER (WHERE held.verdict = 'none_stated') AS without_floor,
+    count(*) FILTER (WHERE held.verdict IN ('outdated', 'no_rate')) AS not_comparable,
+    CASE WHEN comparable > 0 THEN 100.0 * breaches / comparable END AS breach_pct, -- noqa: RF02
+    median(held.below_floor_pct) FILTER (WHERE held.verdict = 'breach') AS median_below_pct
+FROM mart.price_against_floor AS held
+WHERE held.product_type = 'Hotel'
+GROUP BY held.source, held.market, held.match_grade

@@ -1,0 +1,39 @@
+-- One row per source and market: how many hotel-only offers state a floor, and how far it lies from the total.
+-- planned: Cells asked about whose stay lies ahead.
+-- answered: Cells of these that were answered when they were asked about last, with an offer or without.
+-- comparable: Cells with at least one offer on sale that states both total and floor.
+-- offers: Hotel-only offers on sale.
+-- offers_with_floor: Offers of these that state a floor above 0.
+-- coverage_pct: offers_with_floor in percent of offers; NULL: no offers.
+-- floor_above_total: Offers whose floor is above their total: they must be marked up to be sold.
+-- median_headroom_pct: Median of 100 x (floor / total - 1) over offers with both.
+-- highest_headroom_pct: Largest of these: the mark-up at which every offer is sold at its floor or above.
+WITH counted AS (
+    SELECT
+        headroom.source,
+        headroom.market,
+        count(*) AS offers,
+        count(headroom.floor) AS offers_with_floor,
+        count(*) FILTER (WHERE headroom.headroom > 0) AS floor_above_total,
+        count(DISTINCT headroom.cell_key) FILTER (WHERE headroom.headroom IS NOT NULL) AS comparable,
+        median(headroom.headroom_pct) AS median_headroom_pct,
+        max(headroom.headroom_pct) AS highest_headroom_pct
+    FROM mart.floor_headroom AS headroom
+    GROUP BY headroom.source, headroom.market
+)
+
+SELECT
+    coverage.source,
+    coverage.market,
+    coverage.planned,
+    coverage.answered,
+    coalesce(counted.comparable, 0) AS comparable,
+    coalesce(counted.offers, 0) AS offers,
+    coalesce(counted.offers_with_floor, 0) AS offers_with_floor,
+    100.0 * counted.offers_with_floor / counted.offers AS coverage_pct,
+    coalesce(counted.floor_above_total, 0) AS floor_above_total,
+    counted.median_headroom_pct,
+    counted.highest_headroom_pct
+FROM mart.market_coverage AS coverage
+LEFT JOIN counted ON counted.source = coverage.source AND counted.market = coverage.market
+WHERE coverage.product_type = 'Hotel'

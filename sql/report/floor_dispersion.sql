@@ -1,0 +1,32 @@
+-- One row per source and currency: how far markets' floors for the same hotel-only offer lie apart.
+-- planned: Hotel-only cells asked about, of all markets and currencies.
+-- answered: Cells of these that were answered when they were asked about last.
+-- comparable: Offers whose floor at least two markets state in this currency, in one sweep.
+-- apart: Offers of these whose floors differ by more than tolerance_pct.
+-- apart_pct: apart in percent of comparable.
+-- median_dispersion_pct: Median of 100 x (highest - lowest) / lowest over comparable offers.
+-- highest_dispersion_pct: Largest of these.
+WITH asked AS (
+    SELECT
+        coverage.source,
+        sum(coverage.planned)::BIGINT AS planned,
+        sum(coverage.answered)::BIGINT AS answered
+    FROM mart.market_coverage AS coverage
+    WHERE coverage.product_type = 'Hotel'
+    GROUP BY coverage.source
+)
+
+SELECT
+    dispersion.source,
+    dispersion.currency,
+    any_value(asked.planned) AS planned,
+    any_value(asked.answered) AS answered,
+    count(*) AS comparable,
+    count(*) FILTER (WHERE dispersion.dispersion_pct > analysis.tolerance_pct) AS apart,
+    100.0 * apart / comparable AS apart_pct, -- noqa: RF02
+    median(dispersion.dispersion_pct) AS median_dispersion_pct,
+    max(dispersion.dispersion_pct) AS highest_dispersion_pct
+FROM mart.floor_dispersion AS dispersion
+CROSS JOIN ref.analysis AS analysis
+LEFT JOIN asked ON asked.source = dispersion.source
+GROUP BY dispersion.source, dispersion.currency

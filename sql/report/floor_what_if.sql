@@ -1,0 +1,76 @@
+-- One row per source and hotel-only offer that the mark-up of ref.analysis would sell below its floor; none without it.
+-- A finding when total x (1 + what_if_markup_pct / 100) is below the floor by more than the tolerance. Offers without a
+-- floor, and those whose currency is not said, are never found.
+-- rule: Rule that found it.
+-- rule_version: Version of that rule.
+-- subject_key: Stable key of what the finding is about, the same night after night.
+-- severity: `low`, `medium` or `high`, by size_pct.
+-- size_pct: How far the price lies below the floor, in percent of the floor.
+-- amount: floor - price, in currency.
+-- markup_pct: Mark-up on total, in percent.
+-- price: total with the mark-up, in currency.
+-- finding: What was found, in one sentence.
+-- evidence: Observations that it was found in, with their role.
+-- fx: Reference rate that was needed; NULL: none.
+WITH judged AS (
+    SELECT
+        headroom.*,
+        analysis.what_if_markup_pct AS markup_pct,
+        analysis.medium_pct,
+        analysis.high_pct,
+        mart.tolerance(headroom.floor, analysis.tolerance_pct, unit.minor_unit) AS tolerance,
+        round(headroom.total::DOUBLE * (1 + analysis.what_if_markup_pct / 100), 4)::DECIMAL(18, 4) AS price
+    FROM mart.floor_headroom AS headroom
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN ref.currency AS unit ON unit.currency = headroom.currency
+    WHERE
+        analysis.what_if_markup_pct IS NOT NULL
+        AND headroom.headroom_pct > analysis.what_if_markup_pct
+        AND headroom.currency IS NOT NULL
+)
+
+SELECT
+    'floor_what_if' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', 'floor_what_if', judged.source, judged.offer_key)) >> 1)::BIGINT AS subject_key,
+    100 * (judged.floor - judged.price)::DOUBLE / judged.floor::DOUBLE AS size_pct,
+    mart.severity(size_pct, judged.medium_pct, judged.high_pct) AS severity, -- noqa: RF02
+    (judged.floor - judged.price)::DECIMAL(18, 4) AS amount,
+    judged.source,
+    judged.property_id,
+    judged.market,
+    judged.product_type,
+    judged.check_in,
+    judged.nights,
+    judged.party,
+    judged.currency,
+    judged.room_id,
+    judged.board_id,
+    judged.policy_key,
+    judged.total,
+    judged.floor,
+    judged.markup_pct,
+    judged.price,
+    format(
+        'With {} percent on {:.2f} {} it sells at {:.2f}, {:.1f} percent below the floor of {:.2f}.',
+        judged.markup_pct,
+        judged.total::DOUBLE,
+        judged.currency,
+        judged.price::DOUBLE,
+        size_pct, -- noqa: RF02
+        judged.floor::DOUBLE
+    ) AS finding,
+    [
+        {
+            'role': 'offer',
+            'source': judged.source,
+            'property_id': judged.property_id,
+            'offer_key': judged.offer_key,
+            'sweep_id': judged.seen_sweep_id,
+            'search_id': judged.seen_search_id,
+            'offer_no': judged.seen_offer_no
+        }
+    ] AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx
+FROM judged
+WHERE judged.floor - judged.price > judged.tolerance

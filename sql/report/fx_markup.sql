@@ -1,0 +1,75 @@
+-- One row per source, offer and currency in which it costs more than the reference rate explains.
+-- A finding when total is above base_converted by more than the tolerance, and at least one minor unit of either
+-- currency.
+-- rule: Rule that found it.
+-- rule_version: Version of that rule.
+-- subject_key: Stable key of what the finding is about, the same night after night.
+-- severity: `low`, `medium` or `high`, by size_pct.
+-- size_pct: Mark-up on the reference rate, in percent.
+-- amount: total - base_converted, in currency.
+-- finding: What was found, in one sentence.
+-- evidence: Observations that it was found in, with their role.
+-- fx: Reference rate that was needed; NULL: none.
+SELECT
+    'fx_markup' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', 'fx_markup', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.severity(pair.markup_pct, analysis.medium_pct, analysis.high_pct) AS severity,
+    pair.markup_pct AS size_pct,
+    pair.markup AS amount,
+    pair.source,
+    pair.property_id,
+    pair.market,
+    pair.product_type,
+    pair.check_in,
+    pair.nights,
+    pair.party,
+    pair.currency,
+    pair.room_id,
+    pair.board_id,
+    pair.policy_key,
+    pair.base_currency,
+    pair.total,
+    pair.base_total,
+    pair.base_converted,
+    format(
+        '{:.2f} {} for {:.2f} {}: {:.1f} percent above the reference rate.',
+        pair.total::DOUBLE,
+        pair.currency,
+        pair.base_total::DOUBLE,
+        pair.base_currency,
+        pair.markup_pct
+    ) AS finding,
+    [
+        {
+            'role': 'currency',
+            'source': pair.source,
+            'property_id': pair.property_id,
+            'offer_key': pair.offer_key,
+            'sweep_id': pair.seen_sweep_id,
+            'search_id': pair.seen_search_id,
+            'offer_no': pair.seen_offer_no
+        },
+        {
+            'role': 'base_currency',
+            'source': pair.source,
+            'property_id': pair.property_id,
+            'offer_key': pair.base_offer_key,
+            'sweep_id': pair.seen_sweep_id,
+            'search_id': pair.base_search_id,
+            'offer_no': pair.base_offer_no
+        }
+    ] AS evidence,
+    {
+        'from_currency': pair.base_currency,
+        'to_currency': pair.currency,
+        'rate': pair.reference_rate::DECIMAL(18, 8),
+        'rate_date': pair.rate_date
+    } AS fx
+FROM mart.fx_markup AS pair
+CROSS JOIN ref.analysis AS analysis
+LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
+LEFT JOIN ref.currency AS base_unit ON base_unit.currency = pair.base_currency
+WHERE
+    pair.markup > mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit)
+    AND pair.markup > coalesce(base_unit.minor_unit, 0.01) * pair.reference_rate

@@ -1,0 +1,33 @@
+-- One row per source, market and pair of currencies: what the supplier's rate is above the reference rate.
+-- planned: Cells of the market asked about whose stay lies ahead, in every currency.
+-- answered: Cells of these that were answered when they were asked about last.
+-- comparable: Cells in currency with at least one offer that was seen in base_currency in the same sweep.
+-- pairs: Offers that were compared.
+-- median_markup_pct: Median mark-up on the reference rate, in percent.
+-- lowest_markup_pct: Smallest of them.
+-- highest_markup_pct: Largest of them.
+WITH asked AS (
+    SELECT
+        coverage.source,
+        coverage.market,
+        sum(coverage.planned)::BIGINT AS planned,
+        sum(coverage.answered)::BIGINT AS answered
+    FROM mart.market_coverage AS coverage
+    GROUP BY coverage.source, coverage.market
+)
+
+SELECT
+    pair.source,
+    pair.market,
+    pair.base_currency,
+    pair.currency,
+    any_value(asked.planned) AS planned,
+    any_value(asked.answered) AS answered,
+    count(DISTINCT pair.cell_key) AS comparable,
+    count(*) AS pairs,
+    median(pair.markup_pct) AS median_markup_pct,
+    min(pair.markup_pct) AS lowest_markup_pct,
+    max(pair.markup_pct) AS highest_markup_pct
+FROM mart.fx_markup AS pair
+LEFT JOIN asked ON asked.source = pair.source AND asked.market = pair.market
+GROUP BY pair.source, pair.market, pair.base_currency, pair.currency

@@ -1,0 +1,39 @@
+-- One row per match grade, source, market, product type and currency: what the gaps to the reference market consist of.
+-- Sums in currency of all pairs that do not meet: policy + board + tax_and_fee + promotion + fx + residual = gap. A
+-- part that is not known of a pair adds nothing to its sum and stands in the residual.
+-- planned: Cells of the market asked about whose stay lies ahead.
+-- answered: Cells of these that were answered when they were asked about last.
+-- comparable: Pairs that do not meet, and are taken apart here.
+-- gap: Sum of the gaps; above 0: dearer than the reference market.
+-- policy: Sum of the parts by other cancel penalties; NULL: known of no pair.
+-- board: Sum of the parts by other boards; NULL: known of no pair.
+-- tax_and_fee: Sum of the parts by included charges; NULL: known of no pair, as in lists.
+-- promotion: Sum of the parts by promotions; NULL: known of no pair.
+-- fx: Sum of the parts by the supplier's rate; NULL: known of no pair.
+-- residual: Sum of what is left.
+-- residual_pct: Sum of what is left of each pair, signs aside, in percent of the sum of the gaps, signs aside.
+SELECT
+    part.match_grade,
+    part.source,
+    part.market,
+    part.reference_market,
+    part.product_type,
+    part.currency,
+    any_value(coverage.planned) AS planned,
+    any_value(coverage.answered) AS answered,
+    count(*) AS comparable,
+    sum(part.gap)::DECIMAL(38, 4) AS gap,
+    sum(part.policy)::DECIMAL(38, 4) AS policy,
+    sum(part.board)::DECIMAL(38, 4) AS board,
+    sum(part.tax_and_fee)::DECIMAL(38, 4) AS tax_and_fee,
+    sum(part.promotion)::DECIMAL(38, 4) AS promotion,
+    sum(part.fx)::DECIMAL(38, 4) AS fx,
+    sum(part.residual)::DECIMAL(38, 4) AS residual,
+    100 * sum(abs(part.residual))::DOUBLE / sum(abs(part.gap))::DOUBLE AS residual_pct
+FROM mart.gap_decomposition AS part
+LEFT JOIN mart.market_coverage AS coverage
+    ON
+        coverage.source = part.source
+        AND coverage.market = part.market
+        AND coverage.product_type = part.product_type
+GROUP BY part.match_grade, part.source, part.market, part.reference_market, part.product_type, part.currency

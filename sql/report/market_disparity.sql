@@ -1,0 +1,195 @@
+-- One row per source and offer whose price in one market stands apart from its price in another.
+-- A finding when an exact pair of market and reference market, seen in one sweep, is more than disparity_pct (and the
+-- tolerance) apart, in whichever direction. Where three or more markets were compared and most of them stand apart
+-- from the reference market in the same direction, the reference market is what stands apart: then there is one
+-- finding, of it.
+-- rule: Rule that found it.
+-- rule_version: Version of that rule.
+-- subject_key: Stable key of what the finding is about, the same night after night.
+-- severity: `low`, `medium` or `high`, by size_pct.
+-- size_pct: Gap in percent of the price that it is compared with; above 0: the market is dearer.
+-- amount: Gap in currency; above 0: the market is dearer.
+-- market: Market whose price stands apart.
+-- compared_with: Market that it is compared with; where several agree, the first of them by name.
+-- reference_market: Market that all were compared with.
+-- markets_compared: Markets compared with the reference market for this offer.
+-- markets_apart: Markets of these that stand apart in the same direction.
+-- total: Total in the market, in currency.
+-- compared_total: Total in the market that it is compared with, in currency; converted where it was another one.
+-- losing_snapshots: Snapshots in a row in which the market was dearer than the reference market; NULL: it is not known.
+-- finding: What was found, in one sentence.
+-- evidence: Observations that it was found in, with their role.
+-- fx: Reference rate that was needed; NULL: none.
+WITH pair AS (
+    SELECT
+        parity.*,
+        parity.verdict <> 'meet' AND abs(parity.gap_pct) > analysis.disparity_pct AS is_apart,
+        analysis.medium_pct,
+        analysis.high_pct,
+        {
+            'role': 'market',
+            'source': parity.source,
+            'property_id': parity.property_id,
+            'offer_key': parity.offer_key,
+            'sweep_id': parity.seen_sweep_id,
+            'search_id': parity.seen_search_id,
+            'offer_no': parity.seen_offer_no
+        } AS observation,
+        {
+            'role': 'reference_market',
+            'source': parity.source,
+            'property_id': parity.property_id,
+            'offer_key': parity.reference_offer_key,
+            'sweep_id': parity.reference_sweep_id,
+            'search_id': parity.reference_search_id,
+            'offer_no': parity.reference_offer_no
+        } AS reference_observation
+    FROM mart.market_parity AS parity
+    CROSS JOIN ref.analysis AS analysis
+    WHERE parity.match_grade = 'exact'
+),
+
+-- How the markets stand to each offer of the reference market; only of offers with which one does not agree.
+stand AS (
+    SELECT
+        pair.source,
+        pair.property_id,
+        pair.reference_offer_key,
+        count(DISTINCT pair.market) AS markets_compared,
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_apart AND pair.gap > 0) AS markets_dearer,
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_apart AND pair.gap < 0) AS markets_cheaper
+    FROM pair
+    GROUP BY pair.source, pair.property_id, pair.reference_offer_key
+    HAVING bool_or(pair.is_apart)
+),
+
+stood AS (
+    SELECT
+        pair.*,
+        stand.markets_compared,
+        CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
+        stand.markets_compared >= 3
+        AND 2 * greatest(stand.markets_dearer, stand.markets_cheaper) > stand.markets_compared AS is_reference_apart,
+        2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
+    FROM pair
+    INNER JOIN stand
+        ON
+            stand.source = pair.source
+            AND stand.property_id = pair.property_id
+            AND stand.reference_offer_key = pair.reference_offer_key
+    WHERE pair.is_apart
+),
+
+found AS (
+    SELECT
+        stood.source,
+        stood.property_id,
+        stood.market,
+        stood.product_type,
+        stood.check_in,
+        stood.nights,
+        stood.party,
+        stood.currency,
+        stood.room_id,
+        stood.board_id,
+        stood.policy_key,
+        stood.offer_key,
+        stood.reference_market AS compared_with,
+        stood.reference_market,
+        stood.markets_compared,
+        stood.markets_apart,
+        stood.total,
+        stood.reference_converted AS compared_total,
+        stood.losing_snapshots,
+        stood.reference_currency,
+        stood.rate,
+        stood.rate_date,
+        stood.medium_pct,
+        stood.high_pct,
+        [stood.observation, stood.reference_observation] AS evidence
+    FROM stood
+    WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
+
+    UNION ALL BY NAME
+
+    SELECT
+        stood.source,
+        stood.property_id,
+        any_value(stood.reference_market) AS market,
+        any_value(stood.product_type) AS product_type,
+        any_value(stood.check_in) AS check_in,
+        any_value(stood.nights) AS nights,
+        any_value(stood.party) AS party,
+        arg_min(stood.currency, stood.market) AS currency,
+        any_value(stood.room_id) AS room_id,
+        any_value(stood.board_id) AS board_id,
+        any_value(stood.policy_key) AS policy_key,
+        stood.reference_offer_key AS offer_key,
+        min(stood.market) AS compared_with,
+        any_value(stood.reference_market) AS reference_market,
+        any_value(stood.markets_compared) AS markets_compared,
+        any_value(stood.markets_apart) AS markets_apart,
+        arg_min(stood.reference_converted, stood.market) AS total,
+        arg_min(stood.total, stood.market) AS compared_total,
+        NULL AS losing_snapshots,
+        any_value(stood.reference_currency) AS reference_currency,
+        -- A NULL of the chosen market must stay one: arg_min alone would look further.
+        arg_min(row(stood.rate), stood.market)[1] AS rate,
+        arg_min(row(stood.rate_date), stood.market)[1] AS rate_date,
+        any_value(stood.medium_pct) AS medium_pct,
+        any_value(stood.high_pct) AS high_pct,
+        list(stood.observation ORDER BY stood.market)
+        || [any_value(stood.reference_observation)] AS evidence
+    FROM stood
+    WHERE
+        stood.is_reference_apart
+        AND stood.is_of_most
+    GROUP BY stood.source, stood.property_id, stood.reference_offer_key
+)
+
+SELECT
+    'market_disparity' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', 'market_disparity', found.source, found.offer_key)) >> 1)::BIGINT AS subject_key,
+    100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
+    mart.severity(size_pct, found.medium_pct, found.high_pct) AS severity, -- noqa: RF02
+    (found.total - found.compared_total)::DECIMAL(18, 4) AS amount,
+    found.source,
+    found.property_id,
+    found.market,
+    found.product_type,
+    found.check_in,
+    found.nights,
+    found.party,
+    found.currency,
+    found.room_id,
+    found.board_id,
+    found.policy_key,
+    found.compared_with,
+    found.reference_market,
+    found.markets_compared,
+    found.markets_apart,
+    found.total,
+    found.compared_total,
+    found.losing_snapshots,
+    format(
+        '{} pays {:.2f} {}, {:+.1f} percent against {:.2f} in {}.',
+        found.market,
+        found.total::DOUBLE,
+        found.currency,
+        size_pct, -- noqa: RF02
+        found.compared_total::DOUBLE,
+        found.compared_with
+    ) AS finding,
+    found.evidence,
+    CASE
+        WHEN found.rate IS NOT NULL
+            THEN
+                {
+                    'from_currency': found.reference_currency,
+                    'to_currency': found.currency,
+                    'rate': found.rate::DECIMAL(18, 8),
+                    'rate_date': found.rate_date
+                }
+    END AS fx
+FROM found

@@ -1,0 +1,45 @@
+-- One row per source and market: what the same offer costs less inside a package, and where that lies below the floor.
+-- planned: Package cells asked about whose stay lies ahead.
+-- answered: Cells of these that were answered when they were asked about last.
+-- comparable: Hotel-only cells with at least one offer whose package twin was seen in the same sweep.
+-- pairs: Offers that were compared.
+-- median_discount_pct: Median of 100 x (1 - package total / hotel total).
+-- highest_discount_pct: Largest of these.
+-- dearer_in_package: Offers that cost more inside a package.
+-- with_floor: Offers of the pairs that state a hotel-only floor: only these can leak.
+-- exposed: Offers of these whose package total lies below the hotel-only floor.
+-- exposed_pct: exposed in percent of with_floor; NULL: no floor is stated.
+-- median_leak_pct: Median of how far exposed package totals lie below the floor, in percent of it.
+WITH paired AS (
+    SELECT
+        pair.source,
+        pair.market,
+        count(DISTINCT pair.cell_key) AS comparable,
+        count(*) AS pairs,
+        median(pair.discount_pct) AS median_discount_pct,
+        max(pair.discount_pct) AS highest_discount_pct,
+        count(*) FILTER (WHERE pair.discount < 0) AS dearer_in_package,
+        count(pair.hotel_floor) AS with_floor,
+        count(pair.leak) AS exposed,
+        median(pair.leak_pct) AS median_leak_pct
+    FROM mart.package_discount AS pair
+    GROUP BY pair.source, pair.market
+)
+
+SELECT
+    coverage.source,
+    coverage.market,
+    coverage.planned,
+    coverage.answered,
+    coalesce(paired.comparable, 0) AS comparable,
+    coalesce(paired.pairs, 0) AS pairs,
+    paired.median_discount_pct,
+    paired.highest_discount_pct,
+    coalesce(paired.dearer_in_package, 0) AS dearer_in_package,
+    coalesce(paired.with_floor, 0) AS with_floor,
+    coalesce(paired.exposed, 0) AS exposed,
+    CASE WHEN paired.with_floor > 0 THEN 100.0 * paired.exposed / paired.with_floor END AS exposed_pct,
+    paired.median_leak_pct
+FROM mart.market_coverage AS coverage
+LEFT JOIN paired ON paired.source = coverage.source AND paired.market = coverage.market
+WHERE coverage.product_type = 'Package'

@@ -1,0 +1,66 @@
+-- One row per source and hotel-only offer whose package rate, sold without the package, would undercut its floor.
+-- A finding when the package total lies below the hotel-only floor by more than the tolerance: same room, board,
+-- policy, market and currency, both seen in one sweep. It is an exposure: whether the rate is sold alone, answers do
+-- not tell.
+-- rule: Rule that found it.
+-- rule_version: Version of that rule.
+-- subject_key: Stable key of what the finding is about, the same night after night.
+-- severity: `low`, `medium` or `high`, by size_pct.
+-- size_pct: How far the package total lies below the floor, in percent of the floor.
+-- amount: hotel_floor - package_total, in currency.
+-- finding: What was found, in one sentence.
+-- evidence: Observations that it was found in, with their role.
+-- fx: Reference rate that was needed; NULL: none.
+SELECT
+    'package_leak' AS rule,
+    1 AS rule_version,
+    (md5_number_lower(concat_ws('|', 'package_leak', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.severity(pair.leak_pct, analysis.medium_pct, analysis.high_pct) AS severity,
+    pair.leak_pct AS size_pct,
+    pair.leak AS amount,
+    pair.source,
+    pair.property_id,
+    pair.market,
+    pair.product_type,
+    pair.check_in,
+    pair.nights,
+    pair.party,
+    pair.currency,
+    pair.room_id,
+    pair.board_id,
+    pair.policy_key,
+    pair.hotel_total,
+    pair.package_total,
+    pair.hotel_floor,
+    format(
+        'The package rate of {:.2f} {} lies {:.1f} percent below the hotel-only floor of {:.2f}.',
+        pair.package_total::DOUBLE,
+        pair.currency,
+        pair.leak_pct,
+        pair.hotel_floor::DOUBLE
+    ) AS finding,
+    [
+        {
+            'role': 'hotel',
+            'source': pair.source,
+            'property_id': pair.property_id,
+            'offer_key': pair.offer_key,
+            'sweep_id': pair.seen_sweep_id,
+            'search_id': pair.seen_search_id,
+            'offer_no': pair.seen_offer_no
+        },
+        {
+            'role': 'package',
+            'source': pair.source,
+            'property_id': pair.property_id,
+            'offer_key': pair.package_offer_key,
+            'sweep_id': pair.seen_sweep_id,
+            'search_id': pair.package_search_id,
+            'offer_no': pair.package_offer_no
+        }
+    ] AS evidence,
+    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx
+FROM mart.package_discount AS pair
+CROSS JOIN ref.analysis AS analysis
+LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
+WHERE pair.leak > mart.tolerance(pair.hotel_floor, analysis.tolerance_pct, unit.minor_unit)

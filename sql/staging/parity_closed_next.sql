@@ -1,0 +1,44 @@
+-- One row per parity episode that ends with this sweep.
+WITH gone AS (
+    SELECT
+        change.source,
+        change.property_id,
+        change.offer_key
+    FROM night.offer_change AS change
+    WHERE change.change = 'gone'
+),
+
+ended AS (
+    SELECT
+        before.*,
+        sweep.started_at,
+        CASE
+            WHEN observed.reference_offer_key = before.reference_offer_key AND NOT observed.is_losing THEN 'resolved'
+            WHEN observed.reference_offer_key <> before.reference_offer_key THEN 'reference_changed'
+            WHEN observed.offer_key IS NULL AND (gone.offer_key IS NOT NULL OR there.offer_key IS NOT NULL) THEN 'gone'
+            WHEN before.check_in <= sweep.snapshot_date THEN 'stay_began'
+        END AS ended_by
+    FROM state.parity_open AS before
+    CROSS JOIN night.sweep AS sweep
+    LEFT JOIN night.parity_observed AS observed
+        ON
+            observed.source = before.source
+            AND observed.property_id = before.property_id
+            AND observed.offer_key = before.offer_key
+    LEFT JOIN gone
+        ON
+            gone.source = before.source
+            AND gone.property_id = before.property_id
+            AND gone.offer_key = before.offer_key
+    LEFT JOIN gone AS there
+        ON
+            there.source = before.source
+            AND there.property_id = before.property_id
+            AND there.offer_key = before.reference_offer_key
+)
+
+SELECT
+    ended.* EXCLUDE (started_at), -- noqa: RF03
+    CASE WHEN ended.ended_by = 'stay_began' THEN ended.check_in::TIMESTAMPTZ ELSE ended.started_at END AS ended_at
+FROM ended
+WHERE ended.ended_by IS NOT NULL
