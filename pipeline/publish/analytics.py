@@ -101,6 +101,12 @@ ANALYTICS = (*NIGHT, *PARITY, *PROMOTIONS, *PENALTIES, *AVAILABILITY, *EVIDENCE)
 # Relations of ANALYTICS whose rows are findings, with the columns of `FINDING_COLUMNS`: after each night they become
 # flags. They read what a night leaves behind, never the flags themselves.
 DETECTORS: tuple[str, ...] = (
+    "report/floor_breach",
+    "report/floor_what_if",
+    "report/market_disparity",
+    "report/package_leak",
+    "report/all_in_gap",
+    "report/fx_markup",
     "report/promotion_arithmetic",
     "report/promotion_reference",
     "report/floor_eats_promotion",

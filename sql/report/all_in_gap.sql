@@ -55,7 +55,7 @@ SELECT
             'offer_no': pair.seen_offer_no
         },
         {
-            'role': 'reference_market',
+            'role': 'reference',
             'source': pair.source,
             'property_id': pair.property_id,
             'offer_key': pair.reference_offer_key,

@@ -36,7 +36,7 @@ WITH pair AS (
             'offer_no': parity.seen_offer_no
         } AS observation,
         {
-            'role': 'reference_market',
+            'role': 'reference',
             'source': parity.source,
             'property_id': parity.property_id,
             'offer_key': parity.reference_offer_key,
