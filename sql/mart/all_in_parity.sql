@@ -1,6 +1,6 @@
 -- One row per detail offer of a market and its exact pair of the reference market, with what is paid at the property.
 -- Only fees that both answers state are counted: what a market does not state is not known, and never 0 there.
--- fees_compared: Mandatory fees that both answers state, of resort fee, resort fee for children, city taxes, service fee.
+-- fees_compared: Mandatory fees that both answers state: resort fee, that for children, city taxes, service fee.
 -- fees: Sum of these in the market, in currency.
 -- reference_fees: Sum of these in the reference market, in reference_currency.
 -- all_in: total + fees, in currency.
