@@ -11,6 +11,7 @@
 -- selling_price: Latest price of the user for the same stay, and room, board and policy where given; NULL: none.
 -- sellable_pct: Depth that guests can be given: 100 x (1 - the higher of floor and selling_price / pre_promo_total).
 -- Judged is the floor alone: a selling price above it is the user's own choice, and is only shown.
+-- A floor above the total of an offer without a promotion is none of this; with one it is both, and both are found.
 -- Package offers have no floor, nor has one of NULL or 0. Where total is a net price it is below every floor, and what
 -- the guest sees of the promotion cannot be told: nothing is found then.
 WITH eaten AS (
