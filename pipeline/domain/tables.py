@@ -891,6 +891,8 @@ PROPERTY_SALE = Table(
         _required("offered_search_id", LONG, "A search of that sweep that found an offer."),
         _required("last_answered_at", INSTANT, "Start of the last sweep that was answered about it."),
         Column("quiet_date", DAY, "Last day on which it was answered without any offer; NULL: offered since."),
+        Column("quiet_sweep_id", TEXT, "Last sweep that was answered without any offer; NULL: offered since."),
+        Column("quiet_search_id", LONG, "A search of that sweep that was answered; NULL: offered since."),
         _required("quiet_nights", INT, "Days since its last offer on which it was answered, and without any offer."),
         _required("quiet_cells", LONG, "Cells that were answered on those days."),
     ),

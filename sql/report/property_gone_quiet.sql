@@ -2,7 +2,7 @@
 -- rule: What was found: the name of this relation.
 -- rule_version: Version of the rule.
 -- subject_key: Stable hash of what the finding is about.
--- severity: `high`: quiet in all markets and product types that had offers; `medium`: in some of them.
+-- severity: `medium`: other markets or product types have had offers since; `high`: none has.
 -- size_pct: How large the finding is, in percent; NULL: it has no size.
 -- amount: How large the finding is, in currency; NULL: it is not about an amount.
 -- source: `multi` or `detail`: two series that are never mixed.
@@ -11,17 +11,21 @@
 -- fx: Reference rate that was used; NULL: none.
 -- quiet_since: Start of the last sweep that found an offer.
 -- answered_searches: Searches in the evidence that were answered without an offer.
--- markets_quiet: Markets and product types of this property that are quiet.
--- markets_offered: Markets and product types of this property that have ever had offers.
+-- offered_elsewhere: Other markets and product types of this property that have had an offer since.
 WITH sale AS (
     SELECT
         sale.*,
         sale.quiet_nights >= analysis.quiet_nights AS is_quiet,
-        count(*) FILTER (WHERE sale.quiet_nights >= analysis.quiet_nights) OVER of_property AS markets_quiet,
-        count(*) OVER of_property AS markets_offered
+        -- Of what was before nothing is said: the evidence begins with the last offer.
+        count(*) OVER (
+            PARTITION BY sale.operation, sale.property_id
+            ORDER BY sale.last_offered_at
+            RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+        ) - count(*) OVER (
+            PARTITION BY sale.operation, sale.property_id, sale.last_offered_at
+        ) AS offered_elsewhere
     FROM state.property_sale AS sale
     CROSS JOIN ref.analysis AS analysis
-    WINDOW of_property AS (PARTITION BY sale.operation, sale.property_id)
 ),
 
 quiet_search AS (
@@ -52,6 +56,8 @@ quiet_search AS (
             AND sale.product_type = search.product_type
             AND sale.is_quiet
             AND search.asked_at > sale.last_offered_at
+            -- The last one is told below.
+            AND NOT (search.sweep_id = sale.quiet_sweep_id AND search.search_id = sale.quiet_search_id)
     GROUP BY search.operation, search.property_id, search.market, search.product_type
 )
 
@@ -63,7 +69,7 @@ SELECT
             concat_ws('|', 'property_gone_quiet', sale.operation, sale.property_id, sale.market, sale.product_type)
         ) >> 1
     )::BIGINT AS subject_key,
-    CASE WHEN sale.markets_quiet = sale.markets_offered THEN 'high' ELSE 'medium' END AS severity,
+    CASE WHEN sale.offered_elsewhere = 0 THEN 'high' ELSE 'medium' END AS severity,
     NULL::DOUBLE AS size_pct,
     NULL::DECIMAL(18, 4) AS amount,
     CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
@@ -75,13 +81,12 @@ SELECT
     NULL::VARCHAR AS party,
     NULL::VARCHAR AS currency,
     format(
-        'No offer on {} days in a row ({} cells answered), the last one on {}; quiet in {} of the {} combinations of '
-        'market and product type that had offers.',
+        'No offer on {} days in a row ({} cells answered), the last one on {}; {} other combinations of market and '
+        'product type have had offers since.',
         sale.quiet_nights,
         sale.quiet_cells,
         strftime(sale.last_offered_at AT TIME ZONE 'UTC', '%Y-%m-%d'),
-        sale.markets_quiet,
-        sale.markets_offered
+        sale.offered_elsewhere
     ) AS finding,
     [
         struct_pack(
@@ -93,14 +98,25 @@ SELECT
             search_id := sale.offered_search_id,
             offer_no := NULL::INTEGER
         )
-    ] || coalesce(quiet_search.evidence, []) AS evidence,
+    ]
+    || coalesce(quiet_search.evidence, [])
+    || [
+        struct_pack(
+            role := 'without_offer',
+            source := CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
+            property_id := sale.property_id,
+            offer_key := NULL::BIGINT,
+            sweep_id := sale.quiet_sweep_id,
+            search_id := sale.quiet_search_id,
+            offer_no := NULL::INTEGER
+        )
+    ] AS evidence,
     NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
     sale.quiet_nights,
     sale.quiet_cells,
     sale.last_offered_at AS quiet_since,
-    coalesce(quiet_search.searches, 0) AS answered_searches,
-    sale.markets_quiet,
-    sale.markets_offered
+    coalesce(quiet_search.searches, 0) + 1 AS answered_searches,
+    sale.offered_elsewhere
 FROM sale
 LEFT JOIN quiet_search
     ON

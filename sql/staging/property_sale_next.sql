@@ -9,6 +9,7 @@ WITH tonight AS (
         -- What could not be read may be an offer.
         bool_and(cell.status <> 'offered' AND cell.is_answered_whole) AS is_quiet,
         min(cell.search_id) FILTER (WHERE cell.status = 'offered') AS offered_search_id,
+        min(cell.search_id) AS search_id,
         count(*) AS cells
     FROM night.cell_observed AS cell
     WHERE cell.is_answered
@@ -31,6 +32,16 @@ SELECT
         WHEN tonight.is_offered THEN NULL
         ELSE before.quiet_date
     END AS quiet_date,
+    CASE
+        WHEN tonight.is_quiet THEN sweep.sweep_id
+        WHEN tonight.is_offered THEN NULL
+        ELSE before.quiet_sweep_id
+    END AS quiet_sweep_id,
+    CASE
+        WHEN tonight.is_quiet THEN tonight.search_id
+        WHEN tonight.is_offered THEN NULL
+        ELSE before.quiet_search_id
+    END AS quiet_search_id,
     CASE
         WHEN tonight.is_offered THEN 0
         WHEN tonight.is_quiet AND coalesce(before.quiet_date < sweep.snapshot_date, TRUE) THEN before.quiet_nights + 1
