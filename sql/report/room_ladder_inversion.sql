@@ -27,16 +27,28 @@ WITH offer AS (
         latest.check_in,
         latest.nights,
         latest.party,
-        latest.currency_asked,
         latest.currency,
-        latest.room_stay_id,
         latest.room_id,
         latest.board_id,
         latest.policy_key,
         latest.total,
         latest.seen_sweep_id,
         latest.seen_search_id,
-        latest.seen_offer_no
+        latest.seen_offer_no,
+        -- All but property, room and stay, in one number: eleven columns to join and group by took twice as long. It
+        -- lasts as long as the query.
+        hash(
+            latest.source,
+            latest.market,
+            latest.product_type,
+            latest.party,
+            latest.currency_asked,
+            latest.currency,
+            latest.room_stay_id,
+            latest.board_id,
+            latest.policy_key,
+            latest.seen_sweep_id
+        ) AS terms
     FROM state.offer_open AS latest
     WHERE
         latest.is_offered
@@ -47,107 +59,54 @@ WITH offer AS (
 ),
 
 -- Two rooms of one stay under one set of terms, in one sweep; a cell is a property, market, stay, party and so on.
-pair AS (
+usual AS (
     SELECT
-        one.source,
         one.property_id,
-        one.market,
-        one.product_type,
-        one.party,
-        one.currency_asked,
-        one.currency,
-        one.board_id,
-        one.policy_key,
-        one.room_stay_id,
-        one.seen_sweep_id,
-        one.cell_key,
+        one.terms,
         one.room_id AS one_room_id,
         other.room_id AS other_room_id,
-        one.total > other.total AS is_one_dearer,
-        one.total < other.total AS is_other_dearer
+        count(*) AS stays_compared,
+        count(*) FILTER (WHERE one.total > other.total) AS one_dearer,
+        count(*) FILTER (WHERE one.total < other.total) AS other_dearer
     FROM offer AS one
     INNER JOIN offer AS other
         ON
             other.cell_key = one.cell_key
-            AND other.board_id = one.board_id
-            AND other.policy_key = one.policy_key
-            AND other.source = one.source
+            AND other.terms = one.terms
             AND other.property_id = one.property_id
-            AND other.currency = one.currency
-            AND other.seen_sweep_id = one.seen_sweep_id
-            AND coalesce(other.room_stay_id, 0) = coalesce(one.room_stay_id, 0)
             AND other.room_id > one.room_id
-),
-
-usual AS (
-    SELECT
-        pair.source,
-        pair.property_id,
-        pair.market,
-        pair.product_type,
-        pair.party,
-        pair.currency_asked,
-        pair.currency,
-        pair.board_id,
-        pair.policy_key,
-        pair.room_stay_id,
-        pair.seen_sweep_id,
-        pair.one_room_id,
-        pair.other_room_id,
-        count(*) AS stays_compared,
-        count(*) FILTER (WHERE pair.is_one_dearer) AS one_dearer,
-        count(*) FILTER (WHERE pair.is_other_dearer) AS other_dearer,
-        list(pair.cell_key ORDER BY pair.cell_key) AS cell_keys
-    FROM pair
-    GROUP BY
-        pair.source,
-        pair.property_id,
-        pair.market,
-        pair.product_type,
-        pair.party,
-        pair.currency_asked,
-        pair.currency,
-        pair.board_id,
-        pair.policy_key,
-        pair.room_stay_id,
-        pair.seen_sweep_id,
-        pair.one_room_id,
-        pair.other_room_id
-    -- An order without an exception has no inversion.
-    HAVING count(*) FILTER (WHERE pair.is_one_dearer) > 0 AND count(*) FILTER (WHERE pair.is_other_dearer) > 0
+    GROUP BY one.property_id, one.terms, one.room_id, other.room_id
 ),
 
 ladder AS (
     SELECT
-        usual.*,
-        row_number() OVER () AS ladder_no,
-        usual.one_dearer > usual.other_dearer AS is_one_better,
+        usual.property_id,
+        usual.terms,
+        usual.stays_compared,
         greatest(usual.one_dearer, usual.other_dearer) AS stays_dearer,
-        CASE WHEN is_one_better THEN usual.one_room_id ELSE usual.other_room_id END AS better_room_id,
-        CASE WHEN is_one_better THEN usual.other_room_id ELSE usual.one_room_id END AS lesser_room_id
+        CASE
+            WHEN usual.one_dearer > usual.other_dearer THEN usual.one_room_id ELSE usual.other_room_id
+        END AS better_room_id,
+        CASE
+            WHEN usual.one_dearer > usual.other_dearer THEN usual.other_room_id ELSE usual.one_room_id
+        END AS lesser_room_id
     FROM usual
     CROSS JOIN ref.analysis AS analysis
     WHERE
-        usual.stays_compared >= analysis.ladder_stays
-        AND 100 * stays_dearer >= analysis.ladder_pct * usual.stays_compared
-),
-
-asked AS (
-    SELECT
-        ladder.*,
-        unnest(ladder.cell_keys) AS cell_key
-    FROM ladder
+        -- An order without an exception has no inversion.
+        least(usual.one_dearer, usual.other_dearer) > 0
+        AND usual.stays_compared >= analysis.ladder_stays
+        AND 100 * stays_dearer >= analysis.ladder_pct * usual.stays_compared -- noqa: RF03
 ),
 
 -- One row per stay of a ladder: what is compared, and at the same time the evidence of which room is the better one.
 compared AS (
     SELECT
-        asked.ladder_no,
-        asked.better_room_id,
-        asked.lesser_room_id,
-        asked.stays_compared,
-        asked.stays_dearer,
         better.*,
+        ladder.better_room_id,
+        ladder.lesser_room_id,
+        ladder.stays_compared,
+        ladder.stays_dearer,
         lesser.total AS lesser_total,
         struct_pack(
             role := 'better_room',
@@ -167,36 +126,30 @@ compared AS (
             search_id := lesser.seen_search_id,
             offer_no := lesser.seen_offer_no
         ) AS lesser_seen
-    FROM asked
+    FROM ladder
     INNER JOIN offer AS better
         ON
-            better.cell_key = asked.cell_key
-            AND better.room_id = asked.better_room_id
-            AND better.board_id = asked.board_id
-            AND better.policy_key = asked.policy_key
-            AND better.source = asked.source
-            AND better.property_id = asked.property_id
-            AND better.currency = asked.currency
-            AND coalesce(better.room_stay_id, 0) = coalesce(asked.room_stay_id, 0)
+            better.property_id = ladder.property_id
+            AND better.terms = ladder.terms
+            AND better.room_id = ladder.better_room_id
     INNER JOIN offer AS lesser
         ON
-            lesser.cell_key = asked.cell_key
-            AND lesser.room_id = asked.lesser_room_id
-            AND lesser.board_id = asked.board_id
-            AND lesser.policy_key = asked.policy_key
-            AND lesser.source = asked.source
-            AND lesser.property_id = asked.property_id
-            AND lesser.currency = asked.currency
-            AND coalesce(lesser.room_stay_id, 0) = coalesce(asked.room_stay_id, 0)
+            lesser.cell_key = better.cell_key
+            AND lesser.terms = ladder.terms
+            AND lesser.property_id = ladder.property_id
+            AND lesser.room_id = ladder.lesser_room_id
 ),
 
 evidence AS (
     SELECT
-        compared.ladder_no,
+        compared.property_id,
+        compared.terms,
+        compared.better_room_id,
+        compared.lesser_room_id,
         list(compared.better_seen ORDER BY compared.cell_key)
         || list(compared.lesser_seen ORDER BY compared.cell_key) AS evidence
     FROM compared
-    GROUP BY compared.ladder_no
+    GROUP BY compared.property_id, compared.terms, compared.better_room_id, compared.lesser_room_id
 ),
 
 sized AS (
@@ -254,6 +207,11 @@ SELECT
     sized.stays_compared,
     sized.stays_dearer
 FROM sized
-INNER JOIN evidence ON evidence.ladder_no = sized.ladder_no
+INNER JOIN evidence
+    ON
+        evidence.property_id = sized.property_id
+        AND evidence.terms = sized.terms
+        AND evidence.better_room_id = sized.better_room_id
+        AND evidence.lesser_room_id = sized.lesser_room_id
 CROSS JOIN ref.analysis AS analysis
 WHERE sized.size_pct > analysis.tolerance_pct
