@@ -76,7 +76,8 @@ def main() -> None:
     unit = "million instructions" if _COUNTER else "x orjson.loads"
     if not _COUNTER:
         counted = {path: value / counted["orjson"] for path, value in counted.items()}
-    before = json.loads(_KEPT.read_text())["paths"] if _KEPT.exists() else {}
+    kept = json.loads(_KEPT.read_text()) if _KEPT.exists() else {}
+    before = kept["paths"] if kept.get("unit") == unit else {}
     table = Table("hot path", unit, "last run", "change")
     for path, value in counted.items():
         last = before.get(path)
