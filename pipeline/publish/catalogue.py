@@ -58,7 +58,7 @@ _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %
 _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 
 # Views in form, tables in the file: what they are made of is long, and what they give is short.
-_KEPT = frozenset({"mart/fx_of_sweep"})
+_KEPT = frozenset({"mart/fx_of_sweep", "mart/reference_market"})
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -147,6 +147,10 @@ def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: date
 def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     """Write the views that are made of files under `sql/`. What they read is there."""
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
+    # A file of an earlier version may have as a view what is a table by now, and one does not replace the other.
+    views = {row[0] for row in session.execute("SELECT schema_name || '/' || view_name FROM duckdb_views()").fetchall()}
+    for name in sorted(_KEPT & views):
+        session.execute(f"DROP VIEW {relation(*name.split('/')).full_name}")
     for name in VIEWS:
         view = relation(*name.split("/"))
         session.execute(f"CREATE OR REPLACE {_kind(name)} {view.full_name} AS {view.sql}")

@@ -34,6 +34,33 @@ offer AS (
     WHERE sold.match_grade = 'exact'
 ),
 
+-- Only what the steps can be of: all offers would make the way many times as long.
+offer_there AS (
+    SELECT offer.*
+    FROM offer
+    WHERE offer.market = (SELECT chosen.reference_market FROM mart.reference_market AS chosen)
+),
+
+several AS (
+    SELECT
+        latest.source,
+        latest.property_id,
+        latest.market
+    FROM mart.offer_latest AS latest
+    GROUP BY latest.source, latest.property_id, latest.market
+    HAVING min(latest.currency) < max(latest.currency)
+),
+
+offer_in_several AS (
+    SELECT offer.*
+    FROM offer
+    SEMI JOIN several
+        ON
+            several.source = offer.source
+            AND several.property_id = offer.property_id
+            AND several.market = offer.market
+),
+
 walked AS (
     SELECT
         apart.*,
@@ -69,7 +96,7 @@ walked AS (
             WHEN apart.reference_promotion_key = 0 THEN 0
         END AS taken_off_there
     FROM apart
-    LEFT JOIN offer AS policy_step
+    LEFT JOIN offer_there AS policy_step
         ON
             apart.policy_key <> apart.reference_policy_key
             AND policy_step.source = apart.source
@@ -81,7 +108,7 @@ walked AS (
             AND policy_step.room_id = apart.reference_room_id
             AND policy_step.board_id = apart.reference_board_id
             AND policy_step.policy_key = apart.policy_key
-    LEFT JOIN offer AS board_step
+    LEFT JOIN offer_there AS board_step
         ON
             apart.board_id <> apart.reference_board_id
             AND board_step.source = apart.source
@@ -93,7 +120,7 @@ walked AS (
             AND board_step.room_id = apart.reference_room_id
             AND board_step.board_id = apart.board_id
             AND board_step.policy_key = apart.policy_key
-    LEFT JOIN offer AS currency_step
+    LEFT JOIN offer_in_several AS currency_step
         ON
             apart.currency <> apart.reference_currency
             AND currency_step.source = apart.source
