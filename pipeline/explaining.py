@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from pipeline.evidence import Evidence, evidence_at
 from pipeline.lake import Lake
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish import published_sweeps
+from pipeline.publish.catalogue import VIEWS
 from pipeline.publish.replay import ReplayedNight, findings, replayed
 from pipeline.raw import RawRecord, read_shard
 from pipeline.relations import Relation, relation
@@ -96,7 +98,7 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
     with replayed(lake, nights, analysis_of(entry.analysis, flag, answers), entry.published_at) as session:
         found = findings(session, rule.full_name).get(flag_id)
         offers = rows_of(session.execute("FROM lake.offer"))
-        prices = _selling_prices(session, flag) if "selling_price" in rule.sql else []
+        prices = _selling_prices(session, flag) if _rests_on(rule, "mart.selling_price") else []
     return Explanation(
         flag,
         rule,
@@ -264,6 +266,16 @@ def _observations(flag: Row, answers: Answers, offers: Iterable[Row]) -> Iterabl
         search, evidence = answers[item["sweep_id"], item["search_id"]]
         offer = held.get((item["sweep_id"], item["search_id"], item["offer_no"]))
         yield Observation(item["role"], search, evidence, msgspec.json.decode(evidence.record.request), offer)
+
+
+def _rests_on(rule: Relation, name: str) -> bool:
+    """Whether a rule reads a view, by itself or by way of others."""
+    read = rule.sql
+    for view in reversed(VIEWS):
+        other = relation(*view.split("/"))
+        if re.search(rf"\b{re.escape(other.full_name)}\b", read):
+            read += other.sql
+    return name in read
 
 
 def _selling_prices(session: duckdb.DuckDBPyConnection, flag: Row) -> list[Row]:

@@ -207,12 +207,16 @@ def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guest
     if dearer is not None:
         details["resortFee"] += round(price.total * dearer.size)
     excluded = sum(details.values()) + round(fees.optional_stay * factor)
+    # Fees that differ between markets can be seen to differ only where both state them.
+    states_all = profile.reference_style or (
+        profile.anomaly is not None and profile.anomaly.kind == planted.MARKET_FEES
+    )
     included = round(price.total * profile.tax_percent / (100 + profile.tax_percent))
     return {
         "includedCharges": as_number(included, units),
         "excludedCharges": as_number(excluded, units),
         "excludedChargeDetails": {
-            name: as_number(minor, units) for name, minor in details.items() if minor or profile.reference_style
+            name: as_number(minor, units) for name, minor in details.items() if minor or states_all
         },
     }
 

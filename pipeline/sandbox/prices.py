@@ -103,9 +103,11 @@ def long_stay_factor(profile: Profile, nights: int) -> float:
 def market_factor(profile: Profile, market: str) -> float:
     """Return the small difference between points of sale: at most 0.4 percent either way.
 
-    Houses with whole prices make none, as rounding would turn it into one of several percent.
+    Houses with whole prices make none, as rounding would turn it into one of several percent; nor do those whose fees
+    are what differs.
     """
-    return 1.0 if profile.whole_prices else 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000
+    is_even = profile.whole_prices or (profile.anomaly is not None and profile.anomaly.kind == planted.MARKET_FEES)
+    return 1.0 if is_even else 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000
 
 
 class Terms(NamedTuple):

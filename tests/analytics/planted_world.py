@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
+import duckdb
+
 from pipeline import night
+from pipeline.inputs.loading import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.sandbox.process import SandboxProcess
@@ -21,6 +24,8 @@ from pipeline.sweep import normalisers
 OPENED = date(2030, 4, 1)
 CHECK_IN = date(2030, 6, 10)
 REFERENCE = "GB"
+# Above it lie the floors that are planted, and no others.
+MARKUP_PCT = 20
 SPEC = """
 [properties]
 ids = {ids}
@@ -86,6 +91,7 @@ def made(
         lake=str(home / "lake"),
         spec=spec,
         reference_market=REFERENCE,
+        what_if_markup_pct=MARKUP_PCT,
         **given,
     )
     lake = Lake(settings.lake)
@@ -97,4 +103,22 @@ def made(
             manifest = night.start(settings, lake, at)
             asyncio.run(night.collect(settings, lake, manifest, now=lambda at=at: at))
             publish(lake, manifest.sweep_id, at + timedelta(hours=1), analysis=settings.analysis)
+            if number == nights[-2]:
+                seen_at = at + timedelta(days=nights[-1] - number)
+                load_prices(lake, home / "prices.csv", seen_at, loaded_at=at + timedelta(hours=2))
     return PlantedWorld(lake, settings, planted, markets)
+
+
+def load_prices(lake: Lake, file: Path, observed_at: datetime, *, loaded_at: datetime) -> None:
+    """Load the prices that a seller asks who adds the mark-up to what each offer costs without promotion."""
+    cell = "property_id, market, product_type, check_in, nights, party, currency, room_id, board_id, policy_key"
+    price = f"round(max(coalesce(pre_promo_total, total)) * {1 + MARKUP_PCT / 100}, 2)"
+    query = (
+        f"SELECT {cell}, {price} AS price, '{observed_at.isoformat()}' AS observed_at "  # noqa: S608 - our own names
+        "FROM mart.offer_latest WHERE source = 'multi' GROUP BY ALL"
+    )
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{lake.published_file}' AS held (READ_ONLY)")
+        session.execute("USE held")
+        session.execute(f"COPY ({query}) TO '{file}'")
+    load(lake, "prices", file, loaded_at)

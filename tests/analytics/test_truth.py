@@ -20,8 +20,8 @@ from pipeline.sandbox.process import SandboxProcess
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     with SandboxProcess(seed=1, properties=400, plant_share=0.5, missing_share=0) as sandbox:
-        # Longer than the history that a reference price must be held against.
-        return scores(made(tmp_path_factory.mktemp("planted"), sandbox, (0, 12, 24, 36), of_a_kind=3, plain=12))
+        # Longer than the history that a reference price must be held against; and prices of the night before the last.
+        return scores(made(tmp_path_factory.mktemp("planted"), sandbox, (0, 18, 36, 37), of_a_kind=3, plain=12))
 
 
 @pytest.mark.parametrize("rule", TRUTH)

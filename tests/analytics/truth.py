@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planted_world import CHECK_IN, PlantedWorld
+from planted_world import CHECK_IN, REFERENCE, PlantedWorld
 
 from pipeline.sandbox import planted
 from pipeline.warehouse import query_published
@@ -22,6 +22,7 @@ class Truth(NamedTuple):
 
 # With less history than this, a rule about the past says nothing.
 _WATCHED = "first_seen_at <= last_seen_at - INTERVAL 30 DAYS"
+_REFERRED = f"property_id IN (SELECT property_id FROM mart.offer_latest WHERE market = '{REFERENCE}')"  # noqa: S608 - our own
 # A planted price before promotions is planted for good: nobody ever paid it, and the promotion never ends.
 _FOR_GOOD = frozenset(
     {planted.INFLATED_REFERENCE, planted.UNNAMED_PROMOTION, planted.WRONG_DISCOUNT, planted.FLOOR_EATS_PROMOTION}
@@ -33,6 +34,14 @@ TRUTH = {
     "total_above_reference": Truth(frozenset({planted.TOTAL_ABOVE_REFERENCE})),
     "reference_never_charged": Truth(_FOR_GOOD, seen_as=_WATCHED),
     "evergreen_promotion": Truth(_FOR_GOOD, seen_as=_WATCHED),
+    # What a reference market does not offer cannot be held against it.
+    "market_disparity": Truth(frozenset({planted.MARKET_DISPARITY}), seen_as=_REFERRED),
+    "all_in_gap": Truth(frozenset({planted.MARKET_FEES}), seen_as=f"source = 'detail' AND {_REFERRED}"),
+    # A floor at the price before promotions lies above the mark-up where the promotion is deeper than it.
+    "floor_what_if": Truth(frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0"),
+    "floor_breach": Truth(
+        frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0 AND source = 'multi'"
+    ),
     "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
     # A floor above every total is above one with an honest promotion too. A house that states no floor breaks none.
     "floor_eats_promotion": Truth(
