@@ -83,12 +83,12 @@ priced AS (
         any_value(begun.began_at) AS began_at,
         min(seen.valid_from) AS first_seen_at,
         max(seen.total) AS highest,
-        arg_max(seen.valid_from, seen.total) AS highest_from,
+        arg_min(seen.valid_from, { 'total': -seen.total, 'at': seen.valid_from }) AS highest_from,
         min(seen.total) FILTER (
             WHERE seen.valid_from < begun.began_at
             AND seen.last_seen_at >= begun.began_at - to_days(analysis.reference_days)
         ) AS lowest_before,
-        arg_min(seen.valid_from, seen.total) FILTER (
+        arg_min(seen.valid_from, { 'total': seen.total, 'at': seen.valid_from }) FILTER (
             WHERE seen.valid_from < begun.began_at
             AND seen.last_seen_at >= begun.began_at - to_days(analysis.reference_days)
         ) AS lowest_from,
