@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,8 @@ class Reader:
 
     session: duckdb.DuckDBPyConnection
     scope: Scope
+    # Relations that could not be limited as asked, with the limits that they do not know: pages say so.
+    wider: dict[str, str] = field(default_factory=dict)
 
     def rows(
         self, relation: str, *, order: str = "ALL", limit: int | None = None, where: str = "true", qualify: str = ""
@@ -26,7 +28,10 @@ class Reader:
 
         `qualify` is a condition over windows of the rows that are left.
         """
-        limits, values = self.scope.condition(*self.columns(relation))
+        columns = self.columns(relation)
+        limits, values = self.scope.condition(*columns)
+        if missing := self.scope.missing(*columns):
+            self.wider[relation] = missing
         top = f" LIMIT {limit}" if limit is not None else ""
         chosen = f"WHERE {limits} AND ({where}) {f'QUALIFY {qualify}' if qualify else ''}"
         return self.query(f"SELECT * FROM {relation} {chosen} ORDER BY {order}{top}", values)  # noqa: S608 - our own names; what users give is a parameter

@@ -44,11 +44,17 @@ class Scope:
         ]
         return ", ".join(part for part in parts if part)
 
-    def condition(self, *columns: str) -> tuple[str, dict[str, Any]]:
-        """Return an SQL condition over those of property_id, market and check_in that `columns` names, and its values.
+    def missing(self, *columns: str) -> str:
+        """Return in words the limits that a relation with these columns cannot be held to; empty: none."""
+        asked = [
+            ("property_id", "property", self.property_id),
+            ("market", "market", self.market),
+            ("check_in", "check-in", self.first or self.last),
+        ]
+        return ", ".join(word for column, word, value in asked if value is not None and column not in columns)
 
-        A relation without one of these columns is not limited by it: the report says what it is about.
-        """
+    def condition(self, *columns: str) -> tuple[str, dict[str, Any]]:
+        """Return an SQL condition over those of property_id, market and check_in in `columns`, and its values."""
         wanted = [
             ("property_id", "property_id = $property_id", "property_id", self.property_id),
             ("market", "market = $market", "market", self.market),

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.domain.errors import LakeError
 from pipeline.lake import Lake
-from pipeline.report import digest
+from pipeline.report import availability, digest
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.page import Page, render
 from pipeline.report.reading import Reader
@@ -19,6 +19,7 @@ from pipeline.warehouse import reading
 # What each report is called in the menu, and what makes it. The first one is the night's front page.
 _MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
     "digest": ("Nightly digest", digest.page),
+    "availability": ("Availability and prices", availability.page),
 }
 REPORTS = tuple(_MADE)
 _FRONT_PAGE = "digest"
@@ -47,6 +48,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
         folder = lake.root / "reports" / reader.night["sweep_id"]
         try:
             for name in names:
+                reader.wider.clear()
                 page = _MADE[name][1](reader)
                 written.append(Written(name, page.title, _write(folder, page, reader)))
             _write_overview(lake, reader)
@@ -103,6 +105,7 @@ def _write(folder: Path, page: Page, reader: Reader) -> Path:
             "page": page,
             "night": reader.night,
             "limits": reader.scope.words,
+            "wider": sorted(reader.wider.items()),
             "links": [*links, ("quality", "Quality", "quality.html")],
             "folder": stem,
         },
