@@ -39,7 +39,7 @@ DIVERGING: Final = ("#b2412f", "#e08f6b", "#d9d9d6", "#7fb0d3", "#2c64a0")
 WIDTH: Final = 640
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
 
-type_of_chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
 
 
 def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.Chart:
@@ -47,7 +47,7 @@ def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.
     return alt.Chart(frame).properties(width=width, height=height)
 
 
-def svg(made: type_of_chart) -> Markup:
+def svg(made: AnyChart) -> Markup:
     """Return a chart as an SVG element for a page."""
     spec: dict[str, Any] = made.configure(
         background="transparent",

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.domain.errors import LakeError
 from pipeline.lake import Lake
-from pipeline.report import availability, digest
+from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.page import Page, render
 from pipeline.report.reading import Reader
@@ -19,6 +19,8 @@ from pipeline.warehouse import reading
 # What each report is called in the menu, and what makes it. The first one is the night's front page.
 _MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
     "digest": ("Nightly digest", digest.page),
+    "parity": ("Parity", parity.page),
+    "promotions": ("Promotions", promotions.page),
     "availability": ("Availability and prices", availability.page),
 }
 REPORTS = tuple(_MADE)

@@ -1,0 +1,47 @@
+"""Findings on a page: the flags of some rules, the gravest first, each with the command that replays it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline.report.page import Column, Section
+from pipeline.report.reading import Reader
+
+_GRAVEST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, size_pct DESC NULLS LAST, flag_id"
+
+
+def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
+    """Return the open flags of rules within the scope, the gravest first."""
+    named = ", ".join(f"'{rule}'" for rule in rules)
+    found = reader.rows("report.flag", order=_GRAVEST, where=f"rule IN ({named})")
+    return found.with_columns(pl.col("rule").str.replace_all("_", " ").alias("rule_words"))
+
+
+def findings(name: str, found: pl.DataFrame, note: str, why_empty: str) -> Section:
+    """Return a section of flags; its title counts them by severity, its table shows the gravest of each property."""
+    counts = dict(found.group_by("severity").len().iter_rows())
+    told = ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
+    gravest = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
+    places = found.height - gravest.height
+    return Section(
+        name,
+        f"{found.height:,} findings stand: {told}" if found.height else "No finding stands",
+        f"{note} The table shows the gravest of each rule and property, {places:,} more are in the figures. "
+        "`nightaudit explain FLAG` leads any of them back to the raw answers and judges them again.",
+        pl.concat([gravest, found.join(gravest, on="flag_id", how="anti")]),
+        columns=[
+            Column("severity", "Severity"),
+            Column("rule_words", "Finding"),
+            Column("property_id", "Property"),
+            Column("market", "Market"),
+            Column("check_in", "Check-in"),
+            Column("size_pct", "Size", "%", 1),
+            Column("finding", "In words", is_wide=True),
+            Column("snapshots", "Nights seen", digits=0),
+            Column("flag_id", "Flag"),
+        ],
+        why_empty=why_empty,
+        shown=min(gravest.height, 25),
+    )

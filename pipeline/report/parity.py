@@ -1,0 +1,333 @@
+"""Parity: whether markets are priced alike, what the gaps consist of, and whether floors are kept."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from pipeline.report.charts import BAD, DIVERGING, GOOD, SOFT, AnyChart, chart, svg
+from pipeline.report.findings import findings, flags
+from pipeline.report.page import Column, Page, Section, shown
+from pipeline.report.reading import Reader
+
+_RULES = ("floor_breach", "floor_what_if", "market_disparity", "package_leak", "all_in_gap", "fx_markup")
+_EXACT = "match_grade = 'exact' AND source = 'multi'"
+_VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
+_PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
+_MOST_DAYS, _MOST_PROPERTIES = 60, 40
+_ONE_MARKET = "It takes two markets that were asked for the same stay, in one sweep."
+
+
+def page(reader: Reader) -> Page:
+    """Return the report on rate parity."""
+    score = reader.rows("report.market_parity", order="match_grade, source DESC, market, product_type")
+    exact = score.filter((pl.col("match_grade") == "exact") & (pl.col("source") == "multi"))
+    found = flags(reader, _RULES)
+    pairs, lose = int(exact["pairs"].sum()), int(exact["lose"].sum())
+    reference = reader.query("SELECT reference_market FROM mart.reference_market").to_series().to_list()
+    against = f"the reference market {reference[0]}" if reference and reference[0] else "the reference market"
+    return Page(
+        "parity",
+        f"{(pairs - lose) / pairs:.1%} of the offers are no dearer than in {against}"
+        if pairs
+        else "Nothing to compare",
+        f"Prices of each market against {against}, like for like; and selling prices against the floor.",
+        (
+            _score(score, exact),
+            _calendar(reader),
+            findings(
+                "findings",
+                found,
+                "Prices below the floor, markets that stand apart, packages that undercut the hotel's floor, fees "
+                "that part what the totals do not.",
+                "No finding on parity or floors stands.",
+            ),
+            _persistence(reader),
+            _waterfall(reader),
+            _headroom(reader),
+            _floors(reader),
+            _packages(reader),
+            _currencies(reader),
+        ),
+        tiles=[
+            (shown(pairs, 0), "like-for-like pairs"),
+            (shown(int(exact["win"].sum()), 0), "win: cheaper"),
+            (shown(int(exact["meet"].sum()), 0), "meet"),
+            (shown(lose, 0), "lose: dearer"),
+            (shown(found.height, 0), "findings"),
+        ],
+    )
+
+
+def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
+    long = exact.unpivot(
+        list(_VERDICTS), index=["market", "product_type", "pairs"], variable_name="verdict", value_name="offers"
+    ).with_columns(
+        (100 * pl.col("offers") / pl.col("pairs")).alias("share"),
+        pl.concat_str(["market", "product_type"], separator=", ").alias("row"),
+        pl.col("verdict").replace_strict({name: place for place, name in enumerate(_VERDICTS)}).alias("place"),
+    )
+    drawn = (
+        chart(long, height=max(70, 26 * exact.height))
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", title="Offers, percent of the pairs", scale=alt.Scale(domain=[0, 100])),
+            y=alt.Y("row:N", title=None),
+            order=alt.Order("place:Q"),
+            color=alt.Color(
+                "verdict:N", title=None, scale=alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
+            ),
+        )
+    )
+    worst = exact.filter(pl.col("pairs") > 0).sort("parity_score", "market")
+    first = worst.row(0, named=True) if worst.height else None
+    return Section(
+        "score",
+        f"Lowest score: {first['market']} ({first['product_type']}), {first['parity_score']:.1f} of 100"
+        if first
+        else "No market could be compared",
+        "Drawn are exact pairs of list answers: same room, board, policy, stay and party, seen in one sweep. Win and "
+        "lose lie beyond the tolerance. Pairs of other grades (same board family, or the cheapest only) compare "
+        "products that differ: they stand in the table on their own, and are never added up with exact ones.",
+        score,
+        [svg(drawn)] if exact.height else (),
+        [
+            Column("match_grade", "Match"),
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("product_type", "Product"),
+            Column("planned", "Planned cells", digits=0),
+            Column("answered", "Answered", digits=0),
+            Column("comparable", "Comparable", digits=0),
+            Column("pairs", "Pairs", digits=0),
+            Column("parity_score", "Score", digits=1),
+            Column("weighted_parity_score", "Weighted", digits=1),
+            Column("median_gap_pct", "Median gap", "%", 2),
+        ],
+        why_empty=_ONE_MARKET,
+    )
+
+
+def _calendar(reader: Reader) -> Section:
+    limits, values = reader.scope.condition("property_id", "market", "check_in")
+    days = reader.query(
+        "SELECT property_id, check_in, count(*) AS pairs, count(*) FILTER (WHERE verdict = 'lose') AS lose, "  # noqa: S608 - our own names; what users give is a parameter
+        f"median(gap_pct) AS median_gap_pct FROM mart.market_parity WHERE {_EXACT} AND {limits} "
+        "GROUP BY property_id, check_in ORDER BY property_id, check_in",
+        values,
+    )
+    apart = (
+        days.group_by("property_id")
+        .agg(pl.col("median_gap_pct").abs().max().alias("furthest"))
+        .sort("furthest", "property_id", descending=[True, False])
+    )
+    houses, dates = apart.head(_MOST_PROPERTIES)["property_id"], days["check_in"].unique().sort().head(_MOST_DAYS)
+    drawn = days.filter(pl.col("property_id").is_in(houses.implode()) & pl.col("check_in").is_in(dates.implode()))
+    painted = (
+        chart(drawn.with_columns(pl.col("check_in").cast(pl.String)), height=max(80, 13 * houses.len()))
+        .mark_rect()
+        .encode(
+            x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
+            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9)),
+            color=alt.Color(
+                "median_gap_pct:Q",
+                title="Median gap, percent (above 0: dearer)",
+                scale=alt.Scale(range=list(reversed(DIVERGING)), domainMid=0),
+            ),
+        )
+    )
+    losing = days.filter(pl.col("lose") > 0).height
+    return Section(
+        "calendar",
+        f"On {losing:,} of {days.height:,} property days some market is dearer",
+        "Median gap of the exact pairs of a property and check-in against the reference market. Drawn are the "
+        "properties furthest apart. White was not comparable.",
+        days,
+        [svg(painted)] if days.height else (),
+        why_empty=_ONE_MARKET,
+    )
+
+
+def _persistence(reader: Reader) -> Section:
+    resolution = reader.rows("report.parity_resolution")
+    running = int(resolution["running"].sum()) if resolution.height else 0
+    return Section(
+        "persistence",
+        f"{running:,} offers are dearer and stay so, sweep after sweep" if running else "No offer stays dearer",
+        "An episode is a row of sweeps in which an exact pair in one currency was dearer. Nights without an answer "
+        "neither count nor end it. Episodes that still run have no time to resolve, and are in no median.",
+        resolution,
+        columns=[
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("reference_market", "Against"),
+            Column("episodes", "Episodes", digits=0),
+            Column("running", "Running", digits=0),
+            Column("resolved", "Resolved", digits=0),
+            Column("median_days_to_resolve", "Median to resolve", "days", 1),
+            Column("longest_running_days", "Longest running", "days", 1),
+        ],
+        why_empty="No exact pair has been dearer yet.",
+    )
+
+
+def _waterfall(reader: Reader) -> Section:
+    parts = reader.rows("report.gap_decomposition", order="ALL")
+    largest = parts.filter(pl.col("source") == "multi").sort(pl.col("gap").abs(), descending=True).head(3)
+    drawn = [svg(_steps(row)) for row in largest.iter_rows(named=True)]
+    first = largest.row(0, named=True) if largest.height else None
+    return Section(
+        "gap_decomposition",
+        f"The gaps of {first['market']} ({first['product_type']}, {str(first['match_grade']).replace('_', ' ')}) add up "
+        f"to {shown(first['gap'])} {first['currency']}"
+        if first
+        else "There is no gap to take apart",
+        "One thing is changed at a time, from the reference market's offer to the market's: policy, board, taxes "
+        "and fees, promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers "
+        "do not tell is in the residual. Grades are never mixed.",
+        parts,
+        drawn,
+        [
+            Column("match_grade", "Match"),
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("product_type", "Product"),
+            Column("comparable", "Pairs", digits=0),
+            Column("currency", "Currency"),
+            Column("gap", "Gap", digits=2),
+            *(Column(part, part.replace("_", " ").capitalize(), digits=2) for part in _PARTS),
+        ],
+        why_empty=_ONE_MARKET,
+    )
+
+
+def _steps(row: dict[str, object]) -> AnyChart:
+    steps, reached = [], 0.0
+    for part in _PARTS:
+        amount = float(str(row[part])) if row[part] is not None else 0.0
+        label = part.replace("_", " ") if row[part] is not None else f"{part.replace('_', ' ')} (not told)"
+        steps.append({"part": label, "from": reached, "to": reached + amount, "amount": amount})
+        reached += amount
+    steps.append({"part": "gap", "from": 0.0, "to": reached, "amount": reached})
+    bars = (
+        chart(pl.DataFrame(steps), height=170)
+        .mark_bar()
+        .encode(
+            x=alt.X("part:N", title=None, sort=None, axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("from:Q", title=f"Sum over the pairs, {row['currency']}"),
+            y2=alt.Y2("to"),
+            color=alt.condition(
+                "datum.part == 'gap'",
+                alt.value(SOFT),
+                alt.condition("datum.amount > 0", alt.value(BAD), alt.value(GOOD)),
+            ),
+        )
+    )
+    grade = str(row["match_grade"]).replace("_", " ")
+    titled: AnyChart = bars.properties(
+        title=f"{row['market']}, {row['product_type']}, {grade}: {row['comparable']} pairs"
+    )
+    return titled
+
+
+def _headroom(reader: Reader) -> Section:
+    limits, values = reader.scope.condition("property_id", "market", "check_in")
+    counted = reader.query(
+        "SELECT market, greatest(-30, least(30, floor(headroom_pct)))::INTEGER AS from_pct, count(*) AS offers "  # noqa: S608 - our own names; what users give is a parameter
+        f"FROM mart.floor_headroom WHERE source = 'multi' AND headroom_pct IS NOT NULL AND {limits} "
+        "GROUP BY ALL ORDER BY ALL",
+        values,
+    )
+    drawn = (
+        chart(counted, height=190)
+        .mark_bar()
+        .encode(
+            x=alt.X("from_pct:Q", bin="binned", title="Floor against total, percent (30 and more at the ends)"),
+            x2=alt.X2("to_pct"),
+            y=alt.Y("sum(offers):Q", title="Offers"),
+            color=alt.condition("datum.from_pct >= 0", alt.value(BAD), alt.value(GOOD)),
+        )
+        .transform_calculate(to_pct="datum.from_pct + 1")
+    )
+    above = int(counted.filter(pl.col("from_pct") >= 0)["offers"].sum())
+    return Section(
+        "headroom",
+        f"{above:,} of {int(counted['offers'].sum()):,} floors lie at or above the total"
+        if counted.height
+        else "No floor is stated",
+        "The mark-up on the total at which the floor is reached: above 0 an offer must be marked up to be sold at all. "
+        "Hotel-only offers of list answers; packages have no floor, and a missing floor or one of 0 is none.",
+        counted,
+        [svg(drawn)] if counted.height else (),
+        why_empty="No hotel-only offer of these limits states a floor.",
+    )
+
+
+def _floors(reader: Reader) -> Section:
+    compliance = reader.rows("report.floor_compliance")
+    breaches = int(compliance["breaches"].sum()) if compliance.height else 0
+    return Section(
+        "floor_compliance",
+        f"{breaches:,} selling prices lie below the floor" if compliance.height else "No selling prices are loaded",
+        "Your selling prices against the floors of the offers that they may be of. A price without a floor is never "
+        "counted as kept; one that is outdated or has no reference rate is not comparable.",
+        compliance,
+        columns=[
+            Column("match_grade", "Match"),
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("planned", "Prices", digits=0),
+            Column("comparable", "Comparable", digits=0),
+            Column("kept", "Kept", digits=0),
+            Column("breaches", "Below", digits=0),
+            Column("without_floor", "No floor", digits=0),
+            Column("median_below_pct", "Median below", "%", 1),
+        ],
+        why_empty="Load selling prices to have them held against the floors: nightaudit load prices FILE",
+    )
+
+
+def _packages(reader: Reader) -> Section:
+    packages = reader.rows("report.package_discount")
+    exposed = int(packages["exposed"].sum()) if packages.height else 0
+    return Section(
+        "package_discount",
+        f"{exposed:,} package totals lie below the hotel-only floor" if packages.height else "No package was compared",
+        "The same offer alone and inside a package, seen in one sweep. A package total below the hotel's floor leaks "
+        "if it is shown by itself.",
+        packages,
+        columns=[
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("planned", "Planned cells", digits=0),
+            Column("answered", "Answered", digits=0),
+            Column("comparable", "Comparable", digits=0),
+            Column("pairs", "Pairs", digits=0),
+            Column("median_discount_pct", "Median discount", "%", 1),
+            Column("exposed", "Exposed", digits=0),
+            Column("median_leak_pct", "Median leak", "%", 1),
+        ],
+        why_empty="It takes hotel-only and package searches for the same stay, in one sweep.",
+    )
+
+
+def _currencies(reader: Reader) -> Section:
+    rates = reader.rows("report.fx_markup_by_currency")
+    return Section(
+        "fx_markup",
+        f"{rates.height:,} pairs of currencies against the reference rate" if rates.height else "One currency only",
+        "The same offer asked for in two currencies, against the reference rate of the day. Above 0 the supplier's rate "
+        "is the dearer one.",
+        rates,
+        columns=[
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("currency", "Currency"),
+            Column("base_currency", "Against"),
+            Column("pairs", "Pairs", digits=0),
+            Column("median_markup_pct", "Median mark-up", "%", 2),
+            Column("lowest_markup_pct", "Lowest", "%", 2),
+            Column("highest_markup_pct", "Highest", "%", 2),
+        ],
+        why_empty="It takes two currencies of one market, and reference rates: nightaudit load rates FILE",
+    )
