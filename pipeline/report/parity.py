@@ -178,13 +178,13 @@ def _waterfall(reader: Reader) -> Section:
     first = largest.row(0, named=True) if largest.height else None
     return Section(
         "gap_decomposition",
-        f"The gaps of {first['market']} ({first['product_type']}, {str(first['match_grade']).replace('_', ' ')}) add up "
-        f"to {shown(first['gap'])} {first['currency']}"
+        f"The gaps of {first['market']} ({first['product_type']}, {first['match_grade'].replace('_', ' ')}) come to "
+        f"{shown(first['gap'])} {first['currency']}"
         if first
         else "There is no gap to take apart",
         "One thing is changed at a time, from the reference market's offer to the market's: policy, board, taxes "
-        "and fees, promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers "
-        "do not tell is in the residual. Grades are never mixed.",
+        "and fees, promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the "
+        "answers do not tell is in the residual. Grades are never mixed.",
         parts,
         drawn,
         [
@@ -316,8 +316,8 @@ def _currencies(reader: Reader) -> Section:
     return Section(
         "fx_markup",
         f"{rates.height:,} pairs of currencies against the reference rate" if rates.height else "One currency only",
-        "The same offer asked for in two currencies, against the reference rate of the day. Above 0 the supplier's rate "
-        "is the dearer one.",
+        "The same offer asked for in two currencies, against the reference rate of the day. Above 0 the supplier's "
+        "rate is the dearer one.",
         rates,
         columns=[
             Column("source", "Answers"),
