@@ -110,12 +110,12 @@ def _sell_out(reader: Reader) -> Section:
     ended = int(curve["ended"].sum())
     lines = (
         chart(curve.with_columns(pl.col("on_sale_share") * 100))
-        .transform_calculate(series="datum.market + ', ' + datum.product_type")
         .mark_line(interpolate="step-after")
         .encode(
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
             y=alt.Y("on_sale_share:Q", title="Still on sale, percent (estimate)", scale=alt.Scale(zero=False)),
-            color=alt.Color("series:N", title=None),
+            color=alt.Color("market:N", title=None),
+            strokeDash=alt.StrokeDash("product_type:N", title=None),
         )
     )
     return Section(
@@ -133,12 +133,12 @@ def _path(reader: Reader) -> Section:
     path = reader.rows("report.price_path", where="source = 'multi' AND pairs > 0")
     drawn = (
         chart(path)
-        .transform_calculate(series="datum.market + ', ' + datum.product_type")
         .mark_line()
         .encode(
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
             y=alt.Y("index_first:Q", title="Index, first lead time = 100", scale=alt.Scale(zero=False)),
-            color=alt.Color("series:N", title=None),
+            color=alt.Color("market:N", title=None),
+            strokeDash=alt.StrokeDash("product_type:N", title=None),
         )
     )
     pairs = int(path["pairs"].sum())
@@ -158,12 +158,12 @@ def _volatility(reader: Reader) -> Section:
     path = reader.rows("report.price_path", where="source = 'multi' AND volatility_pct IS NOT NULL")
     drawn = (
         chart(path, height=200)
-        .transform_calculate(series="datum.market + ', ' + datum.product_type")
         .mark_line()
         .encode(
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
             y=alt.Y("volatility_pct:Q", title="Change between answers, percent"),
-            color=alt.Color("series:N", title=None),
+            color=alt.Color("market:N", title=None),
+            strokeDash=alt.StrokeDash("product_type:N", title=None),
         )
     )
     most = path.sort("volatility_pct", "lead_days", descending=True).row(0, named=True) if path.height else None
@@ -184,7 +184,7 @@ def _regret(reader: Reader) -> Section:
     regret = reader.rows("report.regret_of_waiting", order="source, market, product_type, lead_days DESC")
     return Section(
         "regret_of_waiting",
-        f"{regret.height:,} lead times of stays that have begun" if regret.height else "No stay has begun yet",
+        _waiting(regret),
         "What waiting would have brought, from stays that have begun: below 0 in 'lowest later' is the regret of "
         "having booked, above 0 in 'last seen' the regret of having waited. Offers that were gone later have "
         "no price to compare, and are counted apart.",
@@ -200,4 +200,19 @@ def _regret(reader: Reader) -> Section:
             Column("gone_share", "Gone later", digits=2),
         ],
         why_empty="Stays must have begun before what waiting brought is known.",
+    )
+
+
+def _waiting(regret: pl.DataFrame) -> str:
+    """Say what waiting from a week ahead, or the next lead time that is known, has brought where most is comparable."""
+    known = regret.filter((pl.col("comparable") > 0) & pl.col("lowest_later_pct").is_not_null())
+    if known.height == 0:
+        return "No stay has begun yet that was watched before"
+    nearest = known.with_columns((pl.col("lead_days") - 7).abs().alias("off")).sort(
+        "off", pl.col("comparable"), descending=[False, True]
+    )
+    row = nearest.row(0, named=True)
+    return (
+        f"Who waited {row['lead_days']} days before check-in ({row['market']}, {row['product_type']}) found "
+        f"{-row['lowest_later_pct']:.1f} % less at best, and {row['gone_share']:.0%} gone"
     )

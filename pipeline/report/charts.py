@@ -63,6 +63,8 @@ def svg(made: AnyChart) -> Markup:
             titleFontSize=11,
             titleFontWeight="normal",
             labelOverlap="greedy",
+            labelLimit=260,
+            labelSeparation=6,
         ),
         legend=alt.LegendConfig(labelColor=INK, titleColor=SOFT, titleFontWeight="normal", orient="top"),
         header=alt.HeaderConfig(labelColor=INK, titleColor=SOFT),

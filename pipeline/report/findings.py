@@ -28,8 +28,8 @@ def findings(name: str, found: pl.DataFrame, note: str, why_empty: str) -> Secti
     return Section(
         name,
         f"{found.height:,} findings stand: {told}" if found.height else "No finding stands",
-        f"{note} The table shows the gravest of each rule and property, {places:,} more are in the figures. "
-        "`nightaudit explain FLAG` leads any of them back to the raw answers and judges them again.",
+        f"{note} The table shows the gravest of each rule and property; {places:,} more are in the figures. "
+        "The command nightaudit explain, with a flag, leads it back to the raw answers and judges it again.",
         pl.concat([gravest, found.join(gravest, on="flag_id", how="anti")]),
         columns=[
             Column("severity", "Severity"),

@@ -80,9 +80,13 @@ def _incidence(reader: Reader) -> Section:
             )
         )
         panels.append(svg(bars))
+    markets = drawn.filter(pl.col("dimension") == "market").sort("incidence_pct", "value", descending=[True, False])
+    first = markets.row(0, named=True) if markets.height else None
     return Section(
         "targeting",
-        "Where promotions are offered, and how deep",
+        f"Most is promoted in {first['value']}: {first['incidence_pct']:.1f} % of the offers"
+        if first
+        else "No promotion to place",
         "Offers of list answers below their price before promotions, as a share of the offers with a total. Value adds "
         "cost nothing and are none here. List and detail are different samples: compare within one.",
         targeting,
@@ -112,7 +116,7 @@ def _honesty(reader: Reader) -> Section:
         chart(long, height=max(80, 26 * honesty.height))
         .mark_bar()
         .encode(
-            x=alt.X("offers:Q", title="Promoted offers"),
+            x=alt.X("offers:Q", title="Promoted offers", axis=alt.Axis(tickCount=8)),
             y=alt.Y("row:N", title=None),
             order=alt.Order("place:Q"),
             color=alt.Color(
@@ -148,7 +152,9 @@ def _histories(reader: Reader, found: pl.DataFrame) -> Section:
     charts = [svg(_history(group)) for _, group in history.group_by("offer_key", maintain_order=True)]
     return Section(
         "price_history",
-        f"{len(charts)} struck-through prices against the prices that were charged" if charts else "Nothing to draw",
+        f"{len(charts)} struck-through prices against the prices that were charged"
+        if charts
+        else "No struck-through price is known to be untrue",
         "Line: total charged. Grey line: the price before promotions that was told. The worst offer of each property.",
         history,
         charts,
