@@ -1,0 +1,148 @@
+"""Booking window: how prices, availability and rooms left move as a stay comes nearer."""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Booking window")
+
+
+@app.cell
+def _():
+    import altair as alt
+    import duckdb
+    import marimo as mo
+
+    from pipeline.lake import Lake
+    from pipeline.settings import read_settings
+
+    return Lake, alt, duckdb, mo, read_settings
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    # Booking window
+
+    **When is it best to book, and when does it sell out?** The curves follow stays towards their check-in: how prices
+    of the same offer moved, how many cells were still on sale, and how many rooms were picked up. Most stays are known
+    only so far, so the sell-out curve is an estimate that counts a stay for as long as it was watched (Kaplan-Meier),
+    and pick-up is a lower bound: what happens between two sweeps is not seen.
+    """)
+
+
+@app.cell
+def _(Lake, duckdb, read_settings):
+    file = Lake(read_settings().lake).published_file
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    session.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS nightaudit (READ_ONLY)")
+    session.execute("USE nightaudit")
+
+    def ask(sql, **values):
+        """Return the rows of a query over the published file as a polars frame."""
+        return session.sql(sql, params=values or None).pl()
+
+    return (ask,)
+
+
+@app.cell
+def _(ask, mo):
+    _told = ask(
+        "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep"
+    ).row(0, named=True)
+    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    mo.callout(
+        mo.md(f"{_told['nights']} published sweeps, the last of {_told['last']}.{_simulated}"),
+        kind="warn" if _simulated else "neutral",
+    )
+
+
+@app.cell
+def _(ask, mo):
+    _markets = ask("SELECT DISTINCT market FROM state.cell ORDER BY market")["market"].to_list()
+    markets = mo.ui.multiselect(_markets, value=_markets[:3], label="Markets")
+    product_type = mo.ui.dropdown(["Hotel", "Package"], value="Hotel", label="Product")
+    ending = mo.ui.dropdown(
+        {"sold out": "sold_out", "off sale for any reason": "off_sale"}, value="off sale for any reason", label="Ending"
+    )
+    furthest = mo.ui.slider(5, 365, value=60, label="Days before check-in, at most", show_value=True)
+    mo.hstack([markets, product_type, ending, furthest], justify="start", wrap=True)
+    return ending, furthest, markets, product_type
+
+
+@app.cell
+def _(alt, ask, furthest, markets, mo, product_type):
+    path = ask(
+        "SELECT market, lead_days, pairs, index_first, volatility_pct FROM report.price_path WHERE source = 'multi' "
+        "AND pairs > 0 AND product_type = $product_type AND market IN $markets AND lead_days <= $furthest ORDER BY ALL",
+        product_type=product_type.value,
+        markets=markets.value,
+        furthest=furthest.value,
+    )
+    _lines = (
+        alt.Chart(path)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
+            y=alt.Y("index_first:Q", title="Price index, first lead time = 100", scale=alt.Scale(zero=False)),
+            color=alt.Color("market:N", title=None),
+            tooltip=["market", "lead_days", "pairs", "index_first"],
+        )
+        .properties(width=680, height=240, title=f"{int(path['pairs'].sum()):,} prices, each held against itself")
+    )
+    mo.vstack([mo.md("## Prices"), _lines]) if path.height else mo.md(
+        "## Prices\n\nIt takes two nights that saw the same offer."
+    )
+
+
+@app.cell
+def _(alt, ask, ending, furthest, markets, mo, product_type):
+    curve = ask(
+        "SELECT market, lead_days, at_risk, ended, on_sale_share FROM report.sell_out_curve WHERE operation = 'multi' "
+        "AND ending = $ending AND product_type = $product_type AND market IN $markets AND lead_days <= $furthest "
+        "ORDER BY ALL",
+        ending=ending.value,
+        product_type=product_type.value,
+        markets=markets.value,
+        furthest=furthest.value,
+    )
+    _steps = (
+        alt.Chart(curve)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
+            y=alt.Y(
+                "on_sale_share:Q",
+                title="Still on sale (estimate)",
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(zero=False),
+            ),
+            color=alt.Color("market:N", title=None),
+            tooltip=["market", "lead_days", "at_risk", "ended", "on_sale_share"],
+        )
+        .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells were seen to end")
+    )
+    mo.vstack([mo.md("## Sell-out"), _steps]) if curve.height else mo.md(
+        "## Sell-out\n\nIt takes two answers to the same cell, on different nights."
+    )
+
+
+@app.cell
+def _(ask, mo):
+    pick_up = ask(
+        "SELECT property_id, check_in, picked_up, given_back, reopenings, rooms, cells FROM report.pick_up "
+        "WHERE source = 'multi' AND picked_up > 0 ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
+    )
+    mo.vstack(
+        [
+            mo.md(
+                f"## Pick-up\n\n{int(pick_up['picked_up'].sum()):,} rooms, at least, were picked up in the property "
+                "days with most of it; rooms given back and re-openings are apart."
+            ),
+            mo.ui.table(pick_up, selection=None, page_size=12),
+        ]
+    ) if pick_up.height else mo.md("## Pick-up\n\nNo room was seen to be picked up yet.")
+
+
+if __name__ == "__main__":
+    app.run()

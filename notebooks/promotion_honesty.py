@@ -1,0 +1,155 @@
+"""Promotion honesty: are struck-through prices borne out by what was charged?"""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Promotion honesty")
+
+
+@app.cell
+def _():
+    import altair as alt
+    import duckdb
+    import marimo as mo
+
+    from pipeline.lake import Lake
+    from pipeline.settings import read_settings
+
+    return Lake, alt, duckdb, mo, read_settings
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    # Promotion honesty
+
+    **Was the struck-through price ever charged?** Each promoted offer is held against its own history: the price
+    before the promotion against the totals seen of the same room, board, policy and stay. What comes out is an
+    indicator with its evidence, not a verdict: prices charged between two sweeps are not known, and without enough
+    history nothing is said.
+    """)
+
+
+@app.cell
+def _(Lake, duckdb, read_settings):
+    file = Lake(read_settings().lake).published_file
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    session.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS nightaudit (READ_ONLY)")
+    session.execute("USE nightaudit")
+
+    def ask(sql, **values):
+        """Return the rows of a query over the published file as a polars frame."""
+        return session.sql(sql, params=values or None).pl()
+
+    return (ask,)
+
+
+@app.cell
+def _(ask, mo):
+    _told = ask(
+        "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated, "
+        "(SELECT reference_days FROM ref.analysis) AS reference_days FROM mart.sweep"
+    ).row(0, named=True)
+    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    mo.callout(
+        mo.md(
+            f"{_told['nights']} published sweeps, the last of {_told['last']}; a verdict takes "
+            f"{_told['reference_days']} days of history.{_simulated}"
+        ),
+        kind="warn" if _simulated else "neutral",
+    )
+
+
+@app.cell
+def _(ask, mo):
+    _markets = ask("SELECT DISTINCT market FROM state.offer_open ORDER BY market")["market"].to_list()
+    market = mo.ui.dropdown(_markets, value=_markets[0] if _markets else None, label="Market")
+    verdict = mo.ui.dropdown(
+        {
+            "all": "%",
+            "never charged": "never_charged",
+            "above the lowest price before": "above_lowest",
+            "honest": "honest",
+            "not enough history": "not_enough_history",
+        },
+        value="all",
+        label="Verdict",
+    )
+    mo.hstack([market, verdict], justify="start")
+    return market, verdict
+
+
+@app.cell
+def _(alt, ask, market, mo, verdict):
+    found = ask(
+        "SELECT price.reference_verdict, price.property_id, offer.room_name, offer.board_name, price.check_in, "
+        "price.nights, price.product_type, price.currency, price.total, price.pre_promo_total, price.lowest_before, "
+        "price.highest, price.history_days, price.promoted_share_pct, price.offer_key "
+        "FROM mart.reference_price AS price JOIN mart.offer_latest AS offer USING (source, property_id, offer_key) "
+        "WHERE price.source = 'multi' AND price.market = $market AND price.reference_verdict LIKE $verdict "
+        "ORDER BY price.pre_promo_total / price.total DESC, price.property_id, price.offer_key LIMIT 1000",
+        market=market.value,
+        verdict=verdict.value,
+    )
+    _bars = (
+        alt.Chart(found.group_by("reference_verdict").len("offers").sort("reference_verdict"))
+        .mark_bar()
+        .encode(
+            x=alt.X("offers:Q", title="Promoted offers"),
+            y=alt.Y("reference_verdict:N", title=None),
+            color=alt.Color("reference_verdict:N", legend=None),
+        )
+        .properties(width=620, height=120, title=f"{found.height:,} promoted offers in {market.value}")
+    )
+    mo.stop(found.height == 0, mo.md("No promoted offer of this kind is on sale."))
+    mo.vstack([_bars, mo.md("At most a thousand offers, those with the deepest promotions.")])
+    return (found,)
+
+
+@app.cell
+def _(found, mo):
+    _options = {
+        f"{row['property_id']}, {row['room_name']}, {row['board_name']}, {row['check_in']}, {row['nights']} n., "
+        f"{row['product_type']} ({row['reference_verdict'].replace('_', ' ')})": row
+        for row in found.head(200).to_dicts()
+    }
+    offer = mo.ui.dropdown(_options, value=next(iter(_options)), label="Offer", searchable=True, full_width=True)
+    offer
+    return (offer,)
+
+
+@app.cell
+def _(alt, ask, mo, offer):
+    history = ask(
+        "SELECT valid_from, coalesce(valid_to, last_seen_at) AS valid_to, total::DOUBLE AS total, "
+        "pre_promo_total::DOUBLE AS pre_promo_total, currency, began_sweep_id, began_search_id "
+        "FROM mart.offer_history WHERE source = 'multi' AND property_id = $house AND offer_key = $key AND is_offered "
+        "ORDER BY valid_from",
+        house=offer.value["property_id"],
+        key=offer.value["offer_key"],
+    )
+    _base = alt.Chart(history).encode(x=alt.X("valid_from:T", title="Start of the sweep (UTC)"))
+    _axis = alt.Axis(title=f"Total of the stay ({offer.value['currency']})")
+    _told = _base.mark_rule(strokeDash=[4, 4], strokeWidth=2, color="#8a8a8a").encode(
+        x2="valid_to:T", y=alt.Y("pre_promo_total:Q", axis=_axis, scale=alt.Scale(zero=False))
+    )
+    _charged = _base.mark_rule(strokeWidth=3, color="#4477aa").encode(x2="valid_to:T", y=alt.Y("total:Q", axis=_axis))
+    _points = _base.mark_point(filled=True, size=45, color="#4477aa").encode(
+        y=alt.Y("total:Q", axis=_axis), tooltip=["valid_from", "total", "pre_promo_total"]
+    )
+    mo.vstack(
+        [
+            alt.layer(_told, _charged, _points).properties(
+                width=680,
+                height=260,
+                title=f"Told before: {offer.value['pre_promo_total']}, highest ever charged: {offer.value['highest']}",
+            ),
+            mo.md("Line: what was charged. Dashed: the price before the promotion, as told."),
+            mo.ui.table(history, selection=None, page_size=10),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    app.run()
