@@ -206,9 +206,10 @@ def _steps(row: dict[str, object]) -> AnyChart:
     for part in _PARTS:
         amount = float(str(row[part])) if row[part] is not None else 0.0
         label = part.replace("_", " ") if row[part] is not None else f"{part.replace('_', ' ')} (not told)"
-        steps.append({"part": label, "from": reached, "to": reached + amount, "amount": amount})
+        kind = "dearer" if amount > 0 else "cheaper"
+        steps.append({"part": label, "from": reached, "to": reached + amount, "kind": kind})
         reached += amount
-    steps.append({"part": "gap", "from": 0.0, "to": reached, "amount": reached})
+    steps.append({"part": "gap", "from": 0.0, "to": reached, "kind": "the gap"})
     bars = (
         chart(pl.DataFrame(steps), height=170)
         .mark_bar()
@@ -216,10 +217,10 @@ def _steps(row: dict[str, object]) -> AnyChart:
             x=alt.X("part:N", title=None, sort=None, axis=alt.Axis(labelAngle=0)),
             y=alt.Y("from:Q", title=f"Sum over the pairs, {row['currency']}"),
             y2=alt.Y2("to"),
-            color=alt.condition(
-                "datum.part == 'gap'",
-                alt.value(SOFT),
-                alt.condition("datum.amount > 0", alt.value(BAD), alt.value(GOOD)),
+            color=alt.Color(
+                "kind:N",
+                title=None,
+                scale=alt.Scale(domain=["dearer", "cheaper", "the gap"], range=[BAD, GOOD, SOFT]),
             ),
         )
     )
