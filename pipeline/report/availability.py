@@ -88,7 +88,7 @@ def _heatmap(reader: Reader) -> Section:
         .mark_rect()
         .encode(
             x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9)),
+            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
             color=alt.Color("on_sale_pct:Q", title="Cells on sale, percent", scale=alt.Scale(domain=[0, 100])),
         )
     )

@@ -6,6 +6,7 @@ A chart is drawn with stand-ins for the colours of the page; in the SVG they bec
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Any, Final
 
 import altair as alt
@@ -37,6 +38,7 @@ SEQUENTIAL: Final = ("#dbe6f3", "#9dbfe0", "#5a93c6", "#2c5f9e", "#173a68")
 DIVERGING: Final = ("#b2412f", "#e08f6b", "#d9d9d6", "#7fb0d3", "#2c64a0")
 
 WIDTH: Final = 640
+_NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
@@ -66,7 +68,9 @@ def svg(made: AnyChart) -> Markup:
             labelLimit=260,
             labelSeparation=6,
         ),
-        legend=alt.LegendConfig(labelColor=INK, titleColor=SOFT, titleFontWeight="normal", orient="top"),
+        legend=alt.LegendConfig(
+            labelColor=INK, titleColor=SOFT, titleFontWeight="normal", titleLimit=360, orient="top"
+        ),
         header=alt.HeaderConfig(labelColor=INK, titleColor=SOFT),
         title=alt.TitleConfig(color=INK, anchor="start"),
         text=alt.MarkConfig(color=INK),
@@ -82,4 +86,11 @@ def svg(made: AnyChart) -> Markup:
     coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], drawn)
     # Its size is its box; the page decides how much of its width a chart gets.
     sized = re.sub(r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"', r'<svg \1data-width="\2"', coloured, count=1)
-    return Markup(sized)  # noqa: S704 - the drawing library escapes the text that it draws
+    return Markup(_with_own_ids(sized))  # noqa: S704 - the drawing library escapes the text that it draws
+
+
+def _with_own_ids(drawn: str) -> str:
+    """Name what a chart refers to after the chart: the library counts on, over charts and from page to page."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(_NUMBERED.findall(drawn)))}
+    chart_id = sha256(_NUMBERED.sub(lambda found: f"{places[found[0]]}", drawn).encode()).hexdigest()[:10]
+    return _NUMBERED.sub(lambda found: f"c{chart_id}-{places[found[0]]}", drawn)

@@ -11,6 +11,9 @@ from pipeline.report.reading import Reader
 
 _GRAVEST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, size_pct DESC NULLS LAST, flag_id"
 
+# So many of a rule are shown, so that one rule does not crowd out the others.
+_OF_A_RULE = 5
+
 
 def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
     """Return the open flags of rules within the scope, the gravest first."""
@@ -23,12 +26,13 @@ def findings(name: str, found: pl.DataFrame, note: str, why_empty: str) -> Secti
     """Return a section of flags; its title counts them by severity, its table shows the gravest of each property."""
     counts = dict(found.group_by("severity").len().iter_rows())
     told = ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
-    gravest = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
-    places = found.height - gravest.height
+    each = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
+    gravest = each.filter(pl.int_range(pl.len()).over("rule") < _OF_A_RULE)
+    left = found.height - gravest.height
     return Section(
         name,
         f"{found.height:,} findings stand: {told}" if found.height else "No finding stands",
-        f"{note} The table shows the gravest of each rule and property; {places:,} more are in the figures. "
+        f"{note} The table shows the gravest of each rule, one a property; {left:,} more are in the figures. "
         "The command nightaudit explain, with a flag, leads it back to the raw answers and judges it again.",
         pl.concat([gravest, found.join(gravest, on="flag_id", how="anti")]),
         columns=[
@@ -38,10 +42,9 @@ def findings(name: str, found: pl.DataFrame, note: str, why_empty: str) -> Secti
             Column("market", "Market"),
             Column("check_in", "Check-in"),
             Column("size_pct", "Size", "%", 1),
-            Column("finding", "In words", is_wide=True),
             Column("snapshots", "Nights seen", digits=0),
-            Column("flag_id", "Flag"),
+            Column("finding", "In words, and the flag", is_wide=True, below="flag_id"),
         ],
         why_empty=why_empty,
-        shown=min(gravest.height, 25),
+        shown=gravest.height,
     )

@@ -24,7 +24,7 @@ ROWS_SHOWN = 25
 class Column:
     """A column of a table on a page: where its values are, and how they are written.
 
-    Numbers have `digits`; text that may be long is `is_wide` and wraps.
+    Numbers have `digits`; text that may be long is `is_wide` and wraps. `below` names what stands small beneath it.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Column:
     unit: str = ""
     digits: int | None = None
     is_wide: bool = False
+    below: str | None = None
 
 
 @dataclass(frozen=True)

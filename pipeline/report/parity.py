@@ -128,7 +128,7 @@ def _calendar(reader: Reader) -> Section:
         .mark_rect()
         .encode(
             x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9)),
+            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
             color=alt.Color(
                 "median_gap_pct:Q",
                 title="Median gap, percent (above 0: dearer)",

@@ -196,7 +196,7 @@ def _calendar(reader: Reader) -> Section:
         .mark_rect()
         .encode(
             x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9)),
+            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
             color=alt.Color("promoted_pct:Q", title="Offers promoted, percent", scale=alt.Scale(domain=[0, 100])),
         )
     )
