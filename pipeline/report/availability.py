@@ -98,7 +98,7 @@ def _heatmap(reader: Reader) -> Section:
         "calendar",
         f"{sold_out:,} of {days.height:,} property days have nothing on sale{of_all}",
         "Cells of a property and check-in (markets, nights, parties and product types together) that were on sale when "
-        "last answered by a list search. A white place was never answered.",
+        "last answered by a list search. A blank place was never answered.",
         days,
         [svg(painted)] if days.height else (),
         why_empty="No list search of these limits was answered yet.",

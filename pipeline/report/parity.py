@@ -20,7 +20,7 @@ _ONE_MARKET = "It takes two markets that were asked for the same stay, in one sw
 
 def page(reader: Reader) -> Page:
     """Return the report on rate parity."""
-    score = reader.rows("report.market_parity", order="match_grade, source DESC, market, product_type")
+    score = reader.rows("report.market_parity", order="match_grade DESC, source DESC, market, product_type")
     exact = score.filter((pl.col("match_grade") == "exact") & (pl.col("source") == "multi"))
     found = flags(reader, _RULES)
     pairs, lose = int(exact["pairs"].sum()), int(exact["lose"].sum())
@@ -141,7 +141,7 @@ def _calendar(reader: Reader) -> Section:
         "calendar",
         f"On {losing:,} of {days.height:,} property days some market is dearer",
         "Median gap of the exact pairs of a property and check-in against the reference market. Drawn are the "
-        "properties furthest apart. White was not comparable.",
+        "properties furthest apart. A blank place was not comparable.",
         days,
         [svg(painted)] if days.height else (),
         why_empty=_ONE_MARKET,

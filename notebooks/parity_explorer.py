@@ -1,0 +1,181 @@
+"""Parity explorer: markets against a reference market, down to the two answers behind a gap."""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Parity explorer")
+
+
+@app.cell
+def _():
+    import altair as alt
+    import duckdb
+    import marimo as mo
+    import polars as pl
+
+    from pipeline.lake import Lake
+    from pipeline.settings import read_settings
+
+    return Lake, alt, duckdb, mo, pl, read_settings
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    # Parity explorer
+
+    **Is the same room sold at another price in another market, and since when?** Choose the markets, how alike two
+    offers must be, and how far apart two prices may lie and still meet. Every pair was seen in one sweep; prices in
+    different currencies are compared at the reference rate of that day. Grades of likeness are never mixed: a pair of
+    grade `board_family` or `cheapest` compares products that differ. The reference market itself is a setting
+    (NIGHTAUDIT_REFERENCE_MARKET) of the published night.
+    """)
+
+
+@app.cell
+def _(Lake, duckdb, read_settings):
+    file = Lake(read_settings().lake).published_file
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    session.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS nightaudit (READ_ONLY)")
+    session.execute("USE nightaudit")
+
+    def ask(sql, **values):
+        """Return the rows of a query over the published file as a polars frame."""
+        return session.sql(sql, params=values or None).pl()
+
+    return (ask,)
+
+
+@app.cell
+def _(ask, mo):
+    _told = ask(
+        "SELECT max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated, "
+        "(SELECT reference_market FROM mart.reference_market) AS reference_market, "
+        "(SELECT tolerance_pct FROM ref.analysis) AS tolerance_pct FROM mart.sweep"
+    ).row(0, named=True)
+    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    reference, usual_tolerance = _told["reference_market"] or "none", _told["tolerance_pct"]
+    mo.callout(
+        mo.md(f"Night of {_told['last']}, compared with {reference}.{_simulated}"),
+        kind="warn" if _simulated else "neutral",
+    )
+    return reference, usual_tolerance
+
+
+@app.cell
+def _(ask, mo, reference, usual_tolerance):
+    _markets = ask("SELECT DISTINCT market FROM state.cell ORDER BY market")["market"].to_list()
+    _others = [name for name in _markets if name != reference]
+    markets = mo.ui.multiselect(_others, value=_others[:5], label="Markets")
+    grade = mo.ui.dropdown(["exact", "board_family", "cheapest"], value="exact", label="Likeness")
+    product_type = mo.ui.dropdown(["Hotel", "Package"], value="Hotel", label="Product")
+    source = mo.ui.dropdown({"list (multi)": "multi", "detail": "detail"}, value="list (multi)", label="Answers")
+    tolerance = mo.ui.slider(0, 10, step=0.1, value=usual_tolerance, label="Tolerance, percent", show_value=True)
+    mo.hstack([markets, grade, product_type, source, tolerance], justify="start", wrap=True)
+    return grade, markets, product_type, source, tolerance
+
+
+@app.cell
+def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, tolerance):
+    pairs = ask(
+        "SELECT market, property_id, check_in, nights, party, room_id, board_id, currency, total, "
+        "reference_converted, gap, gap_pct, losing_snapshots, offer_key, seen_sweep_id, seen_search_id, seen_offer_no, "
+        "reference_sweep_id, reference_search_id, reference_offer_no FROM mart.market_parity "
+        "WHERE match_grade = $grade AND source = $source AND product_type = $product_type AND market IN $markets "
+        "ORDER BY abs(gap_pct) DESC, market, property_id, check_in, offer_key LIMIT 200000",
+        grade=grade.value,
+        source=source.value,
+        product_type=product_type.value,
+        markets=markets.value or [""],
+    )
+    mo.stop(pairs.height == 0, mo.md(f"No offer of these markets was seen in one sweep with one of {reference}."))
+    judged = pairs.with_columns(
+        pl.when(pl.col("gap_pct") > tolerance.value)
+        .then(pl.lit("lose"))
+        .when(pl.col("gap_pct") < -tolerance.value)
+        .then(pl.lit("win"))
+        .otherwise(pl.lit("meet"))
+        .alias("verdict")
+    )
+    _counted = judged.group_by("market", "verdict").len("offers").sort("market", "verdict")
+    _losing = judged.filter(pl.col("verdict") == "lose").height
+    _bars = (
+        alt.Chart(_counted)
+        .mark_bar()
+        .encode(
+            x=alt.X("offers:Q", title="Offers", stack="normalize", axis=alt.Axis(format="%")),
+            y=alt.Y("market:N", title=None),
+            color=alt.Color(
+                "verdict:N",
+                title=None,
+                scale=alt.Scale(domain=["win", "meet", "lose"], range=["#2c64a0", "#b9c6d2", "#b2412f"]),
+            ),
+            tooltip=["market", "verdict", "offers"],
+        )
+        .properties(
+            width=640,
+            height=alt.Step(28),
+            title=f"{_losing:,} of {judged.height:,} offers are dearer than in {reference}",
+        )
+    )
+    _bands = judged.with_columns(pl.col("gap_pct").clip(-15, 15).floor().alias("from_pct"))
+    _spread = (
+        alt.Chart(_bands.group_by("market", "from_pct").len("offers").sort("market", "from_pct"))
+        .mark_bar(opacity=0.75)
+        .encode(
+            x=alt.X("from_pct:Q", title="Gap, percent (15 and more at the ends; above 0: dearer)"),
+            y=alt.Y("offers:Q", title="Offers", stack=True),
+            color=alt.Color("market:N", title=None),
+            tooltip=["market", "from_pct", "offers"],
+        )
+        .properties(width=640, height=190)
+    )
+    mo.vstack([_bars, _spread])
+    return (judged,)
+
+
+@app.cell
+def _(judged, mo, pl):
+    _worst = judged.filter(pl.col("verdict") == "lose").head(1000)
+    mo.stop(_worst.height == 0, mo.md("No offer is dearer, beyond the tolerance."))
+    losing = mo.ui.table(
+        _worst.drop("offer_key"),
+        selection="single",
+        page_size=10,
+        label="Dearest first; choose a row to see its evidence",
+    )
+    losing
+    return (losing,)
+
+
+@app.cell
+def _(ask, losing, mo, pl):
+    mo.stop(losing.value.height == 0, mo.md("*Choose a row above: its two answers are shown here.*"))
+    _row = losing.value.row(0, named=True)
+    _sides = pl.DataFrame(
+        {
+            "side": [_row["market"], "reference market"],
+            "sweep_id": [_row["seen_sweep_id"], _row["reference_sweep_id"]],
+            "search_id": [_row["seen_search_id"], _row["reference_search_id"]],
+        }
+    )
+    _answers = ask(
+        "SELECT sweep_id, search_id, market, started_at, http_status, body_sha256, raw_address FROM lake.search "
+        "WHERE sweep_id IN $sweeps AND search_id IN $searches",
+        sweeps=_sides["sweep_id"].to_list(),
+        searches=_sides["search_id"].to_list(),
+    )
+    mo.vstack(
+        [
+            mo.md(
+                f"### {_row['total']} against {_row['reference_converted']} {_row['currency']}\n\n"
+                "Each answer lies under its raw address: `nightaudit show ADDRESS` prints it with its request."
+            ),
+            mo.ui.table(_sides.join(_answers, on=["sweep_id", "search_id"], how="left"), selection=None),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    app.run()
