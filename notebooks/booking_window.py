@@ -130,8 +130,8 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
 @app.cell
 def _(ask, mo):
     pick_up = ask(
-        "SELECT property_id, check_in, picked_up, given_back, reopenings, rooms, cells FROM report.pick_up "
-        "WHERE source = 'multi' AND picked_up > 0 ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
+        "SELECT property_id::VARCHAR AS property_id, check_in, picked_up, given_back, reopenings, rooms, cells "
+        "FROM report.pick_up WHERE source = 'multi' AND picked_up > 0 ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
     )
     mo.vstack(
         [

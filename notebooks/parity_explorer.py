@@ -119,10 +119,12 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
             title=f"{_losing:,} of {judged.height:,} offers are dearer than in {reference}",
         )
     )
-    _bands = judged.with_columns(pl.col("gap_pct").clip(-15, 15).floor().alias("from_pct"))
+    # Bands of a fiftieth of the widest gap, so that small gaps can be told apart where there are no large ones.
+    _width = max(0.05, min(15.0, float(judged["gap_pct"].abs().max())) / 25)
+    _bands = judged.with_columns(((pl.col("gap_pct").clip(-15, 15) / _width).round() * _width).alias("from_pct"))
     _spread = (
         alt.Chart(_bands.group_by("market", "from_pct").len("offers").sort("market", "from_pct"))
-        .mark_bar(opacity=0.75)
+        .mark_bar(opacity=0.75, width=10)
         .encode(
             x=alt.X("from_pct:Q", title="Gap, percent (15 and more at the ends; above 0: dearer)"),
             y=alt.Y("offers:Q", title="Offers", stack=True),
@@ -140,7 +142,7 @@ def _(judged, mo, pl):
     _worst = judged.filter(pl.col("verdict") == "lose").head(1000)
     mo.stop(_worst.height == 0, mo.md("No offer is dearer, beyond the tolerance."))
     losing = mo.ui.table(
-        _worst.drop("offer_key"),
+        _worst.drop("offer_key").with_columns(pl.col("property_id", "room_id").cast(pl.String)),
         selection="single",
         page_size=10,
         label="Dearest first; choose a row to see its evidence",

@@ -1,8 +1,9 @@
-"""Serving the reports of a lake to a browser on this machine, and to nobody else."""
+"""Serving the reports of a lake, and the notebooks, to a browser on this machine, and to nobody else."""
 
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
@@ -11,15 +12,19 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 
 _HOST = "127.0.0.1"
+_NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def application(lake: Lake) -> Starlette:
-    """Return the web application: `/reports/` is the lake's folder of that name.
+    """Return the web application: `/reports/` is the lake's folder of that name, `/notebooks/…` are the notebooks.
+
+    The notebooks read the published file of the settings; where they are not installed, there are only the reports.
 
     Requests that name another host are refused, so that no page elsewhere can read reports through the browser.
     Raises InputError where there are no reports yet.
@@ -31,9 +36,25 @@ def application(lake: Lake) -> Starlette:
         routes=[
             Route("/", lambda _: RedirectResponse("/reports/")),
             Mount("/reports", StaticFiles(directory=folder, html=True)),
+            *([Mount("/notebooks", _notebooks())] if notebook_names() else []),
         ],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
     )
+
+
+def notebook_names() -> list[str]:
+    """Return the names of the notebooks beside the packages; none where only the packages are installed."""
+    return sorted(file.stem for file in _NOTEBOOKS.glob("*.py"))
+
+
+def _notebooks() -> ASGIApp:
+    import marimo
+
+    builder = marimo.create_asgi_app(quiet=True, include_code=False)
+    for name in notebook_names():
+        builder = builder.with_app(path=f"/{name}", root=str(_NOTEBOOKS / f"{name}.py"))
+    app: ASGIApp = builder.build()
+    return app
 
 
 def serve_reports(lake: Lake, port: int) -> None:

@@ -234,7 +234,7 @@ def alerts(
 def serve(
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback address.")] = 8377,
 ) -> None:
-    """Serve the reports to a browser on this machine."""
+    """Serve reports and notebooks to a browser on this machine."""
     from pipeline.cli import reporting
 
     reporting.serve(port)

@@ -54,11 +54,15 @@ def alert(*, is_rehearsal: bool) -> None:
 
 
 def serve(port: int) -> None:
-    """Serve the reports on the loopback address until interrupted."""
-    from pipeline.serve import serve_reports
+    """Serve reports and notebooks on the loopback address until interrupted."""
+    from pipeline.serve import notebook_names, serve_reports
 
     lake = Lake(read_settings().lake)
-    Console().print(f"Reports: http://127.0.0.1:{port}/reports/ (Ctrl-C ends)", soft_wrap=True)
+    console = Console()
+    console.print(f"Reports: http://127.0.0.1:{port}/reports/", soft_wrap=True)
+    for name in notebook_names():
+        console.print(f"Notebook: http://127.0.0.1:{port}/notebooks/{name}/", soft_wrap=True)
+    console.print("Ctrl-C ends it.", style="dim")
     serve_reports(lake, port)
 
 
