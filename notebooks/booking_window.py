@@ -131,7 +131,8 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
 def _(ask, mo):
     pick_up = ask(
         "SELECT property_id::VARCHAR AS property_id, check_in, picked_up, given_back, reopenings, rooms, cells "
-        "FROM report.pick_up WHERE source = 'multi' AND picked_up > 0 ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
+        "FROM report.pick_up WHERE source = 'multi' AND picked_up > 0 "
+        "ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
     )
     mo.vstack(
         [
