@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -67,7 +67,7 @@ class Tally:
     shards: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _OpenShard:
     shard: Shard
     left: int
@@ -83,19 +83,39 @@ class _Failures:
         self._apart: list[frozenset[int]] = []
         # Failures that no property can be blamed for, such as a refused connection.
         self._unblamed = 0
+        # Of the first few searches of the plan that failed, whether whole or in part.
+        self._numbers: set[int] = set()
+        self.last: Answer | None = None
 
     @property
     def say_so(self) -> bool:
         """Whether they say, now, that the supplier is down."""
-        return self.count >= GIVE_UP_AFTER and max(len(self._apart), self._unblamed) >= GIVE_UP_APART
+        return self.count >= GIVE_UP_AFTER and self._are_apart
 
-    def add(self, property_ids: Iterable[int], *, may_be_poisoned: bool) -> None:
+    @property
+    def say_so_at_the_end(self) -> bool:
+        """Whether they say so where nothing is left to ask: then fewer have to do."""
+        return len(self._numbers) >= GIVE_UP_APART and self._are_apart
+
+    @property
+    def may_say_so(self) -> bool:
+        """Whether there are any, and a few more could yet say so. One property's alone could go on for ever."""
+        return 0 < self.count < GIVE_UP_AFTER or self.say_so
+
+    @property
+    def _are_apart(self) -> bool:
+        return max(len(self._apart), self._unblamed) >= GIVE_UP_APART
+
+    def add(self, search: Search, answer: Answer) -> None:
         """Count one more."""
         self.count += 1
-        if not may_be_poisoned:
+        self.last = answer
+        if len(self._numbers) < GIVE_UP_APART:
+            self._numbers.add(search.number)
+        if not may_be_poisoned(answer):
             self._unblamed += 1
             return
-        failed = frozenset(property_ids)
+        failed = frozenset(search.property_ids)
         touched = [known for known in self._apart if known & failed]
         if not touched:
             self._apart.append(failed)
@@ -132,32 +152,45 @@ class Collector:
         self._covers = covers
         self._open_shards = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
         self._open: list[_OpenShard] = []
+        # Complete, and ended within failures that may yet say that the supplier is down: to be asked again then.
+        self._held: list[_OpenShard] = []
+        # Held until the failures turned out to be none of an outage: to land next.
+        self._cleared: deque[_OpenShard] = deque()
         self._has_landed = asyncio.Event()
         self._next = asyncio.Lock()
 
-    def stop(self) -> None:
-        """Open no further shard. `collect` returns once the open ones have landed."""
+    def stop(self) -> int:
+        """Open no further shard. `collect` returns once the open ones have landed; returns the searches they need."""
         self._stopping = True
+        return sum(opened.left for opened in self._open)
 
     async def collect(self, shards: Iterable[tuple[Shard, Iterable[Search]]]) -> None:
         """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
 
         Raises SupplierDown, TokenRefused, SupplierUnreachable, SweepStopped (daily cap) or LakeError; the shards
-        that had landed by then stay, the open ones are given up and will be asked again. No shard is opened that the
-        daily cap does not cover; only further attempts and halves may use it up before the open ones have landed.
+        that had landed by then stay, the open ones are given up and will be asked again, and so are those that held
+        nothing but the last of the failures of an outage. No shard is opened that the daily cap does not cover; only
+        further attempts and halves may use it up before the open ones have landed.
         """
         searches = self._searches(iter(shards))
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._in_flight):
                     group.create_task(self._work(searches))
+            await self._land_what_is_held()
+        except SupplierDown:
+            self._tell_lost()
+            raise
         except BaseExceptionGroup as failures:
-            lost = sum(len(opened.records) for opened in self._open)
-            if lost:
-                logger.warning("%d answers of shards that had not landed are given up, and asked for again", lost)
+            self._tell_lost()
             # One cause often fails several workers at once; it is told once.
             own, others = failures.split(NightauditError)
             raise (own if others is None and own is not None else failures).exceptions[0] from None
+
+    def _tell_lost(self) -> None:
+        lost = sum(len(opened.records) for opened in (*self._open, *self._held, *self._cleared))
+        if lost:
+            logger.warning("%d answers of shards that had not landed are given up, and asked for again", lost)
 
     async def _searches(
         self, shards: Iterator[tuple[Shard, Iterable[Search]]]
@@ -176,6 +209,7 @@ class Collector:
         """Wait until the daily cap covers `searches` beside the open shards; CallsUsedUp once it will not."""
         while not self._stopping and not self._covers(sum(opened.left for opened in self._open) + searches):
             if not self._open:
+                await self._land_what_is_held()
                 raise CallsUsedUp(
                     "What is left of today's calls (NIGHTAUDIT_DAILY_CALLS) does not cover the next "
                     f"{searches} searches, which land together.",
@@ -199,7 +233,38 @@ class Collector:
             opened.records.extend(records)
             opened.left -= 1
             if opened.left == 0:
-                await self._land(opened)
+                await self._end(opened)
+            await self._land_cleared()
+
+    async def _end(self, opened: _OpenShard) -> None:
+        """Land a shard whose last search has ended, or hold it while its failures may be those of an outage."""
+        if not self._failures.may_say_so:
+            await self._land(opened)
+            return
+        self._held.append(opened)
+        # It makes room for another one, for only further answers tell what its failures were.
+        self._leave_open(opened)
+
+    def _leave_open(self, opened: _OpenShard) -> None:
+        self._open.remove(opened)
+        self._has_landed.set()
+        self._open_shards.release()
+
+    def _clear_held(self) -> None:
+        self._cleared.extend(self._held)
+        self._held.clear()
+
+    async def _land_cleared(self) -> None:
+        while self._cleared:
+            await self._land(self._cleared.popleft())
+
+    async def _land_what_is_held(self) -> None:
+        """Land what is held now that nothing more will be asked; SupplierDown where it is part of an outage."""
+        failures = self._failures
+        if failures.say_so_at_the_end and failures.last is not None:
+            await self._give_up_unless_answered(failures.last)
+        self._clear_held()
+        await self._land_cleared()
 
     async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
         """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
@@ -245,7 +310,7 @@ class Collector:
             tally.cells += cells
         outcome = outcome_of(answer)
         if outcome.verdict is not Verdict.FAILED:
-            self._failures = _Failures()
+            self._end_of_failures()
             if outcome.verdict is Verdict.ANSWERED:
                 self._last_answered = search
             if outcome.verdict is Verdict.REJECTED and not is_split:
@@ -253,7 +318,13 @@ class Collector:
                 self._report_own_mistakes(outcome)
             return
         tally.failed_cells += 0 if is_split else cells
-        self._failures.add(search.property_ids, may_be_poisoned=may_be_poisoned(answer))
+        self._failures.add(search, answer)
+        if not self._failures.may_say_so:
+            self._clear_held()
+
+    def _end_of_failures(self) -> None:
+        self._failures = _Failures()
+        self._clear_held()
 
     async def _give_up_unless_answered(self, failed: Answer) -> None:
         """Raise SupplierDown, unless a question that was answered before is answered again."""
@@ -263,7 +334,7 @@ class Collector:
             answer = await self._ask(probe.operation, self._request_of(probe), attempts=ATTEMPTS_OF_A_HALF)
             self.tally.requests += answer.attempts
             if outcome_of(answer).verdict is not Verdict.FAILED:
-                self._failures = _Failures()
+                self._end_of_failures()
                 return
         detail = f" ({failed.failure_detail})" if failed.failure_detail else ""
         raise SupplierDown(
@@ -283,20 +354,29 @@ class Collector:
             )
 
     async def _land(self, opened: _OpenShard) -> None:
-        await asyncio.to_thread(self._put, opened)
-        # What follows may hold this worker back for long; the bodies must not wait in memory with it.
-        opened.records.clear()
-        self._open.remove(opened)
-        self._has_landed.set()
+        await _to_its_end(asyncio.to_thread(self._put, opened))
+        if opened in self._open:
+            self._leave_open(opened)
         self.tally.shards += 1
-        self._open_shards.release()
         await self._on_landed(opened.shard)
 
     def _put(self, opened: _OpenShard) -> None:
         self._put_records(opened.shard.name, opened.records)
+        # What follows may hold the worker back for long; the bodies must not wait in memory with it.
+        opened.records.clear()
 
     def _put_records(self, shard_name: str, records: Sequence[RawRecord]) -> None:
         self._lake.put_new(self._lake.shard_path(self._sweep_id, shard_name), encode_shard(records))
+
+
+async def _to_its_end(work: Coroutine[object, object, None]) -> None:
+    """Await what a thread does, also when cancelled: the thread goes on all the same, and what it lands has landed."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 def record_of(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:

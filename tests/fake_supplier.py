@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from datetime import UTC, date, datetime
 
@@ -69,6 +70,18 @@ class Collecting:
             for shard in segment.shards:
                 self.opened.append(shard.number)
                 yield shard, searches(shard.start, shard.stop, property_ids)
+
+    def partitions(self, count, searches_each, ids=None):
+        """Partitions of one shard each; every search asks for what `ids` gives next, or a property of its own."""
+        ids = ids or itertools.cycle([(number,) for number in range(1, 100)])
+        for number in range(count):
+            start = number * searches_each
+            market = f"{chr(ord('A') + number // 26)}{chr(ord('A') + number % 26)}"
+            for segment in segments(Partition(Operation.MULTI, market, start, start + searches_each)):
+                for shard in segment.shards:
+                    self.opened.append(shard.number)
+                    asked = (next(searches(at, at + 1, next(ids))) for at in range(shard.start, shard.stop))
+                    yield shard, asked
 
     def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None, covers=always):
         async def go():

@@ -80,7 +80,7 @@ async def run(
             if not stopping.is_given_up:
                 raise
             stopping.task.uncancel()
-            raise _resumable(SweepStopped("Stopped at once, as asked."), manifest.sweep_id, progress) from None
+            raise _resumable(SweepStopped("Stopped at once, as asked."), lake, manifest) from None
     return progress
 
 
@@ -190,7 +190,7 @@ class _Run:
                 await asyncio.gather(*self._under_way)
         except NightauditError as error:
             await self._settle()
-            raise _resumable(error, self._sweep_id, self._progress) from None
+            raise _resumable(error, self._lake, self._manifest) from None
         await self._raise_failures()
         await self._end_if_stopping()
 
@@ -305,7 +305,7 @@ class _Run:
         """Raise SweepStopped if a user asked for it, once what is being normalised has ended."""
         if self._stopping.is_asked:
             await self._settle()
-            raise _resumable(SweepStopped("Stopped as asked."), self._sweep_id, self._progress)
+            raise _resumable(SweepStopped("Stopped as asked."), self._lake, self._manifest)
 
     async def _settle(self) -> None:
         """Let what is being normalised end, whatever comes of it: it will be looked at again by the next run."""
@@ -316,7 +316,9 @@ def _unasked(plan: SweepPlan, shards: Iterable[Shard]) -> dict[int, Asked]:
     return {search.id: asked_of_search(search) for shard in shards for search in plan.searches(shard.start, shard.stop)}
 
 
-def _resumable(error: NightauditError, sweep_id: str, progress: SweepProgress) -> NightauditError:
+def _resumable(error: NightauditError, lake: Lake, manifest: Manifest) -> NightauditError:
+    # Counted in the lake: what was landing while the workers were ended has landed too.
+    sweep_id, progress = manifest.sweep_id, _progress(lake, manifest)
     landed_of = f"{progress.landed_searches} of {progress.planned_searches}"
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
     told = type(error)(error.message)

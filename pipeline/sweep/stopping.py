@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from pipeline.stopping import STOP_SIGNALS, handlers_kept
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -17,10 +20,10 @@ class Stopping:
     task: asyncio.Task[object]
     is_asked: bool = False
     is_given_up: bool = False
-    _told: list[Callable[[], None]] = field(default_factory=list)
+    _told: list[Callable[[], int]] = field(default_factory=list)
 
-    def tell(self, stop: Callable[[], None]) -> None:
-        """Call `stop` at the first signal, or now if there was one."""
+    def tell(self, stop: Callable[[], int]) -> None:
+        """Call `stop` at the first signal, or now if there was one. It returns how many searches it waits for."""
         self._told.append(stop)
         if self.is_asked:
             stop()
@@ -30,9 +33,14 @@ class Stopping:
         if self.is_asked:
             self.is_given_up = True
             self.task.cancel()
+            return
         self.is_asked = True
-        for stop in self._told:
-            stop()
+        left = sum(stop() for stop in self._told)
+        # At once, for what is in hand may take minutes.
+        logger.warning(
+            "Stopping: waiting for %s; once more stops at once.",
+            f"{left} searches under way" if left else "what is under way",
+        )
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -311,6 +312,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
         os.killpg(sweep.pid, signal.SIGINT)
         out, err = sweep.communicate(timeout=60)
         assert sweep.returncode == 1, out + err
+        assert re.search(r"Stopping: waiting for [1-9]\d* searches under way; once more stops at once", err)
         assert "nightaudit resume" in err
         assert "Traceback" not in err
         asked_before = slow.control("served")["requests"]

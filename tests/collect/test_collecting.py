@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import threading
 
 import pytest
-from fake_supplier import SWEEP, searches
+from fake_supplier import SWEEP, answered, searches
 
 from pipeline.collect import ATTEMPTS_OF_A_HALF, EXTRA_OPEN_SHARDS, GIVE_UP_AFTER
 from pipeline.domain.errors import CallsUsedUp, LakeFull, SupplierDown, TokenRefused
@@ -285,3 +287,86 @@ def test_a_shape_error_is_told_once_and_loudly(collecting, supplier, caplog):
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert "1016" in caplog.text
     assert tally.rejected_cells == 15
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+@pytest.mark.parametrize("failure", [Failure.REDIRECT, Failure.SERVER_ERROR])
+def test_no_failure_of_an_outage_lands_where_partitions_are_small(collecting, supplier, failure, in_flight):
+    supplier = supplier(range(1, 100), answered(302, failure=failure))
+    with pytest.raises(SupplierDown):
+        collecting.run(supplier, collecting.partitions(2, 12), in_flight=in_flight)
+    assert landed(collecting.lake, SWEEP) == set()
+
+
+def test_failures_after_the_last_answer_do_not_land_where_they_end_in_an_outage(collecting, supplier):
+    supplier = supplier()
+
+    async def go_down(_shard) -> None:
+        supplier.poisoned = set(range(1, 100))
+
+    with pytest.raises(SupplierDown):
+        collecting.run(supplier, collecting.partitions(4, 8), in_flight=1, on_landed=go_down)
+    assert len(landed(collecting.lake, SWEEP)) == 1
+
+
+@pytest.mark.parametrize("searches", [3, 12, 19])
+def test_a_small_sweep_without_one_answer_says_that_the_supplier_is_down(collecting, supplier, searches, caplog):
+    supplier = supplier(range(1, 100), answered(302, failure=Failure.REDIRECT))
+    with pytest.raises(SupplierDown, match=f"failed {searches} searches in a row"):
+        collecting.run(supplier, collecting.partitions(1, searches))
+    assert landed(collecting.lake, SWEEP) == set()
+    assert f"{searches} answers of shards that had not landed are given up" in caplog.text
+
+
+def test_a_sweep_that_the_supplier_leaves_at_its_end_says_so(collecting, supplier):
+    supplier = supplier()
+
+    async def go_down(_shard) -> None:
+        supplier.poisoned = set(range(1, 100))
+
+    with pytest.raises(SupplierDown):
+        collecting.run(supplier, collecting.partitions(2, 5), in_flight=1, on_landed=go_down)
+    assert len(landed(collecting.lake, SWEEP)) == 1
+
+
+def test_failures_with_an_answer_between_them_land(collecting, supplier):
+    supplier = supplier({1}, answered(302, failure=Failure.REDIRECT))
+    ids = itertools.cycle([(1,)] * 19 + [(2,)])
+    collecting.run(supplier, collecting.partitions(40, 5, ids), in_flight=1)
+    assert len(collecting.records()) == 200
+    assert len(collecting.landed) == 40
+
+
+def test_one_property_that_fails_for_long_holds_no_shards_back(collecting, supplier):
+    waiting = []
+
+    async def note(_shard) -> None:
+        waiting.append(len(collecting.opened) - collecting.collector.tally.shards)
+
+    collecting.run(supplier({1}), collecting.partitions(200, 1, itertools.repeat((1,))), in_flight=1, on_landed=note)
+    assert len(waiting) == 200
+    assert max(waiting) <= GIVE_UP_AFTER + EXTRA_OPEN_SHARDS
+
+
+def test_what_lands_while_the_collection_ends_is_not_given_up(collecting, supplier, monkeypatch, caplog):
+    supplier, is_landing, may_land = supplier(), threading.Event(), threading.Event()
+    real = collecting.lake.put_new
+
+    def slowly(path, data):
+        is_landing.set()
+        may_land.wait(10)
+        return real(path, data)
+
+    async def refuse(operation, body, *, attempts=None):
+        if json.loads(body)["number"] == 32:
+            await asyncio.to_thread(is_landing.wait, 10)
+            asyncio.get_running_loop().call_later(0.05, may_land.set)
+            raise TokenRefused("no")
+        return await type(supplier).ask(supplier, operation, body, attempts=attempts)
+
+    monkeypatch.setattr(collecting.lake, "put_new", slowly)
+    supplier.ask = refuse
+    with pytest.raises(TokenRefused):
+        collecting.run(supplier, collecting.shards(64), in_flight=2)
+    assert len(collecting.records()) == 32
+    assert "given up" not in caplog.text
