@@ -575,12 +575,13 @@ QUOTE = Table(
             "outcome",
             TEXT,
             "`matched`, `raised`, `lowered`, `gone`, `refused` (400), `not_comparable` (answered without a price, in "
-            "another currency, or for another product), `failed` (no reservation was made or told), or `unknown`.",
+            "another currency, or for another property or product), `failed` (no reservation was made or told), or "
+            "`unknown`.",
         ),
         Column("code", INT, "Error code behind the outcome, where the supplier gave one."),
         Column("codes", TEXT, "Error codes of the answer, joined by commas; NULL: none."),
         Column("messages", TEXT, "Texts of the errors of the answer, each on a line of its own; NULL: none."),
-        Column("failure", TEXT, "Why there is no answer."),
+        Column("failure", TEXT, "Why there is no answer, or which parts of it could not be read and are left out."),
         Column("http_status", SMALL, "HTTP status of the answer; NULL: there was none."),
         _required("is_reservation_possible", FLAG, "True where a reservation was made, or cannot be ruled out."),
         Column("reservation_id", LONG, "Reservation that guarantees the price."),

@@ -36,16 +36,16 @@ def load_ledger(lake: Lake, max_body_bytes: int) -> None:
 
 
 def asked_so_far(lake: Lake, max_body_bytes: int) -> tuple[set[Identity], set[tuple[str, Identity]]]:
-    """Return the offers that may hold a reservation nobody knows, and all quoted ones, each with its sweep."""
+    """Return what may hold a reservation nobody knows, and all that was quoted with its sweep: identities of offers."""
     unknown: set[Identity] = set()
     asked: set[tuple[str, Identity]] = set()
     for run in ledger.runs(lake):
         for entry in ledger.entries(lake, run.run_id):
             offer = entry.intent.offer
-            asked.add((offer.sweep_id, offer.identity))
+            asked.update((offer.sweep_id, each) for each in offer.identities)
             is_known = entry.answer is not None and entry.answer.reservation_id is not None
             if not is_known and result_of(entry, max_body_bytes).is_reservation_possible:
-                unknown.add(offer.identity)
+                unknown.update(offer.identities)
     return unknown, asked
 
 

@@ -13,7 +13,7 @@ from pipeline.quote.ledger import Entry, QuoteAnswer
 from pipeline.quote.products import money, total_of
 from pipeline.quote.sample import ChosenOffer
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.answers import ErrorItem, RoomStayQuoted, UnreadableAnswer, read_answer
+from pipeline.supplier.answers import ErrorItem, RoomStayQuoted, UnreadableAnswer, read_parts
 from pipeline.supplier.answers import QuoteAnswer as AnswerBody
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.outcomes import error_codes
@@ -23,6 +23,9 @@ _MAY_HAVE_ARRIVED = frozenset(
     {Failure.CONNECTION, Failure.TIMEOUT, Failure.TRUNCATED, Failure.BODY_TOO_LARGE, Failure.NOT_JSON}
 )
 _INT32_MAX = 2**31 - 1
+_RESERVATION = "reservationId"
+# Without these nobody can say that the price is the one of what was asked for.
+_IDENTIFYING = ("property.propertyId", ".roomId", ".product.productId")
 
 
 class QuoteOutcome(StrEnum):
@@ -36,6 +39,9 @@ class QuoteOutcome(StrEnum):
     NOT_COMPARABLE = "not_comparable"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+
+_COMPARED = frozenset({QuoteOutcome.MATCHED, QuoteOutcome.RAISED, QuoteOutcome.LOWERED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +76,32 @@ def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
             QuoteResult(QuoteOutcome.REFUSED, answer.reservation_id is not None), answer, max_body_bytes
         )
     try:
-        said = _read(answer, max_body_bytes)
+        said, left_out = _read(answer, max_body_bytes)
     except (UnreadableBody, UnreadableAnswer) as error:
         return QuoteResult(QuoteOutcome.UNKNOWN, True, failure=f"unreadable: {str(error)[:500]}")
-    compared = _compared(entry.intent.offer, said, is_reserved=answer.reservation_id is not None)
+    is_reserved = answer.reservation_id is not None
+    compared = _compared(entry.intent.offer, said, is_reserved=is_reserved)
+    if left_out:
+        compared = _in_part(compared, left_out, is_reserved=is_reserved)
     return _told(compared, said.errors or ())
 
 
-def _read(answer: QuoteAnswer, max_body_bytes: int) -> AnswerBody:
-    said = read_answer(Operation.QUOTE, inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes))
+def _read(answer: QuoteAnswer, max_body_bytes: int) -> tuple[AnswerBody, dict[str, str]]:
+    body = inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes)
+    said, left_out = read_parts(Operation.QUOTE, body)
     assert isinstance(said, AnswerBody)  # noqa: S101 - what a quote's body is read as
-    return said
+    return said, left_out
+
+
+def _in_part(result: QuoteResult, left_out: dict[str, str], *, is_reserved: bool) -> QuoteResult:
+    """Return the result of an answer of which parts cannot be read: they are told, and nothing is guessed from them."""
+    told = "left out: " + "; ".join(f"{place}: {reason}" for place, reason in left_out.items())[:500]
+    result = replace(result, failure=told)
+    if not is_reserved and (_RESERVATION in left_out or not any(result.rooms)):
+        return replace(result, outcome=QuoteOutcome.UNKNOWN, is_reservation_possible=True)
+    if result.outcome in _COMPARED and any(place.endswith(_IDENTIFYING) for place in left_out):
+        return replace(result, outcome=QuoteOutcome.NOT_COMPARABLE)
+    return result
 
 
 def _failed(answer: QuoteAnswer, max_body_bytes: int) -> QuoteResult:
@@ -94,7 +115,7 @@ def _failed(answer: QuoteAnswer, max_body_bytes: int) -> QuoteResult:
 
 def _with_errors(result: QuoteResult, answer: QuoteAnswer, max_body_bytes: int) -> QuoteResult:
     try:
-        return _told(result, _read(answer, max_body_bytes).errors or ())
+        return _told(result, _read(answer, max_body_bytes)[0].errors or ())
     except (UnreadableBody, UnreadableAnswer):
         codes = error_codes(answer.body, answer.content_encoding)
         return replace(result, code=_int32(codes), codes=tuple(codes))
@@ -117,7 +138,9 @@ def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> Quo
     currency = said.property.currency_code
     total = _total(rooms)
     return QuoteResult(
-        _outcome(offer, rooms, currency, total),
+        _outcome(offer, rooms, currency, total)
+        if said.property.property_id in {None, offer.sent_property_id}
+        else QuoteOutcome.NOT_COMPARABLE,
         is_reserved,
         property_id=said.property.property_id,
         currency=currency,

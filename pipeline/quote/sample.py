@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
@@ -75,10 +75,25 @@ class ChosenOffer:
 
     @property
     def identity(self) -> Identity:
-        """What makes two stored offers the same one, whichever answer told of them."""
-        stay = (self.property_id, self.market, self.product_type, self.check_in, self.nights, self.party)
+        """What makes two stored offers the same one, whichever answer told of them and for whichever property.
+
+        A branded property is quoted under the unbranded id, so the id that is sent counts.
+        """
         room_stays = tuple(room.room_stay_id for room in self.rooms)
-        return (*stay, self.currency_asked, self.currency, room_stays, self.room_id, self.board_id, self.policy_key)
+        return (*self._stay, self.currency, room_stays, self.room_id, self.board_id, self.policy_key)
+
+    @property
+    def identities(self) -> tuple[Identity, Identity]:
+        """The identity, and what a quote would send: offers that share one of the two are not both asked.
+
+        The first outlives a product id that changes, the second a room or a policy that is told in two ways.
+        """
+        return self.identity, (*self._stay, tuple(room.product_id for room in self.rooms))
+
+    @property
+    def _stay(self) -> Identity:
+        asked = (self.market, self.product_type, self.check_in, self.nights, self.party, self.currency_asked)
+        return (self.sent_property_id, *asked)
 
     def search(self) -> Search:
         """Return the search that a quote of this offer repeats."""
@@ -109,11 +124,35 @@ def choose(
     never: Collection[Identity] = (),
     asked_before: Collection[tuple[str, Identity]] = (),
 ) -> list[ChosenOffer]:
-    """Return the offers of a sample in the order of its seed.
+    """Return the offers of a sample in the order of its seed, each of what would be sent once.
 
-    Offers in `never` are left out, and so are those of the same sweep in `asked_before`. Raises InputError where
-    nothing is published.
+    Offers with an identity in `never` are left out, and so are those of the same sweep in `asked_before`. Raises
+    InputError where nothing is published.
     """
+    # Most offers share an identity with no other one, or with that of the other property of an opaque pair.
+    most = 2 * (sample.size + len(never) + len(asked_before))
+    while True:
+        told = _told(published_file, sample, today, most)
+        fresh = _fresh(told, never, asked_before)
+        if len(fresh) >= sample.size or len(told) < most:
+            return fresh[: sample.size]
+        most *= 4
+
+
+def _fresh(
+    told: Iterable[ChosenOffer], never: Collection[Identity], asked_before: Collection[tuple[str, Identity]]
+) -> list[ChosenOffer]:
+    fresh, chosen = [], set[Identity]()
+    for offer in told:
+        if any(each in never or each in chosen or (offer.sweep_id, each) in asked_before for each in offer.identities):
+            continue
+        chosen.update(offer.identities)
+        fresh.append(offer)
+    return fresh
+
+
+def _told(published_file: Path, sample: Sample, today: date, most: int) -> list[ChosenOffer]:
+    """Return up to `most` offers in the order of the seed."""
     chosen = relation("staging", "quote_sample").sql
     query = f"WITH wanted AS ({_WANTED}) SELECT {_FIELDS} FROM ({chosen}) AS sample"  # noqa: S608 - our own names
     result = query_published(
@@ -122,17 +161,11 @@ def choose(
         {
             "today": today,
             "seed": sample.seed,
-            "size": sample.size + len(never) + len(asked_before),
+            "size": most,
             "markets": list(sample.markets),
             "property_ids": list(sample.property_ids),
         },
     )
     names = [column[0] for column in result.description]
     told = (dict(zip(names, row, strict=True)) for row in result.fetchall())
-    offers = (ChosenOffer(**row | {"rooms": tuple(ChosenRoom(**room) for room in row["rooms"])}) for row in told)
-    fresh = [
-        offer
-        for offer in offers
-        if offer.identity not in never and (offer.sweep_id, offer.identity) not in asked_before
-    ]
-    return fresh[: sample.size]
+    return [ChosenOffer(**row | {"rooms": tuple(ChosenRoom(**room) for room in row["rooms"])}) for row in told]

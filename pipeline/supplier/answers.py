@@ -8,17 +8,28 @@ date-times keep their offset.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, NoReturn, get_args, get_origin
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from pipeline.domain.search import Operation
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+
+
+def _storable(text: str) -> str:
+    # Half a surrogate pair is a text in JSON and in no file: it is written out as JSON writes it.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+
+# More digits than any integer that could be kept; reading far more of them takes quadratic time.
+_MOST_DIGITS = 40
 
 
 class UnreadableAnswer(ValueError):
@@ -35,9 +46,9 @@ class ErrorItem(_Part):
     """One error: `code` and `message` with a 200, `errorCode` and `errorDescription` with a 400 or 500."""
 
     code: Int32 | None = None
-    message: str | None = None
+    message: Text | None = None
     error_code: Int32 | None = None
-    error_description: str | None = None
+    error_description: Text | None = None
 
     @property
     def number(self) -> int | None:
@@ -54,15 +65,15 @@ class BoardBasis(_Part):
     """A meal plan."""
 
     id: Int32 | None = None
-    name: str | None = None
-    detail: str | None = None
+    name: Text | None = None
+    detail: Text | None = None
 
 
 class Promotion(_Part):
     """A promotion: value add, discount off and free night are named."""
 
-    promo_type: str | None = None
-    description: str | None = None
+    promo_type: Text | None = None
+    description: Text | None = None
 
 
 class CancelPenalty(_Part):
@@ -132,7 +143,7 @@ class RoomAmenity(_Part):
     """What a room has."""
 
     id: Int64 | None = None
-    name: str | None = None
+    name: Text | None = None
 
 
 class RoomStayList(_Part):
@@ -140,8 +151,8 @@ class RoomStayList(_Part):
 
     id: Int32 | None = None
     room_id: Int64 | None = None
-    room_name: str | None = None
-    rate_type: str | None = None
+    room_name: Text | None = None
+    rate_type: Text | None = None
     products: list[ListProduct] | None = None
     available_rooms: Int32 | None = None
 
@@ -151,13 +162,13 @@ class RoomStayDetail(_Part):
 
     id: Int32 | None = None
     room_id: Int64 | None = None
-    room_name: str | None = None
-    room_description: str | None = None
-    bed_type_info: str | None = None
-    rate_type: str | None = None
+    room_name: Text | None = None
+    room_description: Text | None = None
+    bed_type_info: Text | None = None
+    rate_type: Text | None = None
     products: list[DetailProduct] | None = None
     available_rooms: Int32 | None = None
-    images: list[str] | None = None
+    images: list[Text] | None = None
     room_amenities: list[RoomAmenity] | None = None
 
 
@@ -166,7 +177,7 @@ class RoomStayQuoted(_Part):
 
     id: Int32 | None = None
     room_id: Int64 | None = None
-    rate_type: str | None = None
+    rate_type: Text | None = None
     product: DetailProduct | None = None
 
 
@@ -174,7 +185,7 @@ class Property(_Part):
     """A property of a multi answer."""
 
     property_id: Int64 | None = None
-    currency_code: str | None = None
+    currency_code: Text | None = None
     room_stays: list[RoomStayList] | None = None
 
 
@@ -182,8 +193,8 @@ class PropertyDetail(_Part):
     """The property of a single answer."""
 
     property_id: Int64 | None = None
-    property_name: str | None = None
-    currency_code: str | None = None
+    property_name: Text | None = None
+    currency_code: Text | None = None
     room_stays: list[RoomStayDetail] | None = None
 
 
@@ -191,9 +202,9 @@ class PropertyQuote(_Part):
     """The property of a quote."""
 
     property_id: Int64 | None = None
-    currency_code: str | None = None
+    currency_code: Text | None = None
     room_stays: list[RoomStayQuoted] | None = None
-    property_remarks: str | None = None
+    property_remarks: Text | None = None
 
 
 class _Envelope(_Part):
@@ -250,11 +261,43 @@ def read_answer(operation: Operation, body: bytes) -> MultiAnswer | SingleAnswer
     try:
         return ANSWERS[operation].model_validate(_document(body), by_alias=True, by_name=False)
     except ValidationError as error:
-        broken = [
-            f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}"
-            for item in error.errors(include_url=False, include_input=False)
-        ]
+        broken = [f"{place or 'answer'}: {reason}" for place, reason in _broken(error)]
     raise UnreadableAnswer("; ".join(broken))
+
+
+def read_parts(operation: Operation, body: bytes) -> tuple[MultiAnswer | SingleAnswer | QuoteAnswer, dict[str, str]]:
+    """Return what can be read of an answer, and why each part is left out that cannot, by its place.
+
+    A field that cannot be read is as if it were not given; an item of an array that cannot be, as if it were not
+    there. Raises UnreadableAnswer where nothing can be read.
+    """
+    document = _lenient_document(body)
+    try:
+        return ANSWERS[operation].model_validate(document, by_alias=True, by_name=False), {}
+    except ValidationError as error:
+        left_out = dict(_broken(error))
+        places = [item["loc"] for item in error.errors(include_url=False, include_input=False)]
+    if not all(places):
+        raise UnreadableAnswer("; ".join(left_out.values()))
+    # From the end, so that the places before it stay where they are.
+    for place in reversed(places):
+        _leave_out(document, place)
+    return ANSWERS[operation].model_validate(document, by_alias=True, by_name=False), left_out
+
+
+def _broken(error: ValidationError) -> Iterator[tuple[str, str]]:
+    """Yield the place and the reason of each thing that cannot be read."""
+    for item in error.errors(include_url=False, include_input=False):
+        yield ".".join(map(str, item["loc"])), item["msg"]
+
+
+def _leave_out(document: Any, place: Sequence[Any]) -> None:  # noqa: ANN401 - any JSON
+    for step in place[:-1]:
+        document = document[step]
+    if isinstance(document, list):
+        del document[place[-1]]
+    else:
+        document[place[-1]] = None
 
 
 def reservation_id_of(body: bytes) -> int | None:
@@ -263,7 +306,7 @@ def reservation_id_of(body: bytes) -> int | None:
     A reservation that was made must be written down even if the price beside it makes no sense.
     """
     try:
-        document = _document(body)
+        document = _lenient_document(body)
     except UnreadableAnswer:
         return None
     value = document.get("reservationId") if isinstance(document, dict) else None
@@ -279,6 +322,20 @@ def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
     except (ValueError, RecursionError) as error:
         msg = f"not JSON: {error}"
         raise UnreadableAnswer(msg) from None
+
+
+def _lenient_document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
+    """Decode a body in which NaN, endless numbers and bytes that are no UTF-8 cost no more than where they stand."""
+    try:
+        text = body.decode(json.detect_encoding(body), "surrogateescape")
+        return json.loads(text, parse_float=Decimal, parse_int=_integer)
+    except (ValueError, RecursionError, ArithmeticError) as error:
+        msg = f"not JSON: {error}"
+        raise UnreadableAnswer(msg) from None
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:

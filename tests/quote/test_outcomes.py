@@ -11,8 +11,9 @@ import pytest
 from pipeline.domain.keys import policy_key
 from pipeline.quote.ledger import Entry, Intent, QuoteAnswer
 from pipeline.quote.outcomes import result_of
-from pipeline.quote.products import offer_row, penalty_rows
+from pipeline.quote.products import offer_row, penalty_rows, promotion_rows
 from pipeline.quote.sample import ChosenOffer, ChosenRoom
+from pipeline.supplier.answers import reservation_id_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 TOTAL = Decimal("120.5000")
@@ -51,7 +52,7 @@ def quoted(total=120.5, currency="EUR", product_id=99, **more):
         ({"errors": [{"errorCode": 9999}]}, "refused"),
         (b"[]", "unknown"),
         (b"{", "unknown"),
-        (quoted(total="NaN?"), "unknown"),
+        (quoted(total="NaN?"), "not_comparable"),
     ],
 )
 def test_an_answer_is_compared_by_price_currency_and_product(body, outcome):
@@ -149,6 +150,65 @@ def test_a_product_comes_with_all_that_the_document_says_of_it():
     # An amount of five decimals is not stored as another one.
     assert (second["end_offset"], second["amount"], second["is_refundable"]) == ("Z", None, False)
     assert row["free_cancel_until"] == first["start_at"]
+
+
+@pytest.mark.parametrize(
+    ("change", "left_out"),
+    [
+        ('"productId": 99=>"productId": 99, "promotions": [{"promoType": 5}]', "promotions.0.promoType"),
+        ('"productId": 99=>"productId": 99, "promotions": [5, {"promoType": "free night"}]', "promotions.0"),
+        ('"productId": 99=>"productId": 99, "boardBasis": {"id": 14, "detail": 7}', "boardBasis.detail"),
+        ('"productId": 99=>"productId": 99, "cancelPenalties": [{"penaltyWindow": 24.5}]', "penaltyWindow"),
+        (
+            '"productId": 99=>"productId": 99, "cancelPenalties": [{"penaltyStartDate": "2030-01-01T10:00:00"}]',
+            "penaltyStartDate",
+        ),
+        ('"propertyId": 7=>"propertyId": 7, "propertyRemarks": {}', "propertyRemarks"),
+        ('"total": 120.5=>"total": 120.5, "minSellablePrice": NaN', "minSellablePrice"),
+        ('"total": 120.5=>"total": 120.5, "minSellablePrice": ' + 5000 * "9", "minSellablePrice"),
+        ('"roomStays": [=>"roomStays": [null, ', "roomStays.0"),
+    ],
+)
+def test_a_part_that_cannot_be_read_costs_itself_and_is_told(change, left_out):
+    body = json.dumps(quoted()).replace(*change.split("=>")).encode()
+    assert reservation_id_of(body) == 3
+    result = said(body, reservation=3)
+    assert (result.outcome, result.total) == ("matched", TOTAL)
+    assert result.failure.startswith("left out: ")
+    assert left_out in result.failure
+
+
+@pytest.mark.parametrize(
+    ("change", "reservation", "outcome"),
+    [
+        ('"productId": 99=>"productId": "x"', 3, "not_comparable"),
+        ('"roomId": 5=>"roomId": []', 3, "not_comparable"),
+        ('"propertyId": 7=>"propertyId": 8', 3, "not_comparable"),
+        ('"propertyId": 7=>"propertyId": "seven"', 3, "not_comparable"),
+        ('"reservationId": 3=>"reservationId": {}', None, "unknown"),
+        ('"roomStays": [=>"roomStays": 5, "was": [', 3, "not_comparable"),
+        ('"roomStays": [=>"roomStays": 5, "was": [', None, "unknown"),
+    ],
+)
+def test_nothing_is_guessed_where_it_cannot_be_told_what_was_quoted(change, reservation, outcome):
+    body = json.dumps(quoted()).replace(*change.split("=>")).encode()
+    result = said(body, reservation=reservation)
+    assert (result.outcome, result.is_reservation_possible) == (outcome, True)
+
+
+def test_a_text_that_no_file_holds_is_written_out():
+    odd = "a\ud800"
+    more = {"boardBasis": {"name": odd}, "promotions": [{"promoType": odd, "description": odd}]}
+    body = quoted(**more)
+    body["property"]["propertyRemarks"] = odd
+    body["errors"] = [{"code": 77, "message": odd}]
+    for sent in (json.dumps(body).encode(), json.dumps(body).encode().replace(rb"\ud800", b"\xe9")):
+        result = said(sent, reservation=3)
+        assert result.outcome == "matched"
+        (room,) = result.rooms
+        row = offer_row(room, room.product, "EUR") | promotion_rows(room.product.promotions)[0]
+        texts = [row["board_name"], row["promo_type"], row["description"], result.property_remarks, *result.messages]
+        assert set(texts) in ({"a\\ud800"}, {"a\\udce9"})
 
 
 def test_the_texts_of_errors_are_kept():

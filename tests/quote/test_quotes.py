@@ -22,7 +22,7 @@ from pipeline.inputs import loading as inputs
 from pipeline.night import collect, start, utc_now
 from pipeline.publish import publish
 from pipeline.quote import asking, ledger
-from pipeline.quote.loading import load_ledger
+from pipeline.quote.loading import asked_so_far, load_ledger
 from pipeline.quote.sample import Sample, choose
 from pipeline.quoting import all_summaries, quote
 from pipeline.rebuild import rebuild
@@ -48,7 +48,7 @@ def rows(night, columns):
 @contextmanager
 def silent(night, status, body=b"{}"):
     """Put a silent supplier in the place of the one that the night is of."""
-    (manifest,) = night.lake.local("raw").glob("*/sweep.json")
+    manifest = max(night.lake.local("raw").glob("*/sweep.json"))
     before = manifest.read_text()
     with SilentSupplier(status, body) as supplier:
         manifest.write_text(
@@ -296,6 +296,19 @@ def test_the_tables_of_quotes_are_made_anew_from_the_ledger(quotable):
     assert all(before)
 
 
+def test_odd_texts_and_parts_of_an_answer_stop_nothing(quotable):
+    body = (
+        b'{"reservationId": 3, "property": {"propertyRemarks": "a\\ud800", "roomStays": [null, {"product": '
+        b'{"boardBasis": {"name": "\\udfff"}, "promotions": [{"promoType": 5}]}}]}, "errors": [{"message": "\\ud800"}]}'
+    )
+    with silent(quotable, 200, body) as supplier:
+        ask(quotable, 1, base_url=supplier.base_url)
+    ask(quotable, 1)
+    found = rows(quotable, "outcome, reservation_id = 3, property_remarks, messages")
+    assert found[0] == ("not_comparable", True, "a\\ud800", "\\ud800")
+    assert len(found) == 2
+
+
 # What is lost is told, and never asked again
 
 
@@ -390,19 +403,46 @@ def test_a_reservation_that_cannot_be_written_down_is_told(quotable, monkeypatch
 # Opaque offers
 
 
-def test_a_branded_property_is_quoted_under_its_unbranded_id_once_that_has_told_of_it(quotable, tmp_path):
+def opaque_night(quotable, tmp_path, *, with_unbranded=False):
+    """Publish a night of an opaque pair whose map is loaded, and return the pair."""
     pair = quotable.sandbox.control("properties")["opaque_pairs"][0]
     branded, unbranded = pair["branded"], pair["unbranded"]
     file = tmp_path / "map.csv"
     file.write_text(f"branded_id,unbranded_id\n{branded},{unbranded}\n")
     inputs.load(quotable.lake, "property-map", file, utc_now())
     spec = tmp_path / "spec.toml"
-    spec.write_text(re.sub(r"ids = .*", f"ids = [{branded}]", quotable.settings.spec.read_text()))
+    ids = f"{branded}, {unbranded}" if with_unbranded else str(branded)
+    spec.write_text(re.sub(r"ids = .*", f"ids = [{ids}]", quotable.settings.spec.read_text()))
     settings = quotable.settings.model_copy(update={"spec": spec})
     manifest = start(settings, quotable.lake, utc_now())
     asyncio.run(collect(settings, quotable.lake, manifest))
     publish(quotable.lake, manifest.sweep_id, utc_now())
+    return branded, unbranded
+
+
+def test_a_branded_property_is_quoted_under_its_unbranded_id_once_that_has_told_of_it(quotable, tmp_path):
+    branded, unbranded = opaque_night(quotable, tmp_path)
     ask(quotable, 5, property_ids=(branded,))
     found = rows(quotable, "property_id, sent_property_id, source, outcome")
     assert {row[:3] for row in found} == {(branded, unbranded, "detail")}
     assert "matched" in {row[3] for row in found}
+
+
+def test_what_is_sent_for_two_properties_is_asked_once(quotable, tmp_path):
+    branded, unbranded = opaque_night(quotable, tmp_path, with_unbranded=True)
+    ask(quotable, 3, property_ids=(branded,))
+    ask(quotable, 3, property_ids=(unbranded,))
+    ask(quotable, 20)
+    sent = [entry.intent.request for entry in entries(quotable)]
+    assert len(sent) == len(set(sent)) > 6
+    assert {branded, unbranded} <= {entry.intent.offer.property_id for entry in entries(quotable)}
+
+
+def test_what_may_hold_a_reservation_is_not_sent_for_another_property(quotable, tmp_path):
+    branded, unbranded = opaque_night(quotable, tmp_path, with_unbranded=True)
+    offers = choose(quotable.lake.published_file, Sample(100, property_ids=(unbranded,)), utc_now().date())
+    with silent(quotable, 500) as supplier:
+        ask(quotable, 1, property_ids=(branded,), base_url=supplier.base_url)
+    unknown, _ = asked_so_far(quotable.lake, LIMIT)
+    left = choose(quotable.lake.published_file, Sample(100, property_ids=(unbranded,)), utc_now().date(), never=unknown)
+    assert len(left) == len(offers) - 1
