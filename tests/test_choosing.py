@@ -76,6 +76,24 @@ def test_each_rule_chooses_what_it_says(nights, rules, more, expected):
     assert choose_detail(spec(rules, more=more), IDS, TODAY, nights, HERE).property_ids == expected
 
 
+def test_what_is_asked_for_the_first_time_has_not_changed_and_what_comes_where_nothing_was_has(lake):
+    """A horizon moves on each night: its last day is new, and nothing about it is news."""
+    known, new = {"check_in": date(2030, 3, 1)}, {"check_in": date(2030, 3, 2), "search_id": 9}
+
+    def on_sale(number, stay):
+        return stay | {"property_id": number, "offer_no": number, "room_id": 7, "total": 100}
+
+    before = [known | {"property_id": n, "offers": 1} for n in (1, 2)]
+    before.append(known | {"property_id": 3, "offers": 0, "status": "no_offer"})
+    load_night(lake, 0, cell=before, offer=[on_sale(n, known) for n in (1, 2)])
+    publish(lake, sweep_id(0), started_at(0))
+    cells = [known | {"property_id": n, "offers": 1} for n in (1, 2, 3)] + [new | {"property_id": 1, "offers": 1}]
+    offers = [on_sale(n, known) for n in (1, 2, 3)] + [on_sale(1, new) | {"offer_no": 9}]
+    load_night(lake, 1, cell=cells, offer=[*offers, on_sale(2, known) | {"offer_no": 8, "room_id": 8}])
+    file = publish(lake, sweep_id(1), started_at(1)).file
+    assert choose_detail(spec('["changed"]'), IDS, TODAY, file, HERE).property_ids == (2, 3)
+
+
 def test_the_order_of_the_rules_decides_who_is_left_when_the_budget_ends(nights):
     assert choose_detail(spec('["watch", "changed"]', 4, "watch = [6]"), IDS, TODAY, nights, HERE).property_ids == (
         1,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import polars as pl
 
@@ -28,6 +30,8 @@ _CHUNK = 100_000
 # The instant and the offset that it is meant with.
 _INSTANT = "%Y-%m-%dT%H:%M:%S%.f%:z"
 _PARTIES_KEPT = 10_000
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ def _decimal(scale: int) -> Callable[[pl.Expr], pl.Expr]:
 
 
 def _instant(text: pl.Expr) -> pl.Expr:
-    written = text.str.replace(r"[Zz]$", "+00:00").str.replace(r"^(\d{4}-\d{2}-\d{2}) ", "${1}T")
+    written = (
+        _matching(text, r"^[12]\d{3}-").str.replace(r"[Zz]$", "+00:00").str.replace(r"^(\d{4}-\d{2}-\d{2}) ", "${1}T")
+    )
     return written.str.to_datetime(_INSTANT, strict=False, time_zone="UTC", time_unit="us")
 
 
@@ -80,7 +86,8 @@ def _canonical(text: str) -> str | None:
 
 
 def _weight(text: pl.Expr) -> pl.Expr:
-    return _matching(text, r"^\d+(\.\d+)?$").cast(pl.Float64, strict=False)
+    number = _matching(text, r"^\d+(\.\d+)?$").cast(pl.Float64, strict=False)
+    return pl.when(number.is_finite()).then(number)
 
 
 ID = Kind(lambda text: _matching(text, r"^\d+$").cast(pl.Int64, strict=False), "a whole number of up to 63 bits")
@@ -94,8 +101,8 @@ MARKET = Kind(_one_of(MARKETS), "one of the 36 market codes")
 PRODUCT_TYPE = Kind(_one_of([kind.value for kind in ProductType]), "`Hotel` or `Package`")
 CURRENCY = Kind(lambda text: _matching(text, r"^[A-Z]{3}$"), "an ISO 4217 code of three capital letters")
 DAY = Kind(
-    lambda text: _matching(text, r"^\d{4}-\d{2}-\d{2}$").str.to_date("%Y-%m-%d", strict=False),
-    "a date written yyyy-MM-dd",
+    lambda text: _matching(text, r"^[12]\d{3}-\d{2}-\d{2}$").str.to_date("%Y-%m-%d", strict=False),
+    "a date written yyyy-MM-dd, of the years 1000 to 2999",
 )
 INSTANT = Kind(_instant, "an instant with its offset, like 2026-11-20T02:30:00Z")
 MONEY = Kind(_decimal(MONEY_SCALE), f"an amount above 0 with up to {MONEY_SCALE} decimals and a point")
@@ -130,8 +137,9 @@ def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
 
     Raises InputError where it is no CSV; lines with too many or too few cells are added to `findings`.
     """
+    text = _decoded(data, findings)
     try:
-        lines = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
+        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
         header = [name.strip() for name in next(lines, [])]
         if header and not header[-1]:
             header.pop()
@@ -140,16 +148,36 @@ def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
             findings.refuse_faults()
         for name in sorted({name for name in header if header.count(name) > 1}):
             findings.add(1, name or "(without a name)", "the header names it twice")
+        _refuse_own_names(header, findings)
         findings.refuse_faults()
         frames = list(_frames(lines, header, findings))
-    except UnicodeDecodeError as error:
-        raise _unreadable(findings, f"it is not UTF-8 text (byte {error.start})") from None
     except csv.Error as error:
         raise _unreadable(findings, f"row {lines.line_num}: {error}") from None
     schema = {ROW: pl.Int64, **dict.fromkeys(header, pl.String)}
     texts = pl.concat(frames) if frames else pl.DataFrame(schema=schema)
     cells = pl.col(header).str.strip_chars()
     return texts.with_columns(pl.when(cells != "").then(cells).name.keep())
+
+
+def _decoded(data: bytes, findings: Findings) -> str:
+    """Return the text of a file. Raises InputError, with the rows and columns where it is no UTF-8."""
+    if data.startswith(_UTF_16):
+        raise _unreadable(findings, "from row 1 on it is UTF-16; save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8-sig", "surrogateescape")
+    lines = csv.reader(io.StringIO(text, newline=""))
+    header = [name.strip() for name in next(lines, [])]
+    with suppress(csv.Error):
+        for row, cells in enumerate(chain([header], lines), 1):
+            for index, cell in enumerate(cells):
+                if bad := _UNDECODED.search(cell):
+                    column = header[index] if row > 1 and index < len(header) else f"number {index + 1}"
+                    reason = f"byte 0x{ord(bad[0]) - 0xDC00:02X} is not UTF-8; save the file as UTF-8"
+                    _add_bounded(findings, row, reason, column)
+    findings.refuse_faults()
+    raise _unreadable(findings, "it is not UTF-8 text")
 
 
 def _frames(lines: Iterator[list[str]], header: Sequence[str], findings: Findings) -> Iterator[pl.DataFrame]:
@@ -175,9 +203,15 @@ def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterato
             yield [number, *cells[:width]]
 
 
-def _add_bounded(findings: Findings, row: int, reason: str) -> None:
+def _refuse_own_names(header: Iterable[str], findings: Findings) -> None:
+    for name in header:
+        if name in {ROW, REFUSED}:
+            findings.add(1, name, "it is unknown, and rows are noted under that name; leave it out")
+
+
+def _add_bounded(findings: Findings, row: int, reason: str, column: str = "") -> None:
     if len(findings.faults) < MOST_SHOWN:
-        findings.add(row, "", reason)
+        findings.add(row, column, reason)
     else:
         findings.count_unseen(1)
 
@@ -187,6 +221,7 @@ def _parquet_texts(data: bytes, findings: Findings) -> pl.DataFrame:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _unreadable(findings, f"it is not Parquet: {str(error).splitlines()[0]}") from None
+    _refuse_own_names(frame.columns, findings)
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind in {pl.Binary, pl.Boolean, pl.Time, pl.Duration}:
             findings.add(1, name, f"its type {kind} cannot be read")
@@ -208,7 +243,7 @@ def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
 def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings: Findings) -> None:
     known = [column.name for column in columns]
     for name in found:
-        if name != ROW and name not in known:
+        if name not in {ROW, *known}:
             findings.add(1, name, f"it is unknown. Known are: {', '.join(known)}")
     for column in columns:
         if column.is_required and column.name not in found:

@@ -28,6 +28,19 @@ seen AS (
     GROUP BY cell.property_id
 ),
 
+-- What was known before the last night. A stay that it was first asked about has not changed.
+known AS (
+    SELECT
+        cell.property_id,
+        cell.cell_key
+    FROM mart.cell_history AS cell
+    CROSS JOIN latest
+    WHERE
+        cell.operation = 'multi'
+        AND cell.known_from < latest.started_at
+        AND (cell.known_to IS NULL OR cell.known_to >= latest.started_at)
+),
+
 -- What the last night changed of list answers: the offers themselves, their price or their floor.
 changed AS (
     SELECT DISTINCT history.property_id
@@ -39,6 +52,10 @@ changed AS (
             AND before.property_id = history.property_id
             AND before.offer_key = history.offer_key
             AND before.valid_to = history.valid_from
+    SEMI JOIN known
+        ON
+            known.property_id = history.property_id
+            AND known.cell_key = history.cell_key
     WHERE
         history.source = 'multi'
         AND (

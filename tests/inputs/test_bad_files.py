@@ -47,6 +47,8 @@ def told(read, *args):
         ("product_type", "hotel", "is not `Hotel` or `Package`"),
         ("check_in", "01/03/2030", "is not a date written yyyy-MM-dd"),
         ("check_in", "2030-02-30", "is not a date written yyyy-MM-dd"),
+        ("check_in", "0000-01-01", "is not a date written yyyy-MM-dd"),
+        ("observed_at", "0000-01-01T00:00:00Z", "is not an instant with its offset"),
         ("nights", "0", "is not a number of nights"),
         ("party", "2c", "is not a party"),
         ("currency", "eur", "is not an ISO 4217 code"),
@@ -132,9 +134,31 @@ def test_a_currency_needs_a_rate_of_the_day_or_the_week_before():
     assert prices(GOOD).height == 1
 
 
-@pytest.mark.parametrize(("data", "reason"), [(b"", "empty"), (b"\xff\xfe", "not UTF-8"), (b'a,"b\n', "row")])
+@pytest.mark.parametrize(
+    ("data", "reason"), [(b"", "empty"), (b"\xff\xfea\0", "row 1 on it is UTF-16"), (b'a,"b\n', "row")]
+)
 def test_what_is_no_csv_is_refused(data, reason):
     assert reason in told(read_map, data, "map.csv")
+
+
+def test_what_is_not_utf_8_is_told_with_its_row_and_column():
+    data = f"{HEADER},channel\n{GOOD},a\n{GOOD},caf\xe9".encode("cp1252")
+    assert "row 3, column channel: byte 0xE9 is not UTF-8" in told(read_prices, data, "prices.csv")
+    assert "row 1, column number 2: byte 0xE9" in told(read_map, b"branded_id,\xe9\n1,2\n", "map.csv")
+
+
+@pytest.mark.parametrize("name", ["line_no", "refused"])
+def test_a_column_by_the_name_of_our_own_is_told_as_unknown(name):
+    assert f"row 1, column {name}: it is unknown" in told(read_map, f"branded_id,{name}\n1,2\n".encode(), "map.csv")
+    sink = io.BytesIO()
+    pl.DataFrame({"branded_id": [1], "unbranded_id": [2], name: [3]}).write_parquet(sink)
+    assert f"row 1, column {name}: it is unknown" in told(read_map, sink.getvalue(), "map.parquet")
+    assert f"row 1, column {name}" in told(read_rates, RATES.replace("SEK", name).encode(), "rates.csv")
+
+
+def test_a_weight_is_finite():
+    data = f"market,weight\nGB,{400 * '9'}\n".encode()
+    assert "row 2, column weight" in told(read_weights, data, "weights.csv")
 
 
 def test_what_is_no_parquet_is_refused():
