@@ -27,6 +27,7 @@ from pipeline import night
 from pipeline.audit.page import as_markdown as as_quality
 from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
 from pipeline.lake import Lake
+from pipeline.notify import Ways
 from pipeline.publish import Published
 from pipeline.raw import Manifest
 from pipeline.settings import Settings, read_settings
@@ -116,7 +117,7 @@ def _night(given: Given) -> NightSummary:
 def publish_left_over(settings: Settings, lake: Lake) -> None:
     """Close and publish what an earlier day has left unfinished."""
     now = _GIVEN.get().now
-    asyncio.run(night.publish_left_over(settings, lake, now().date(), now))
+    asyncio.run(night.publish_left_over(settings, lake, now().date(), now, _blocks(settings)))
 
 
 @task(name="begin", cache_policy=NO_CACHE, persist_result=False)
@@ -142,9 +143,14 @@ def collect(settings: Settings, lake: Lake, manifest: Manifest) -> None:
 def audit(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     """Check the sweep, leave what was found with Prefect, and stop here if it may not be published."""
     found = audit_sweep(settings, lake, manifest.sweep_id, _GIVEN.get().now())
+    tell_if_blocked(settings, lake, found, _blocks(settings))
     create_markdown_artifact(as_quality(found), key=QUALITY_KEY, description=f"Quality of {manifest.sweep_id}")
-    tell_if_blocked(settings, lake, found, [notification_block(slug)] if (slug := settings.notify_block) else ())
     refuse_blocked(lake, manifest.sweep_id, found)
+
+
+def _blocks(settings: Settings) -> Ways:
+    slug = settings.notify_block
+    return {f"block {slug}": notification_block(slug)} if slug else {}
 
 
 @task(name="publish", cache_policy=NO_CACHE, persist_result=False)

@@ -7,7 +7,6 @@ ledger and in `mart.sweep`. What was not checked is not published.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
-from pipeline.notify import Tell, webhook
+from pipeline.notify import Ways, webhook
 from pipeline.publish import Published, publish, published_sweeps
 from pipeline.raw import Manifest, read_ending, read_manifest
 from pipeline.settings import Settings
@@ -54,13 +53,17 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
     return found
 
 
-def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, others: Iterable[Tell] = ()) -> None:
-    """Tell why a sweep is blocked, one message a cause, unless the same was told before."""
-    if found.is_passed or not found.is_new:
-        return
-    told = [webhook(settings.notify_webhook.get_secret_value())] if settings.notify_webhook else []
-    for tell in (*told, *others):
-        tell_of(found, report_page(lake, found.sweep_id), tell)
+def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, others: Ways | None = None) -> None:
+    """Tell why a sweep is blocked, one message a cause, to whom it was not told before; see `pipeline.audit.notify`.
+
+    Whoever could not be reached when an earlier sweep was blocked is told of that as well. The caller holds the lake's
+    writer lock.
+    """
+    ways = dict(others or {})
+    if settings.notify_webhook:
+        ways["webhook"] = webhook(settings.notify_webhook.get_secret_value())
+    published = {entry.sweep_id for entry in published_sweeps(lake)}
+    tell_of(lake, found, report_page(lake, found.sweep_id), ways, published)
 
 
 def nights_like(lake: Lake, manifest: Manifest) -> list[str]:
@@ -92,7 +95,8 @@ def publish_checked(
 ) -> Published:
     """Publish a sweep that has passed its audit, or one that has not with the reason why it is published all the same.
 
-    Raises GateBlocked where it has not passed and no reason is given. A sweep that is published already stays so.
+    Raises GateBlocked where it was not audited, reason or not, and where it has not passed and no reason is given: a
+    reason is for what is known. A sweep that is published already stays so.
     """
     if override is not None and not override.strip():
         raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
@@ -107,16 +111,18 @@ def _publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | N
     verdict = stored_audit(lake, sweep_id)
     if verdict is not None and verdict.is_passed:
         return publish(lake, sweep_id, now, audit="passed", analysis=analysis)
-    if override is None:
+    if override is None or verdict is None:
         refuse_blocked(lake, sweep_id, verdict)
     logger.warning("The sweep %s is published although it has not passed its audit: %s", sweep_id, override)
     reason = (override or "").strip()
     return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis)
 
 
-def audit_and_publish(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Published:
-    """Audit a sweep, and publish it if it passes. Raises GateBlocked if it does not."""
-    audit_sweep(settings, lake, sweep_id, now)
+def audit_and_publish(
+    settings: Settings, lake: Lake, sweep_id: str, now: datetime, ways: Ways | None = None
+) -> Published:
+    """Audit a sweep, and publish it if it passes. Tells why it does not, and raises GateBlocked."""
+    tell_if_blocked(settings, lake, audit_sweep(settings, lake, sweep_id, now), ways)
     return publish_checked(lake, sweep_id, now, analysis=settings.analysis)
 
 

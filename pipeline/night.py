@@ -21,6 +21,7 @@ from pipeline.domain.shards import SEARCHES_PER_SHARD
 from pipeline.gate import audit_and_publish
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
+from pipeline.notify import Ways
 from pipeline.publish import published_sweeps
 from pipeline.raw import Manifest, landed, read_ending, read_manifest
 from pipeline.settings import Settings
@@ -223,13 +224,17 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
 
 
 async def publish_left_over(
-    settings: Settings, lake: Lake, today: date, now: Callable[[], datetime] = utc_now
+    settings: Settings,
+    lake: Lake,
+    today: date,
+    now: Callable[[], datetime] = utc_now,
+    ways: Ways | None = None,
 ) -> Manifest | None:
     """Give up the rest of a sweep that an earlier day has left unpublished, load it and publish it.
 
     Its check-ins may have passed and its prices are of that day, so it is not gone on with. A sweep that cannot be
-    published, or does not pass its audit, stays as it is, and does not keep today's from being made. Returns the sweep
-    that was published, if any.
+    published, or does not pass its audit, stays as it is, and does not keep today's from being made: why it did
+    not pass is told, by the webhook of the settings and by `ways`. Returns the sweep that was published, if any.
     """
     left = latest_unpublished(lake)
     if left is None or left.snapshot_date >= today:
@@ -237,7 +242,7 @@ async def publish_left_over(
     try:
         give_up_rest(lake, left, now())
         await collect(settings, lake, left, now=now)
-        audit_and_publish(settings, lake, left.sweep_id, now())
+        audit_and_publish(settings, lake, left.sweep_id, now(), ways)
     except NightauditError as error:
         logger.warning("The sweep %s of %s is left unpublished: %s", left.sweep_id, left.snapshot_date, error.message)
         return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import httpx
 
 _TIMEOUT_SECONDS = 10.0
 
 Tell = Callable[[str, str], None]
+# By the name under which it is remembered what was told that way.
+Ways = Mapping[str, Tell]
 
 
 def webhook(address: str) -> Tell:

@@ -33,9 +33,10 @@ _HEADER = re.compile(r"(?P<severity>\w+) (?P<side>low|high|both) (?P<kind>share|
 
 def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
     """Make the tables of the cells' lowest prices, tonight and when last published, and of how they moved."""
-    tonight = relation("measure", "cell_price").sql
-    session.execute(f"CREATE TABLE audit.cell_price AS {tonight}")
-    session.execute(f"CREATE TABLE audit.cell_price_before AS {tonight.replace('sweep_files.', 'before_files.')}")
+    lead, price = relation("measure", "search_lead").sql, relation("measure", "cell_price").sql
+    for night, table in (("sweep_files", "cell_price"), ("before_files", "cell_price_before")):
+        session.execute(f"CREATE VIEW {night}.search_lead AS {lead.replace('sweep_files.', f'{night}.')}")
+        session.execute(f"CREATE TABLE audit.{table} AS {price.replace('sweep_files.', f'{night}.')}")
     session.execute(f"CREATE TABLE audit.price_move AS {relation('measure', 'cell_price_move').sql}")
 
 

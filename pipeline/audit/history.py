@@ -2,8 +2,10 @@
 
 The middle is the median of the trailing nights. Around it lies a band: some times the median absolute deviation (as
 a standard deviation), or the uncertainty of counting where that is larger, and at least twice the largest deviation
-that was published without complaint. Shares are compared as they are, levels and rare shares by their logarithm, so
-that twice as much and half as much are equally far.
+that was published without complaint. A value that failed its check does not count, although its night was published:
+an override is for that night. Once so many nights in a row have failed as a cold start needs, theirs is the new level,
+and what was before does not count any more. Shares are compared as they are, levels and rare shares by their logarithm,
+so that twice as much and half as much are equally far.
 """
 
 from __future__ import annotations
@@ -12,13 +14,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import NamedTuple
 
 from pipeline.audit.findings import Measure, rounded
 
 # Turns a median absolute deviation into the standard deviation of a normal distribution.
 _MAD_TO_SIGMA = 1.4826
 
-History = Mapping[tuple[str, str, str], Sequence[float]]
+
+class Seen(NamedTuple):
+    """What was measured in a published night, and whether it failed its check then."""
+
+    observed: float
+    is_failed: bool = False
+
+
+History = Mapping[tuple[str, str, str], Sequence[Seen]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,21 @@ def with_bounds(measures: Iterable[Measure], history: History, limits: Limits) -
     ]
 
 
-def _bounded(measure: Measure, before: Sequence[float], limits: Limits) -> Measure:
+def usual(before: Iterable[Seen], cold_nights: int) -> list[float]:
+    """Return what counts of the nights before, oldest first: see above."""
+    counted: list[float] = []
+    failed_in_a_row: list[float] = []
+    for seen in before:
+        failed_in_a_row = [*failed_in_a_row, seen.observed] if seen.is_failed else []
+        if len(failed_in_a_row) == cold_nights:
+            counted, failed_in_a_row = failed_in_a_row, []
+        elif not seen.is_failed:
+            counted.append(seen.observed)
+    return counted
+
+
+def _bounded(measure: Measure, seen: Sequence[Seen], limits: Limits) -> Measure:
+    before = usual(seen, limits.cold_nights)
     if len(before) < limits.cold_nights:
         return replace(measure, nights=len(before))
     lowest, highest = bounds(before, measure.kind, measure.of, limits.deviations)

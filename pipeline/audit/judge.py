@@ -1,8 +1,8 @@
-"""Great Expectations as the judge: a frame of measures a table, a suite of expectations for it, one verdict a value.
+"""Great Expectations as the judge: a frame of measures, a suite of expectations for it, one verdict a value.
 
-A frame has a row per market and check, and a column per severity with its bounds beside it: an expectation costs ten
-milliseconds, whatever it looks at, so each judges all checks of its severity. No row of the sweep itself is handed
-over: ten million of them would cost gigabytes, and what is judged is what they add up to.
+The frame has a row per table, market and check, and a column per severity with its bounds beside it: a suite costs a
+tenth of a second, whatever it looks at, so there is one, and each expectation judges all checks of its severity. No row
+of the sweep itself is handed over: ten million of them would cost gigabytes, and what is judged is what they add up to.
 """
 
 from __future__ import annotations
@@ -24,15 +24,10 @@ _LOW, _HIGH = "__lowest", "__highest"
 
 def judge(measures: Iterable[Measure]) -> list[Finding]:
     """Judge measures. One without bounds or without a value is `not_judged`."""
-    by_table: defaultdict[str, list[Measure]] = defaultdict(list)
-    for measure in measures:
-        by_table[measure.table].append(measure)
-    context = _context()
-    findings = []
-    for table, measured in sorted(by_table.items()):
-        failed = _failed(context, table, measured)
-        findings += [_finding(measure, failed) for measure in measured]
-    return findings
+    measured = list(measures)
+    judged = [measure for measure in measured if _is_judged(measure)]
+    failed = _failed(_context(), judged) if judged else set()
+    return [_finding(measure, failed) for measure in measured]
 
 
 def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which is typed loosely
@@ -56,30 +51,27 @@ def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which 
         return gx.get_context(project_config=config, mode="ephemeral")
 
 
-def _failed(context: Any, table: str, measured: Sequence[Measure]) -> set[tuple[str, str]]:  # noqa: ANN401 - see _context
-    """Return market and check of each value that the suite does not accept."""
+def _failed(context: Any, judged: Sequence[Measure]) -> set[tuple[str, str, str]]:  # noqa: ANN401 - see _context
+    """Return the key of each value that the suite does not accept."""
     import great_expectations as gx
     import pandas as pd  # type: ignore[import-untyped]
 
-    judged = [measure for measure in measured if _is_judged(measure)]
-    if not judged:
-        return set()
     columns: defaultdict[str, list[float | None]] = defaultdict(lambda: [None] * len(judged))
     for row, measure in enumerate(judged):
         columns[measure.severity][row] = measure.observed
         columns[measure.severity + _LOW][row] = measure.lowest
         columns[measure.severity + _HIGH][row] = measure.highest
     frame = pd.DataFrame(columns, dtype="float64")
-    asset = context.data_sources.add_or_update_pandas(f"measures of {table}").add_dataframe_asset(table)
+    asset = context.data_sources.add_or_update_pandas("measures").add_dataframe_asset("sweep")
     batch = asset.add_batch_definition_whole_dataframe("tonight").get_batch({"dataframe": frame})
     expectations = [one for severity in sorted({measure.severity for measure in judged}) for one in _bounded(severity)]
-    result = batch.validate(gx.ExpectationSuite(table, expectations=expectations), result_format="COMPLETE")
+    result = batch.validate(gx.ExpectationSuite("gate", expectations=expectations), result_format="COMPLETE")
     failed = set()
     for one in result.results:
         if one.exception_info.get("raised_exception"):
             raise RuntimeError(f"an expectation could not be judged: {one.exception_info.get('exception_message')}")
         for row in one.result.get("unexpected_index_list") or ():
-            failed.add((judged[row].market, judged[row].check))
+            failed.add(judged[row].key)
     return failed
 
 
@@ -100,10 +92,10 @@ def _bounded(severity: str) -> list[Expectation]:
     ]
 
 
-def _finding(measure: Measure, failed: set[tuple[str, str]]) -> Finding:
+def _finding(measure: Measure, failed: set[tuple[str, str, str]]) -> Finding:
     outcome = "not_judged"
     if _is_judged(measure):
-        outcome = "failed" if (measure.market, measure.check) in failed else "passed"
+        outcome = "failed" if measure.key in failed else "passed"
     return Finding(
         market=measure.market,
         table_name=measure.table,

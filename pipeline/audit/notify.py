@@ -1,32 +1,118 @@
-"""Telling somebody that a sweep was blocked: one message a cause."""
+"""Telling somebody that a sweep was blocked: one message a cause, until it has arrived.
+
+What is to be told is written down in the lake before it is sent, for each way of telling by itself: whom a message did
+not reach is told the next time that anything is judged, and nobody is told twice. A message whose sending was cut short
+may come again.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from pipeline.audit.findings import Audit
-from pipeline.notify import Tell
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake import Lake
+from pipeline.notify import Tell, Ways
 
 logger = logging.getLogger(__name__)
 
+_OUTBOX = "audit/told.json"
 
-def messages(audit: Audit, page: Path) -> list[tuple[str, str]]:
-    """Return subject and text of each message: one a critical check that failed, however many rows and markets."""
-    return [
-        (
+
+@dataclass(slots=True)
+class Message:
+    """What somebody is told of a cause, and whether it has arrived."""
+
+    subject: str
+    text: str
+    is_delivered: bool = False
+
+
+# Sweep, way of telling and cause.
+_Outbox = dict[str, dict[str, dict[str, Message]]]
+
+
+def messages(audit: Audit, page: Path) -> dict[str, Message]:
+    """Return the message of each cause: a critical check that failed, however many rows and markets."""
+    return {
+        f"{cause.table_name}.{cause.check_name}": Message(
             f"nightaudit: {cause.table_name}.{cause.check_name} blocks {audit.sweep_id}",
             f"{cause.line}\nThe sweep {audit.sweep_id} is not published. See {page}",
         )
         for cause in audit.causes("critical")
-    ]
+    }
 
 
-def tell_of(audit: Audit, page: Path, tell: Tell) -> None:
-    """Tell of each cause. A message that cannot be sent is a warning: what blocks the sweep is the news."""
-    for subject, text in messages(audit, page):
-        try:
-            tell(subject, text)
-        except Exception as error:
-            # Neither the error's text nor the address: both may hold the address's secret part.
-            logger.warning("A notification could not be sent (%s).", type(error).__name__)
+def tell_of(lake: Lake, audit: Audit, page: Path, ways: Ways, published: Collection[str] = ()) -> None:
+    """Tell by each way what it was not told yet of this audit, and of earlier ones of sweeps not published since.
+
+    A message that cannot be sent is a warning: what blocks the sweep is the news. The caller holds the writer lock.
+    """
+    told = _read(lake)
+    waiting = _waiting(told, audit, page, ways, published)
+    if waiting != told:
+        _write(lake, waiting)
+    for name, tell in ways.items():
+        _deliver(lake, waiting, name, tell)
+
+
+def _waiting(outbox: _Outbox, audit: Audit, page: Path, ways: Ways, published: Collection[str]) -> _Outbox:
+    """Return the outbox with this audit's causes, and without what is no news any more."""
+    found = messages(audit, page)
+    kept = {
+        sweep_id: {
+            way: {
+                cause: message
+                for cause, message in told.items()
+                if message.is_delivered or (cause in found if sweep_id == audit.sweep_id else sweep_id not in published)
+            }
+            for way, told in by_way.items()
+        }
+        for sweep_id, by_way in outbox.items()
+    }
+    if found and ways:
+        by_way = kept.setdefault(audit.sweep_id, {})
+        for way in ways:
+            by_way[way] = messages(audit, page) | by_way.get(way, {})
+    return kept
+
+
+def _deliver(lake: Lake, outbox: _Outbox, way: str, tell: Tell) -> None:
+    for by_way in outbox.values():
+        for message in by_way.get(way, {}).values():
+            if message.is_delivered:
+                continue
+            try:
+                tell(message.subject, message.text)
+            except Exception as error:
+                # Neither the error's text nor the address: both may hold the address's secret part.
+                logger.warning(
+                    "A notification could not be sent (%s); it is tried again with the next audit.",
+                    type(error).__name__,
+                )
+                return
+            message.is_delivered = True
+            # After each: what was sent is not to be sent again, whatever happens next.
+            _write(lake, outbox)
+
+
+def _read(lake: Lake) -> _Outbox:
+    try:
+        return msgspec.json.decode(lake.get(_OUTBOX), type=_Outbox)
+    except FileNotFoundError:
+        return {}
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        raise CorruptObject(
+            f"{lake.local(_OUTBOX)} cannot be read.",
+            kept="Nothing was sent.",
+            hint="Remove the file; then all that still blocks a sweep is told once more.",
+        ) from None
+
+
+def _write(lake: Lake, outbox: _Outbox) -> None:
+    lake.put(_OUTBOX, msgspec.json.encode(outbox))

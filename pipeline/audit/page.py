@@ -113,7 +113,8 @@ def _trends(audit: Audit, before: History) -> list[Trend]:
     drawn = [f for f in audit.findings if f.basis == "history" and (f.is_failed or f.check_name in _DRAWN)]
     found = []
     for finding in sorted(drawn, key=lambda f: (not f.is_failed, f.check_name, f.market)):
-        values = [*before.get((finding.market, finding.table_name, finding.check_name), ())]
+        key = (finding.market, finding.table_name, finding.check_name)
+        values = [seen.observed for seen in before.get(key, ())]
         if finding.observed is not None and values:
             found.append(_trend(finding, [*values, finding.observed]))
     return found

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.audit.findings import Audit, Finding
-from pipeline.audit.history import History
+from pipeline.audit.history import History, Seen
 from pipeline.delta import commit_files, commit_rows, is_committed
 from pipeline.domain.tables import QUALITY
 from pipeline.lake import Lake
@@ -59,17 +59,17 @@ def store(lake: Lake, audit: Audit) -> Audit:
 
 def history(lake: Lake, nights: Sequence[str]) -> History:
     """Return what was measured in these nights, oldest first, by market, table and check."""
-    found: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    found: defaultdict[tuple[str, str, str], list[Seen]] = defaultdict(list)
     files = [_path(lake, sweep_id, last) for sweep_id in nights if (last := _last(lake, sweep_id))]
     if not files:
         return found
     with connect(lake) as session:
         rows = session.execute(
-            f"SELECT market, table_name, check_name, observed FROM ({select_files(QUALITY.name, files)}) "  # noqa: S608 - our own names
-            "WHERE observed IS NOT NULL ORDER BY sweep_id"
+            "SELECT market, table_name, check_name, observed, outcome = 'failed' "  # noqa: S608 - our own names
+            f"FROM ({select_files(QUALITY.name, files)}) WHERE observed IS NOT NULL ORDER BY sweep_id"
         ).fetchall()
-    for market, table, check, observed in rows:
-        found[market, table, check].append(observed)
+    for market, table, check, observed, is_failed in rows:
+        found[market, table, check].append(Seen(observed, is_failed))
     return found
 
 

@@ -28,10 +28,10 @@ def audit(sweep_id: str | None) -> None:
     with lake.writing("an audit"):
         wanted = sweep_id or night.latest_loaded(lake)
         found = audit_sweep(settings, lake, wanted, night.utc_now())
+        tell_if_blocked(settings, lake, found)
     console = Console()
     console.print(audit_view(found))
     console.print(Text(f"See: {report_page(lake, wanted)}"), soft_wrap=True)
-    tell_if_blocked(settings, lake, found)
     refuse_blocked(lake, wanted, found)
     console.print(Text(f"Publish it with: nightaudit publish {wanted}", style="cyan"), soft_wrap=True)
 
@@ -42,8 +42,10 @@ def publish(sweep_id: str | None, override: str | None) -> None:
     lake = Lake(settings.lake)
     with lake.writing("a publication"):
         wanted = sweep_id or night.latest_loaded(lake)
-        if override is None and is_unaudited(lake, wanted):
-            tell_if_blocked(settings, lake, audit_sweep(settings, lake, wanted, night.utc_now()))
+        if is_unaudited(lake, wanted):
+            found = audit_sweep(settings, lake, wanted, night.utc_now())
+            if override is None:
+                tell_if_blocked(settings, lake, found)
         published = publish_checked(lake, wanted, night.utc_now(), override, settings.analysis)
     Console().print(views.published_view(published))
 

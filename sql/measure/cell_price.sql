@@ -13,12 +13,7 @@ SELECT
     lowest.total,
     lowest.offers,
     lowest.floors,
-    CASE
-        WHEN search.check_in - search.started_at::DATE <= 7 THEN '000_to_007'
-        WHEN search.check_in - search.started_at::DATE <= 30 THEN '008_to_030'
-        WHEN search.check_in - search.started_at::DATE <= 90 THEN '031_to_090'
-        ELSE 'over_090'
-    END AS lead
+    search.lead
 FROM (
     SELECT
         offer.search_id,
@@ -30,4 +25,4 @@ FROM (
     FROM sweep_files.offer AS offer
     GROUP BY offer.search_id, offer.property_id
 ) AS lowest
-INNER JOIN sweep_files.search AS search ON search.search_id = lowest.search_id
+INNER JOIN sweep_files.search_lead AS search ON search.search_id = lowest.search_id

@@ -1,18 +1,26 @@
--- One row per market: how many cancel penalties its offers have.
--- penalties_per_offer: warning both level: penalties of an offer
+-- One row per market with a search: how many cancel penalties its offers have.
+-- Counted from its searches, so that a market that has lost all of them is a row that says 0.
+-- penalties_per_offer: critical both level: penalties of an offer
 -- penalty_pct_mean: warning both level: average percentage of a penalty
 SELECT
-    penalty.market,
-    count(*) / greatest(any_value(offers.offers), 1) AS penalties_per_offer,
-    any_value(offers.offers) AS penalties_per_offer__of,
-    avg(penalty.penalty_pct) AS penalty_pct_mean,
-    count(penalty.penalty_pct) AS penalty_pct_mean__of
-FROM sweep_files.penalty AS penalty
-LEFT JOIN (
+    asked.market,
+    coalesce(penalties.rows, 0) / nullif(asked.offers, 0) AS penalties_per_offer,
+    asked.offers AS penalties_per_offer__of,
+    penalties.pct_mean AS penalty_pct_mean,
+    coalesce(penalties.pct_rows, 0) AS penalty_pct_mean__of
+FROM (
     SELECT
         search.market,
         sum(search.offers) AS offers
     FROM sweep_files.search AS search
     GROUP BY search.market
-) AS offers ON offers.market = penalty.market
-GROUP BY penalty.market
+) AS asked
+LEFT JOIN (
+    SELECT
+        penalty.market,
+        count(*) AS rows,
+        avg(penalty.penalty_pct) AS pct_mean,
+        count(penalty.penalty_pct) AS pct_rows
+    FROM sweep_files.penalty AS penalty
+    GROUP BY penalty.market
+) AS penalties ON penalties.market = asked.market

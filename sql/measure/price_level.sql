@@ -1,10 +1,30 @@
--- One row per market and lead time: how high its prices are.
+-- One row per market and lead time that was asked about: how many prices it has, and how high they are.
+-- Counted from its cells, so that a lead time that has lost all prices is a row that says 0.
+-- priced_share: critical low share: cells with a price, of those asked about
 -- price_level: critical both level: median over the cells of the lowest price for a night
 SELECT
-    price.market,
-    price.lead,
-    median(price.total::DOUBLE / price.nights) AS price_level,
-    approx_count_distinct(price.property_id) AS price_level__of
-FROM audit.cell_price AS price
-WHERE price.total > 0
-GROUP BY price.market, price.lead
+    asked.market,
+    asked.lead,
+    coalesce(prices.cells, 0) / asked.cells AS priced_share,
+    asked.cells AS priced_share__of,
+    prices.level AS price_level,
+    coalesce(prices.properties, 0) AS price_level__of
+FROM (
+    SELECT
+        search.market,
+        search.lead,
+        sum(search.properties) AS cells
+    FROM sweep_files.search_lead AS search
+    GROUP BY search.market, search.lead
+) AS asked
+LEFT JOIN (
+    SELECT
+        price.market,
+        price.lead,
+        count(*) AS cells,
+        median(price.total::DOUBLE / price.nights) AS level,
+        approx_count_distinct(price.property_id) AS properties
+    FROM audit.cell_price AS price
+    WHERE price.total > 0
+    GROUP BY price.market, price.lead
+) AS prices ON prices.market = asked.market AND prices.lead = asked.lead

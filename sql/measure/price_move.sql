@@ -1,12 +1,27 @@
--- One row per market and lead time: how prices moved since the last published night.
+-- One row per market and lead time with a price: how prices moved since the last published night.
+-- Where no cell was priced on both nights there is nothing to measure, and the row says so.
 -- price_changed_share: critical low rare: cells with another lowest price than when last published
 -- largest_move: warning high level: factor that one cell in a thousand moved further than
 SELECT
-    move.market,
-    move.lead,
-    (count(*) FILTER (WHERE move.log_move <> 0) + 0.5) / (count(*) + 0.5) AS price_changed_share,
-    count(*) AS price_changed_share__of,
-    exp(quantile_cont(abs(move.log_move), 0.999)) AS largest_move,
-    count(*) AS largest_move__of
-FROM audit.price_move AS move
-GROUP BY move.market, move.lead
+    priced.market,
+    priced.lead,
+    moves.changed AS price_changed_share,
+    coalesce(moves.cells, 0) AS price_changed_share__of,
+    moves.largest AS largest_move,
+    coalesce(moves.cells, 0) AS largest_move__of
+FROM (
+    SELECT DISTINCT
+        price.market,
+        price.lead
+    FROM audit.cell_price AS price
+) AS priced
+LEFT JOIN (
+    SELECT
+        move.market,
+        move.lead,
+        count(*) AS cells,
+        (count(*) FILTER (WHERE move.log_move <> 0) + 0.5) / (count(*) + 0.5) AS changed,
+        exp(quantile_cont(abs(move.log_move), 0.999)) AS largest
+    FROM audit.price_move AS move
+    GROUP BY move.market, move.lead
+) AS moves ON moves.market = priced.market AND moves.lead = priced.lead

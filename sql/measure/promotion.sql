@@ -1,15 +1,21 @@
--- One row per market: how many promotions its offers have.
+-- One row per market with a search: how many promotions its offers have.
+-- Counted from its searches, so that a market that has lost all of them is a row that says 0.
 -- promotions_per_offer: warning both level: promotions of an offer
 SELECT
-    promotion.market,
-    count(*) / greatest(any_value(offers.offers), 1) AS promotions_per_offer,
-    any_value(offers.offers) AS promotions_per_offer__of
-FROM sweep_files.promotion AS promotion
-LEFT JOIN (
+    asked.market,
+    coalesce(promotions.rows, 0) / nullif(asked.offers, 0) AS promotions_per_offer,
+    asked.offers AS promotions_per_offer__of
+FROM (
     SELECT
         search.market,
         sum(search.offers) AS offers
     FROM sweep_files.search AS search
     GROUP BY search.market
-) AS offers ON offers.market = promotion.market
-GROUP BY promotion.market
+) AS asked
+LEFT JOIN (
+    SELECT
+        promotion.market,
+        count(*) AS rows
+    FROM sweep_files.promotion AS promotion
+    GROUP BY promotion.market
+) AS promotions ON promotions.market = asked.market

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -123,6 +124,21 @@ def second(rows: Night, table: str, **values: object) -> Night:
     return rows | {table: [head, row | values, *rest]}
 
 
+def without(rows: Night, table: str) -> Night:
+    """The night with no row of a table in GB."""
+    return rows | {table: [row for row in rows[table] if row["market"] != GB]}
+
+
+def unsold(rows: Night) -> Night:
+    """The night with offers of one property only in GB, and cells that say otherwise."""
+    rows = rows | {
+        table: [row for row in rows[table] if row["market"] != GB or row["property_id"] == COMMON]
+        for table in ("offer", "penalty", "promotion")
+    }
+    left = Counter(row["search_id"] for row in rows["offer"])
+    return every(rows, "search", lambda row: {"offers": left[row["search_id"]]}, GB)
+
+
 def promoted_thrice(rows: Night) -> Night:
     return rows | {"promotion": [row | {"promotion_no": n} for row in rows["promotion"] for n in range(3)]}
 
@@ -192,6 +208,8 @@ NIGHTS = {
         lambda n: every(n, "penalty", lambda row: {"penalty_pct": 99.0} if row["penalty_no"] == 0 else {}, GB)
     ),
     "promotions_per_offer": fault(promoted_thrice),
+    # Parts that could not be read are then many, of few.
+    "priced_share_lead_over_090": fault(unsold, "unread_share"),
     "unread_share": fault(unread),
     "drift_kinds": fault(lambda n: n | {"drift": [drift(GB, f"$.{letter}") for letter in "abcdefghijkl"]}, "drift_new"),
     "failed_search_share": fault(lambda n: every(n, "search", lambda _: {"outcome": "failed"}, GB)),
@@ -240,6 +258,16 @@ def test_a_night_that_breaks_a_check_is_caught_by_it_and_by_no_other(seasoned, t
     fault = FAULTS[check]
     _, found = tonight(seasoned, tmp_path, fault.do(clean_night(6)), **fault.of_sweep)
     assert failed_checks(found) == {check} | fault.also
+
+
+@pytest.mark.parametrize(
+    ("table", "check"), [("penalty", "penalties_per_offer"), ("promotion", "promotions_per_offer")]
+)
+def test_what_a_market_has_lost_altogether_is_counted_as_none(seasoned, tmp_path, table, check):
+    _, found = tonight(seasoned, tmp_path, without(clean_night(6), table))
+    (failed,) = [finding for finding in found.findings if finding.is_failed]
+    assert (failed.market, failed.check_name, failed.observed) == (GB, check, 0)
+    assert found.is_passed == (table == "promotion")
 
 
 def test_every_check_has_a_night_that_breaks_it(lake):

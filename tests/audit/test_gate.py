@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from decimal import Decimal
@@ -9,10 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pyarrow.parquet as pq
 import pytest
-from audited_nights import audited, clean_night, every, first, load, settings_of
+from audited_nights import audited, clean_night, every, first, load, passed, settings_of
 from deltalake import DeltaTable
 from nights import started_at, sweep_id
 
+from pipeline import night
 from pipeline.audit import stored_audit
 from pipeline.delta import is_committed
 from pipeline.domain.errors import GateBlocked, InputError, LakeError
@@ -37,6 +39,27 @@ def test_what_was_not_audited_is_not_published(lake):
         publish_checked(lake, sweep_id(0), started_at(0))
     assert blocked.value.exit_code == 3
     assert not lake.published_file.exists()
+
+
+def test_what_was_not_audited_is_not_published_for_a_reason_either(lake):
+    load(lake, 0, clean_night(0))
+    with pytest.raises(GateBlocked, match="not audited"):
+        publish_checked(lake, sweep_id(0), started_at(0), override="skip it")
+    assert not lake.published_file.exists()
+
+
+def test_the_command_audits_before_it_overrides(lake, monkeypatch, tmp_path):
+    from pipeline.cli import auditing
+
+    rows = first(doubled(clean_night(0)), "offer", total=Decimal(-5))
+    load(lake, 0, rows)
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.chdir(tmp_path)
+    auditing.publish(sweep_id(0), "skip it")
+    assert asked(lake, "SELECT audit, override_reason, quarantined FROM mart.sweep") == [("overridden", "skip it", 1)]
+    assert asked(lake, "SELECT count(*) FROM lake.offer WHERE total < 0") == [(0,)]
+    assert ("key",) in asked(lake, "SELECT check_name FROM mart.quality WHERE outcome = 'failed'")
+    assert report_page(lake, sweep_id(0)).exists()
 
 
 def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down(lake):
@@ -170,6 +193,55 @@ def test_a_blocked_night_sends_one_message_a_cause_and_once(lake, receiver):
     assert all(str(report_page(lake, sweep_id(0))) in message["text"] for message in told)
     tell_if_blocked(settings, lake, audit_sweep(settings, lake, sweep_id(0), started_at(0)))
     assert len(told) == len(subjects)
+
+
+def test_who_could_not_be_reached_is_told_with_the_next_audit_and_once(lake, receiver):
+    address, told = receiver
+    away, here = (settings_of(lake, notify_webhook=to) for to in ("http://127.0.0.1:9/hook", address))
+    found = audited(lake, 0, doubled(clean_night(0)), settings=away)
+    tell_if_blocked(away, lake, found)
+    for _ in range(2):
+        tell_if_blocked(here, lake, audit_sweep(here, lake, sweep_id(0), started_at(0)))
+        assert len(told) == len(found.causes("critical"))
+
+
+def test_a_later_night_brings_what_was_not_told_unless_it_was_published_since(lake, receiver):
+    address, told = receiver
+    away, here = (settings_of(lake, notify_webhook=to) for to in ("http://127.0.0.1:9/hook", address))
+    for number in range(2):
+        tell_if_blocked(away, lake, audited(lake, number, doubled(clean_night(number)), settings=away))
+    passed(lake, 1)
+    tell_if_blocked(here, lake, audited(lake, 2, clean_night(2), settings=here))
+    assert {message["subject"].split()[-1] for message in told} == {sweep_id(0)}
+
+
+def test_each_way_of_telling_is_remembered_by_itself(lake):
+    told = []
+    found = audited(lake, 0, doubled(clean_night(0)))
+
+    def heard(subject, _text):
+        told.append(subject)
+
+    def deaf(_subject, _text):
+        raise OSError
+
+    for _ in range(2):
+        tell_if_blocked(settings_of(lake), lake, found, {"one": heard, "another": deaf})
+    assert len(told) == len(set(told)) == len(found.causes("critical"))
+
+
+def test_an_audit_that_was_killed_before_it_was_told_is_told_when_it_is_left_over(lake, receiver, monkeypatch):
+    address, told = receiver
+
+    async def loaded_already(*_, **__):
+        pass
+
+    monkeypatch.setattr(night, "collect", loaded_already)
+    settings = settings_of(lake, notify_webhook=address)
+    found = audited(lake, 0, doubled(clean_night(0)), settings=settings)
+    tomorrow = started_at(1)
+    assert asyncio.run(night.publish_left_over(settings, lake, tomorrow.date(), lambda: tomorrow)) is None
+    assert len(told) == len(found.causes("critical"))
 
 
 def test_a_receiver_that_is_away_is_a_warning_without_its_address(lake, caplog):

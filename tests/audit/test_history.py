@@ -6,7 +6,8 @@ import pytest
 from audited_nights import audited, clean_night, every, failed_checks, load, passed, settings_of, sweep_id
 from nights import started_at
 
-from pipeline.audit.history import bounds
+from pipeline.audit.findings import Measure
+from pipeline.audit.history import Limits, Seen, bounds, with_bounds
 from pipeline.gate import audit_sweep
 from pipeline.lake import Lake
 
@@ -80,11 +81,45 @@ def test_what_was_published_before_passes_and_ten_times_as_much_does_not(kind):
     assert highest < 0.4
 
 
-def test_one_bad_night_that_was_overridden_does_not_move_the_middle():
-    lowest, _ = bounds([0.9, 0.91, 0.9, 0.89, 0.9, 0.9, 0.6], "share", of=100_000, deviations=6)
-    calm, _ = bounds([0.9, 0.91, 0.9, 0.89, 0.9, 0.9], "share", of=100_000, deviations=6)
-    assert lowest < calm < 0.9
-    assert calm > 0.85
+def judged(value: float, before: list[Seen], kind: str = "level") -> Measure:
+    measure = Measure("GB", "offer", "it", "critical", "", "history", value, kind=kind, of=1000)
+    return with_bounds([measure], {measure.key: before}, Limits())[0]
+
+
+@pytest.mark.parametrize(("kind", "calm", "wild"), [("level", 100.0, 10_000.0), ("share", 0.9, 0.0)])
+def test_a_night_that_was_overridden_does_not_widen_the_band(kind, calm, wild):
+    before = [Seen(calm * (1 + place / 100)) for place in range(8)]
+    without = judged(calm, before, kind)
+    after = judged(calm, [*before[:5], Seen(wild, is_failed=True), *before[5:]], kind)
+    assert (after.lowest, after.highest) == (without.lowest, without.highest)
+    assert not without.lowest <= wild <= without.highest
+
+
+def test_a_new_level_that_stays_is_the_usual_one_after_as_many_nights_as_a_cold_start_needs():
+    before = [Seen(100.0) for _ in range(20)]
+    new = [Seen(10_000.0 + place, is_failed=True) for place in range(5)]
+    assert judged(10_000, before + new[:4]).highest < 10_000
+    settled = judged(10_000, before + new)
+    assert settled.lowest < 10_000 < settled.highest
+    assert settled.lowest > 100
+    assert settled.nights == 5
+
+
+def test_an_override_is_for_its_night_only(tmp_path):
+    lake = Lake(str(tmp_path / "lake"))
+    given = settings_of(lake, audit_cold_nights=4)
+    for night in range(4):
+        audited(lake, night, clean_night(night), settings=given)
+        passed(lake, night)
+
+    def dear(night):
+        return audited(lake, night, every(clean_night(night), "offer", times_a_hundred, "GB"), settings=given)
+
+    assert "price_level_lead_over_090" in failed_checks(dear(4), "critical")
+    passed(lake, 4)
+    assert audited(lake, 5, clean_night(5), settings=given).is_passed
+    passed(lake, 5)
+    assert "price_level_lead_over_090" in failed_checks(dear(6), "critical")
 
 
 def test_few_cells_are_given_more_room_than_many():
