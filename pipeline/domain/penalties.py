@@ -49,6 +49,8 @@ _NIGHTS_UNIT, _MOST_NIGHTS = 10**3, 10**4
 _MOST_UNITS = 10**18
 # More than a hundred years before check-in is ever since, and as many after it is never.
 _MOST_HOURS = 10**6
+# A total of which no share that is stated rounds to nothing.
+_LARGE_TOTAL = Decimal(10**6)
 
 
 class Rule(StrEnum):
@@ -83,18 +85,18 @@ class Penalty:
         return self.start_at is None or self.end_at is None or self.start_at < self.end_at
 
     @property
-    def costs(self) -> bool:
-        """Whether it states anything to pay."""
-        return bool(self.penalty_pct or self.penalty_nights or self.amount)
+    def is_never(self) -> bool:
+        """Whether its window lies so far behind check-in that it never applies."""
+        return not self.has_ordered_dates and self.window_hours is not None and self.window_hours < -_MOST_HOURS
 
     def period(self, check_in_at: datetime) -> tuple[datetime | None, datetime | None]:
         """Return from when (inclusive) and until when (exclusive) it applies; None: without bound."""
         if self.has_ordered_dates:
             return self.start_at, self.end_at
+        if self.is_never:
+            return check_in_at, check_in_at
         if self.window_hours is None or self.window_hours > _MOST_HOURS:
             return None, None
-        if self.window_hours < -_MOST_HOURS:
-            return check_in_at, check_in_at
         return check_in_at - timedelta(hours=self.window_hours), None
 
 
@@ -155,21 +157,42 @@ def refundability(penalties: Iterable[bool | None]) -> str:
 
 
 def free_cancel_until(penalties: Sequence[Penalty]) -> datetime | None:
-    """Return the exact start of the earliest penalty that costs something.
+    """Return the earliest exact start of the penalties that may cost something: before it, cancelling is free.
 
-    None: no exact start is stated, or nothing is ever free because the offer is not refundable.
+    None: no such moment is stated. Nothing costs, something costs from ever on, something that may cost starts by its
+    window alone, or the offer is not refundable.
     """
-    if refundability(penalty.is_refundable for penalty in penalties) == "non_refundable":
-        return None
-    starts = (p.start_at for p in penalties if p.costs and p.has_ordered_dates)
-    return min((start for start in starts if start is not None), default=None)
+    starts = [penalty.start_at if penalty.has_ordered_dates else None for penalty in _costly(penalties)]
+    known = [start for start in starts if start is not None]
+    return min(known) if known and len(known) == len(starts) else None
 
 
 def free_cancel_hours(penalties: Sequence[Penalty]) -> int | None:
-    """Return the widest window, in hours before check-in, of the penalties that cost something; None as above."""
+    """Return the widest window, in hours before check-in, of the penalties that may cost something.
+
+    None: as above, and where something that may cost has no window. Windows of penalties with exact dates are taken
+    to say the same as the dates.
+    """
+    costly = _costly(penalties)
+    windows = [
+        penalty.window_hours
+        for penalty in costly
+        if penalty.window_hours is not None
+        and penalty.window_hours <= _MOST_HOURS
+        and not (penalty.has_ordered_dates and penalty.start_at is None)
+    ]
+    return max(windows) if windows and len(windows) == len(costly) else None
+
+
+def _costly(penalties: Sequence[Penalty]) -> list[Penalty]:
+    """Return what may cost something at some time: nothing where the offer is not refundable."""
     if refundability(penalty.is_refundable for penalty in penalties) == "non_refundable":
-        return None
-    return max((p.window_hours for p in penalties if p.costs and p.window_hours is not None), default=None)
+        return []
+    return [
+        penalty
+        for number, penalty in enumerate(penalties)
+        if _cost(number, penalty, _LARGE_TOTAL, 1).amount != 0 and not penalty.is_never
+    ]
 
 
 def _covers(period: tuple[datetime | None, datetime | None], at: datetime | None) -> bool:

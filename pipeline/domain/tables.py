@@ -230,9 +230,15 @@ OFFER = Table(
             ("refundable", "non_refundable", "mixed", "unknown"),
         ),
         Column(
-            "free_cancel_hours", INT, "Hours before check-in at which the earliest penalty starts; NULL: none stated."
+            "free_cancel_hours",
+            INT,
+            "Hours before check-in until which cancelling is free, by the windows; NULL: not stated of all that costs.",
         ),
-        Column("free_cancel_until", INSTANT, "When the earliest penalty starts, by its exact date. Detail only."),
+        Column(
+            "free_cancel_until",
+            INSTANT,
+            "Until when cancelling is free, by exact dates; NULL: not stated of all that costs. Detail only.",
+        ),
     ),
 )
 
@@ -685,8 +691,16 @@ _OPEN_COLUMNS = (
     Column("board_name", TEXT, "Board basis name as last sent."),
     _required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
     _required("refundability", TEXT, "`refundable`, `non_refundable`, `mixed` or `unknown`."),
-    Column("free_cancel_hours", INT, "Hours before check-in at which the earliest penalty starts; NULL: none stated."),
-    Column("free_cancel_until", INSTANT, "When the earliest penalty starts, by its exact date. Detail only."),
+    Column(
+        "free_cancel_hours",
+        INT,
+        "Hours before check-in until which cancelling is free, by the windows; NULL: not stated of all that costs.",
+    ),
+    Column(
+        "free_cancel_until",
+        INSTANT,
+        "Until when cancelling is free, by exact dates; NULL: not stated of all that costs. Detail only.",
+    ),
     Column("product_id", LONG, "The supplier's product id as last sent; it may change from search to search."),
     _required("is_offered", FLAG, "False: the cell was answered without this offer."),
     Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),

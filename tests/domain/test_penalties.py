@@ -135,6 +135,28 @@ def test_the_free_deadline_is_the_earliest_start_of_what_costs():
     assert free_cancel_until([Penalty(24, 5.0, None, False, CHECK_IN)]) is None
 
 
+DATED, HALF = CHECK_IN - 24 * HOUR, Penalty(None, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("stated", "until", "hours"),
+    [
+        ([Penalty(end_at=DATED, amount=Decimal(10)), Penalty(start_at=DATED, amount=Decimal(100))], None, None),
+        ([HALF, Penalty(None, 100.0, start_at=DATED)], None, None),
+        ([Penalty(720, 50.0), Penalty(None, 100.0, start_at=DATED)], None, None),
+        ([Penalty(48, is_refundable=False), Penalty(24, 100.0, None, True)], None, 48),
+        ([HALF, Penalty(48, 100.0)], None, None),
+        ([Penalty(24, 100.0), Penalty(-(10**7), 100.0)], None, 24),
+        ([Penalty(24, 50.0, amount=Decimal(0)), Penalty(12, 50.0)], None, 12),
+        ([Penalty(10**7, 50.0), Penalty(12, 50.0)], None, None),
+        ([Penalty(72, None, None, True, DATED), Penalty(24, 0.0, start_at=EVER)], DATED, 72),
+    ],
+)
+def test_no_deadline_is_told_before_which_cancelling_may_cost(stated, until, hours):
+    for order in (stated, stated[::-1]):
+        assert (free_cancel_until(order), free_cancel_hours(order)) == (until, hours)
+
+
 numbers = (
     st.none()
     | st.sampled_from([0.0, 1.0, 2.0, 12.5, 50.0, 100.0, 33.333333, 33.3333333, -5.0, 1e300, 0.1, 1e-7])
@@ -147,6 +169,22 @@ penalties = st.builds(Penalty, hours, numbers, numbers, st.none() | st.booleans(
 offers = st.lists(
     st.tuples(st.lists(penalties, max_size=4), st.none() | money, st.integers(1, 30)), min_size=1, max_size=30
 )
+
+
+@given(
+    stated=st.lists(penalties, max_size=4),
+    total=st.decimals(1, 10**9, places=2),
+    nights=st.integers(1, 30),
+    earlier=st.integers(1, 500),
+)
+def test_before_a_deadline_nothing_is_to_pay(stated, total, nights, earlier):
+    until, hours = free_cancel_until(stated), free_cancel_hours(stated)
+    if until is not None:
+        assert penalty_at(stated, total, nights, CHECK_IN, until - earlier * HOUR).amount == 0
+    # Dates win over windows, and need not say the same.
+    if hours is not None and not any(penalty.has_ordered_dates for penalty in stated):
+        at = CHECK_IN - (hours + earlier) * HOUR
+        assert penalty_at(stated, total, nights, CHECK_IN, at).amount == 0
 
 
 @pytest.fixture(scope="module")
