@@ -9,9 +9,12 @@
 -- list_to_detail_seconds: Seconds from the list search to the detail search; below 0: the list is the later one.
 -- detail_to_quote_seconds: Seconds from the detail search to the quote.
 -- list_to_quote_seconds: Seconds from the list search to the quote.
--- detail_above_list: detail_total - list_total, in currency; 0: the list tells the truth.
--- quote_above_detail: quote_total - detail_total, in currency.
--- quote_above_list: quote_total - list_total, in currency.
+-- list_sent_property_id: Property id that the list search named.
+-- detail_sent_property_id: Property id that the detail search named: the unbranded one of an opaque offer.
+-- quote_sent_property_id: Property id that the quote named, as above.
+-- detail_above_list: detail_total - list_total, in currency; 0: the list tells the truth; NULL: not the same id.
+-- quote_above_detail: quote_total - detail_total, in currency; NULL: not the same id was sent.
+-- quote_above_list: quote_total - list_total, in currency; NULL: not the same id was sent.
 WITH last_quote AS (
     SELECT
         quote.* EXCLUDE (offer_key, offer_no, room_stay_id, product_id, quote_total), -- noqa: RF02
@@ -63,6 +66,7 @@ told AS (
         offer.policy_key,
         offer.total,
         search.started_at AS told_at,
+        coalesce(search.sent_property_id, offer.property_id) AS sent_property_id,
         NULL AS outcome
     FROM mart.offer_latest AS offer
     INNER JOIN lake.search AS search
@@ -93,6 +97,7 @@ told AS (
         last_quote.policy_key,
         CASE WHEN last_quote.quote_currency = last_quote.currency THEN last_quote.quote_total END AS total,
         coalesce(last_quote.quoted_at, last_quote.intended_at) AS told_at,
+        last_quote.sent_property_id,
         last_quote.outcome
     FROM last_quote
 )
@@ -121,9 +126,18 @@ SELECT
     date_diff('second', list_at, detail_at) AS list_to_detail_seconds, -- noqa: RF02
     date_diff('second', detail_at, quote_at) AS detail_to_quote_seconds, -- noqa: RF02
     date_diff('second', list_at, quote_at) AS list_to_quote_seconds, -- noqa: RF02
-    (detail_total - list_total)::DECIMAL(18, 4) AS detail_above_list,
-    (quote_total - detail_total)::DECIMAL(18, 4) AS quote_above_detail,
-    (quote_total - list_total)::DECIMAL(18, 4) AS quote_above_list
+    min(told.sent_property_id) FILTER (WHERE told.told_by = 'multi') AS list_sent_property_id,
+    min(told.sent_property_id) FILTER (WHERE told.told_by = 'detail') AS detail_sent_property_id,
+    min(told.sent_property_id) FILTER (WHERE told.told_by = 'quote') AS quote_sent_property_id,
+    CASE
+        WHEN detail_sent_property_id = list_sent_property_id THEN (detail_total - list_total)::DECIMAL(18, 4)
+    END AS detail_above_list,
+    CASE
+        WHEN quote_sent_property_id = detail_sent_property_id THEN (quote_total - detail_total)::DECIMAL(18, 4)
+    END AS quote_above_detail,
+    CASE
+        WHEN quote_sent_property_id = list_sent_property_id THEN (quote_total - list_total)::DECIMAL(18, 4)
+    END AS quote_above_list
 FROM told
 GROUP BY told.offer_key, told.property_id
 HAVING count(DISTINCT told.told_by) > 1

@@ -1,4 +1,5 @@
 -- One row per offer key of which list and detail of one sweep state different totals, beyond the tolerance: a finding.
+-- Where the detail was asked about under the unbranded id of an opaque offer, the two are not compared.
 -- rule: What was found: the name of this relation.
 -- rule_version: Version of the rule.
 -- subject_key: Stable hash of what the finding is about.
@@ -104,4 +105,7 @@ LEFT JOIN lake.search AS list_search
     ON list_search.sweep_id = pair.seen_sweep_id AND list_search.search_id = pair.list_search_id
 LEFT JOIN lake.search AS detail_search
     ON detail_search.sweep_id = pair.seen_sweep_id AND detail_search.search_id = pair.detail_search_id
-WHERE pair.size_pct > analysis.tolerance_pct
+WHERE
+    pair.size_pct > analysis.tolerance_pct
+    -- The detail of a branded property of the map tells of its opaque offer, which has a price of its own.
+    AND coalesce(detail_search.sent_property_id, pair.property_id) = pair.property_id

@@ -75,7 +75,7 @@ def quotes(session, *changes):
         "outcome": "matched",
     }
     usual |= {"intended_at": AT + timedelta(hours=1), "quoted_at": AT + timedelta(hours=1), "quote_currency": "EUR"}
-    usual["rooms"] = 1
+    usual |= {"rooms": 1, "sent_property_id": OFFER["property_id"]}
     rows = [filled(QUOTE, usual | {"quote_no": number} | change) for number, change in enumerate(changes)]
     given(session, "lake.quote", rows, QUOTE.schema)
     products = [
@@ -169,6 +169,19 @@ def test_a_change_is_told_in_one_currency_only_and_by_the_age_of_the_price(sessi
         (2, None, None, "over 24 h"),
         (3, None, None, None),
     ]
+
+
+def test_the_branded_list_is_not_held_against_the_opaque_offer_of_detail_and_quote(session):
+    offers(
+        session,
+        {"offer_key": 1},
+        {"offer_key": 1, "source": "detail", "total": Decimal(80), "seen_search_id": 3},
+    )
+    quotes(session, {"quote_total": 85, "sent_property_id": 77})
+    sql = relation("mart", "offer_truth").sql
+    columns = "list_total, detail_total, quote_total, detail_above_list, quote_above_detail, quote_above_list"
+    found = session.sql(sql).select(f"{columns}, detail_sent_property_id, quote_sent_property_id").fetchall()
+    assert found == [(100, 80, 85, None, 5, None, 77, 77)]
 
 
 def test_list_detail_and_last_quote_of_one_offer_key_become_one_row(session):
