@@ -135,7 +135,7 @@ class SupplierClient:
         """Send `body` and return the answer, or why there is none after all attempts.
 
         `attempts` overrides the client's. A quote is sent once, whatever is asked for: it makes a reservation, and
-        a broken connection does not say whether it was made. A 401 does (it was not), so that one is repeated.
+        a broken connection does not say whether it was made. After a 401 too: the next one then has a new token.
 
         Raises what ends a sweep: TokenRefused (on a 403 only where nothing of `operation` was allowed before),
         SweepStopped (the day's requests are used up), and SupplierUnreachable where no attempt found a connection and
@@ -184,9 +184,12 @@ class SupplierClient:
             begun_at = self._wall_clock()
             try:
                 outgoing = await anext(flow)
+                answer: Answer | None = None
                 while True:
                     if outgoing is not request:
                         response = await self._token(outgoing)
+                    elif answer is not None and operation is Operation.QUOTE:
+                        return answer
                     else:
                         sent += 1
                         answer = await self._search(request, sent)
@@ -196,6 +199,7 @@ class SupplierClient:
                     try:
                         outgoing = await flow.asend(response)
                     except StopAsyncIteration:
+                        assert answer is not None  # noqa: S101 - the flow ends after the request alone
                         return answer
             except TokenUnavailable as error:
                 return Answer(

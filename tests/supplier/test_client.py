@@ -350,10 +350,17 @@ def test_a_quote_is_never_sent_twice(wire, trouble):
     assert (answer.attempts, len(supplier.asked)) == (1, 1)
 
 
-def test_a_quote_that_was_refused_for_its_token_made_no_reservation_and_is_repeated_once(wire):
+def test_a_quote_that_was_refused_for_its_token_is_not_repeated_and_the_next_one_has_a_new_token(wire):
     supplier = wire.Supplier([wire.reply(401, b"{}"), wire.reply(200, GOOD)])
-    (answer,) = ask(wire, supplier, operation=QUOTE)
-    assert (answer.http_status, answer.attempts, len(supplier.asked)) == (200, 2, 2)
+
+    async def one_after_the_other():
+        async with wire.running(supplier), wire.client(supplier.url) as client:
+            return [await client.ask(QUOTE, b"{}") for _ in range(2)]
+
+    refused, good = asyncio.run(one_after_the_other())
+    assert (refused.http_status, refused.failure, refused.attempts) == (401, "unexpected_status", 1)
+    assert (good.http_status, good.attempts) == (200, 1)
+    assert (len(supplier.asked), len(supplier.token_requests)) == (2, 2)
 
 
 def test_a_supplier_that_was_never_reached_ends_the_sweep(wire):
