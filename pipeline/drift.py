@@ -81,9 +81,10 @@ def drift_of(lake: Lake, manifest: Manifest, max_body_bytes: int) -> list[Findin
                 continue
             for row, record in enumerate(read_shard(lake, manifest.sweep_id, shard.name)):
                 # An answer that is no answer of the service says nothing about its document.
-                if record.http_status in {200, 400} and not record.is_split:
+                if record.http_status in {200, 400, 500} and not record.is_split:
                     address = raw_address(manifest.sweep_id, shard.name, row)
-                    counted.add(record.body, record.content_encoding, address, max_body_bytes)
+                    is_own = record.http_status != 500
+                    counted.add(record.body, record.content_encoding, address, max_body_bytes, is_own=is_own)
     order = ("unreadable", "changed_type", "unknown_field", "new_value", "missing_field")
     found = [finding for counted in counts.values() for finding in counted.findings()]
     return sorted(found, key=lambda each: (order.index(each.kind), each.operation, each.path, -each.occurrences))
@@ -105,15 +106,18 @@ class _Counts:
         self._unknown: Counter[str] = Counter()
         self._address = ""
 
-    def add(self, body: bytes, encoding: str, address: str, max_body_bytes: int) -> None:
-        """Count one answer."""
-        self._answers += 1
-        self._address = address
+    def add(self, body: bytes, encoding: str, address: str, max_body_bytes: int, *, is_own: bool = True) -> None:
+        """Count one answer. `is_own` False: it may be that of a server in between, and is passed over if unreadable."""
         try:
             document = msgspec.json.decode(inflate(body, encoding, limit_bytes=max_body_bytes))
         except (UnreadableBody, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            self._note("unreadable", "$", type(error).__name__)
+            if is_own:
+                self._answers += 1
+                self._address = address
+                self._note("unreadable", "$", type(error).__name__)
             return
+        self._answers += 1
+        self._address = address
         if isinstance(document, dict):
             self._object("", self._root, document)
         else:

@@ -104,8 +104,18 @@ def test_what_is_no_json_is_counted_and_costs_nothing_else(found):
     ]
 
 
-def test_server_errors_say_nothing_about_the_document(found):
+def test_errors_of_servers_in_between_say_nothing_about_the_document(found):
     assert found(b"<html>", http_status=503, failure="server_error") == []
+    assert found(b"<html>", http_status=500, failure="server_error") == []
+
+
+def test_a_server_error_of_the_service_is_held_against_the_document_too(found):
+    body = {"errors": [{"errorCode": 500, "errorDescription": 7, "trace": "x"}]}
+    findings = found(body, http_status=500, failure="server_error")
+    assert told(findings, "unknown_field", "changed_type") == [
+        ("changed_type", "errors[].errorDescription", "integer instead of text", 1),
+        ("unknown_field", "errors[].trace", "text", 1),
+    ]
 
 
 def test_any_number_of_unknown_names_and_shapes_is_counted_in_bounded_memory(found, monkeypatch):
