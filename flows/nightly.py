@@ -99,6 +99,7 @@ def nightly() -> NightSummary:
 def _night(given: Given) -> NightSummary:
     settings = given.settings or read_settings()
     place = Lake(settings.lake)
+    night.refuse_before_making(settings, place, given.now())
     with place.writing("the nightly run"):
         publish_left_over(settings, place)
         manifest = begin(settings, place)

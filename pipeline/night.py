@@ -17,13 +17,14 @@ from pipeline.allowance import DailyCalls
 from pipeline.choosing import choose_detail
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
-from pipeline.domain.shards import SEARCHES_PER_SHARD
+from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
 from pipeline.gate import audit_and_publish
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
 from pipeline.notify import Ways
+from pipeline.plan import SweepPlan
 from pipeline.publish import published_sweeps
-from pipeline.raw import Manifest, landed, read_ending, read_manifest
+from pipeline.raw import Manifest, drop_sweep, has_answer, landed, read_ending, read_manifest
 from pipeline.settings import Settings
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
 from pipeline.supplier.client import SupplierClient
@@ -84,23 +85,60 @@ def supplier_name(settings: Settings) -> str:
     return SANDBOX_NAME if settings.is_simulated else urlsplit(settings.base_url or "").netloc
 
 
-def _refuse_another_supplier(manifest: Manifest, supplier: str) -> None:
-    """Raise InputError where a sweep asked somebody else: prices of two suppliers are no series."""
-    if manifest.supplier != supplier:
-        raise InputError(
-            f"The sweep {manifest.sweep_id} of this lake asked {manifest.supplier}; the settings name {supplier}.",
-            kept="The lake is as it was.",
-            hint="Use the settings that it was begun with (NIGHTAUDIT_BASE_URL), or another lake (NIGHTAUDIT_LAKE).",
-        )
+def _another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> InputError:
+    return InputError(
+        f"The sweep {manifest.sweep_id} of this lake asked {manifest.supplier}; the settings name {supplier}.",
+        kept="The lake is as it was.",
+        hint="Use the settings that it was begun with (NIGHTAUDIT_BASE_URL), or another lake (NIGHTAUDIT_LAKE)."
+        + instead,
+    )
+
+
+def what_else(sweep_id: str, *, has_landed: bool) -> str:
+    """Return what can be done about an unfinished sweep while the settings name another supplier than its own."""
+    if has_landed:
+        return f"Give up its rest with: nightaudit resume --close {sweep_id}"
+    return "Nothing of it has landed; begin another in its place with: nightaudit sweep"
+
+
+def _make_way(lake: Lake, supplier: str) -> None:
+    """See that a sweep of `supplier` may follow on those of this lake: prices of two suppliers are no series.
+
+    A sweep that was never answered ties nobody down, such as one that a mistyped address began; where nothing of it
+    has landed and it has not ended, it is taken away. Raises InputError where the latest other sweep asked somebody
+    else; nothing is taken away then.
+    """
+    in_vain = []
+    for sweep_id in reversed(lake.sweep_ids()):
+        manifest = read_manifest(lake, sweep_id)
+        if manifest.supplier == supplier:
+            break
+        if has_answer(lake, sweep_id):
+            raise _another_supplier(manifest, supplier)
+        in_vain.append(manifest)
+    for manifest in in_vain:
+        if not landed(lake, manifest.sweep_id) and read_ending(lake, manifest.sweep_id) is None:
+            drop_sweep(lake, manifest.sweep_id)
+            logger.warning(
+                "The sweep %s asked %s, which never answered: it is taken away.", manifest.sweep_id, manifest.supplier
+            )
+
+
+def refuse_before_making(settings: Settings, lake: Lake, now: datetime) -> None:
+    """Read the spec while there is no lake yet, so that a mistake in it leaves none behind. Raises SpecError."""
+    if not lake.root.exists():
+        read_spec_of(settings, now.date())
 
 
 def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     """Begin a new sweep: read the spec, and write down what will be asked."""
     spec, ids = read_spec_of(settings, now.date())
     supplier = supplier_name(settings)
-    for sweep_id in lake.sweep_ids()[-1:]:
-        _refuse_another_supplier(read_manifest(lake, sweep_id), supplier)
     chosen = choose_detail(spec, ids, now.date(), lake.published_file, Path(settings.spec or SAMPLE_SPEC).parent)
+    detail_ids = None if chosen is None else chosen.property_ids
+    if refusal := endless(SweepPlan.of(spec, ids, now.date(), detail_ids).partitions, settings.daily_calls):
+        raise SettingsError(refusal, kept="No sweep was begun.", hint=_ENOUGH_CALLS)
+    _make_way(lake, supplier)
     return begin(
         lake,
         spec,
@@ -109,7 +147,7 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
         supplier=supplier,
         is_simulated=settings.is_simulated,
         send_rate_type=settings.send_rate_type,
-        detail_ids=None if chosen is None else chosen.property_ids,
+        detail_ids=detail_ids,
     )
 
 
@@ -135,8 +173,12 @@ async def collect(
         return request.to_wire()
 
     has_ended = read_ending(lake, manifest.sweep_id) is not None
-    if not has_ended and settings.daily_calls is not None:
-        _refuse_endless(manifest, settings.daily_calls)
+    if not has_ended and (refusal := endless(manifest.partitions, settings.daily_calls)):
+        raise SettingsError(
+            refusal,
+            kept=f"Nothing was asked; the sweep {manifest.sweep_id} stays begun.",
+            hint=f"{_ENOUGH_CALLS} Then: nightaudit resume {manifest.sweep_id}",
+        )
     allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
     with supplier_of(settings, lake, manifest, is_needed=not has_ended) as supplier:
         client = SupplierClient.of(
@@ -152,17 +194,18 @@ async def collect(
             )
 
 
-def _refuse_endless(manifest: Manifest, daily_calls: int) -> None:
-    """Raise SettingsError where a whole day's calls do not suffice for what lands at once: no day would get further."""
-    least = max(min(partition.searches, SEARCHES_PER_SHARD) for partition in manifest.partitions)
-    if daily_calls < least:
-        raise SettingsError(
-            f"NIGHTAUDIT_DAILY_CALLS is {daily_calls}, but {least} searches of this sweep land together: it would "
-            "never get further.",
-            kept=f"Nothing was asked; the sweep {manifest.sweep_id} stays begun.",
-            hint=f"Set it to {least} at least, better to twice as much, for further attempts count too; then: "
-            f"nightaudit resume {manifest.sweep_id}",
-        )
+_ENOUGH_CALLS = "Set it to at least as many, better to twice as much, for further attempts count too."
+
+
+def endless(partitions: Iterable[Partition], daily_calls: int | None) -> str:
+    """Say so where a whole day's calls do not suffice for what lands at once: no day would get further; else ''."""
+    least = max((min(partition.searches, SEARCHES_PER_SHARD) for partition in partitions), default=0)
+    if daily_calls is None or daily_calls >= least:
+        return ""
+    return (
+        f"NIGHTAUDIT_DAILY_CALLS is {daily_calls}, but {least} searches of this sweep land together: it would never "
+        "get further."
+    )
 
 
 def as_sent(search: Search, unbranded: Mapping[int, int]) -> Search:
@@ -204,7 +247,7 @@ def latest_unpublished(lake: Lake) -> Manifest | None:
 def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     """Begin a sweep, or go on with the one that was begun today and is not published yet."""
     begun = latest_unpublished(lake)
-    if begun is None or begun.snapshot_date != now.date():
+    if begun is None or begun.snapshot_date != now.date() or _is_in_vain(lake, begun, supplier_name(settings)):
         return start(settings, lake, now)
     spec, ids = read_spec_of(settings, now.date())
     if (spec.canonical_json().decode(), tuple(sorted(set(ids)))) != (begun.spec, begun.property_ids):
@@ -223,6 +266,12 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     return begun
 
 
+def _is_in_vain(lake: Lake, manifest: Manifest, supplier: str) -> bool:
+    """Whether going on with a sweep leads nowhere: never answered, and it has ended or asked somebody else."""
+    is_open = manifest.supplier == supplier and read_ending(lake, manifest.sweep_id) is None
+    return not is_open and not has_answer(lake, manifest.sweep_id)
+
+
 async def publish_left_over(
     settings: Settings,
     lake: Lake,
@@ -237,7 +286,7 @@ async def publish_left_over(
     not pass is told, by the webhook of the settings and by `ways`. Returns the sweep that was published, if any.
     """
     left = latest_unpublished(lake)
-    if left is None or left.snapshot_date >= today:
+    if left is None or left.snapshot_date >= today or _is_in_vain(lake, left, supplier_name(settings)):
         return None
     try:
         give_up_rest(lake, left, now())
@@ -276,8 +325,13 @@ def supplier_of(settings: Settings, lake: Lake, manifest: Manifest, *, is_needed
     """Give the supplier that a sweep asks: the one of the settings, or a sandbox that lives as long as this.
 
     A sandbox answers as it did when the sweep began, so that a resumed sweep is the sweep that it would have been.
+    Raises InputError where the settings name another supplier than the sweep has asked, if it is needed at all.
     """
-    _refuse_another_supplier(manifest, supplier_name(settings))
+    if is_needed and manifest.supplier != supplier_name(settings):
+        has_landed = bool(landed(lake, manifest.sweep_id))
+        raise _another_supplier(
+            manifest, supplier_name(settings), " " + what_else(manifest.sweep_id, has_landed=has_landed)
+        )
     if not manifest.is_simulated or not is_needed:
         secret = settings.client_secret.get_secret_value() if settings.client_secret else ""
         yield Supplier(settings.base_url or "http://127.0.0.1", settings.client_id or "-", secret or "-")

@@ -24,6 +24,7 @@ class SweepOverview:
     sweep_id: str
     started_at: datetime
     is_simulated: bool
+    supplier: str
     planned_cells: int
     planned_searches: int
     landed_searches: int
@@ -89,6 +90,7 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
         sweep_id,
         manifest.started_at,
         manifest.is_simulated,
+        manifest.supplier,
         manifest.cells,
         sum(partition.searches for partition in manifest.partitions),
         searches,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
@@ -134,6 +135,14 @@ def landed(lake: Lake, sweep_id: str) -> set[str]:
     return lake.names(lake.raw_folder(sweep_id), ".parquet")
 
 
+def has_answer(lake: Lake, sweep_id: str) -> bool:
+    """Whether any search of a sweep was answered; failures alone are no answer. A damaged shard may hold one."""
+    try:
+        return any(not it.failure for name in sorted(landed(lake, sweep_id)) for it in read_shard(lake, sweep_id, name))
+    except CorruptObject:
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What a sweep asks and from when: written once, before the first search. Resuming needs nothing else."""
@@ -182,6 +191,13 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
             if known
             else "It holds no sweep at all.",
         ) from None
+
+
+def drop_sweep(lake: Lake, sweep_id: str) -> None:
+    """Take away a sweep of which nothing has landed: there is nothing to keep, and nothing refers to it."""
+    lake.local(lake.manifest_path(sweep_id)).unlink()
+    # A sweep is one by its manifest; an empty folder that a crash leaves here is none.
+    shutil.rmtree(lake.local(lake.raw_folder(sweep_id)), ignore_errors=True)
 
 
 def write_ending(lake: Lake, sweep_id: str, ending: Ending) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -20,6 +21,16 @@ PREFIX = "NIGHTAUDIT_"
 # Politeness towards a supplier whose limits are unknown, and no politeness towards one's own sandbox.
 OUTSIDE_REQUESTS_PER_SECOND, OUTSIDE_CONCURRENCY = 5.0, 4
 SANDBOX_REQUESTS_PER_SECOND, SANDBOX_CONCURRENCY = 500.0, 8
+
+# Minute, hour, day of the month, month, day of the week: their lowest and highest numbers, and the names of some.
+_CRON_FIELDS: tuple[tuple[int, int, str], ...] = (
+    (0, 59, ""),
+    (0, 23, ""),
+    (1, 31, ""),
+    (1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
+    (0, 7, "sun mon tue wed thu fri sat"),
+)
+_CRON_PART = re.compile(r"(?:\*|([0-9a-z]+)(?:-([0-9a-z]+))?)(?:/([1-9][0-9]*))?")
 
 
 class Credentials(StrEnum):
@@ -161,6 +172,18 @@ class Settings(BaseSettings):
             raise ValueError(msg) from error
         return value
 
+    @field_validator("schedule_cron")
+    @classmethod
+    def _is_a_cron_expression(cls, value: str) -> str:
+        fields = value.lower().split()
+        if len(fields) != len(_CRON_FIELDS) or not all(map(_is_cron_field, fields, _CRON_FIELDS)):
+            msg = (
+                f"{value!r} is not a cron expression. It has five fields: minute, hour, day of the month, month, "
+                "day of the week. 30 2 * * * is 02:30 each night"
+            )
+            raise ValueError(msg)
+        return value
+
     @model_validator(mode="after")
     def _credentials_are_complete(self) -> Self:
         if self.base_url and not (self.client_id and self.client_secret):
@@ -194,6 +217,18 @@ class Settings(BaseSettings):
     def in_flight(self) -> int:
         """Requests that a sweep may have in flight."""
         return self.concurrency or (SANDBOX_CONCURRENCY if self.is_simulated else OUTSIDE_CONCURRENCY)
+
+
+def _is_cron_field(text: str, field: tuple[int, int, str]) -> bool:
+    low, high, names = field
+    known = {str(number): number for number in range(low, high + 1)}
+    known |= {f"0{number}": number for number in range(low, 10)}
+    known |= {name: number for number, name in enumerate(names.split(), low)}
+    for part in text.split(","):
+        found = _CRON_PART.fullmatch(part)
+        if not found or any(bound is not None and bound not in known for bound in found.groups()[:2]):
+            return False
+    return True
 
 
 def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Settings

@@ -34,23 +34,26 @@ def show_plan(spec_path: Path | None) -> None:
     from pipeline.choosing import choose_detail
     from pipeline.costs import cost_history
     from pipeline.estimate import estimate
-    from pipeline.plan import count
+    from pipeline.plan import SweepPlan
 
     settings = settings_with(spec_path)
     today = night.utc_now().date()
     spec, ids = night.read_spec_of(settings, today)
     folder = Path(settings.spec or SAMPLE_SPEC).parent
     chosen = choose_detail(spec, ids, today, Lake(settings.lake).published_file, folder)
-    counts = count(spec, ids, today, None if chosen is None else chosen.property_ids)
+    plan = SweepPlan.of(spec, ids, today, None if chosen is None else chosen.property_ids)
+    counts = plan.counts()
     history = cost_history(Lake(settings.lake).published_file)
     cost = estimate(counts, settings.rate, settings.in_flight, history, settings.daily_calls)
-    Console().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen))
+    endless = night.endless(plan.partitions, settings.daily_calls)
+    Console().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen, endless=endless))
 
 
 def sweep(spec: Path | None) -> None:
     """Begin a sweep and run it to its end."""
     settings = settings_with(spec)
     lake = Lake(settings.lake)
+    night.refuse_before_making(settings, lake, night.utc_now())
     with lake.writing("a sweep"):
         _run(settings, lake, night.start(settings, lake, night.utc_now()))
 
@@ -111,4 +114,4 @@ def _command() -> str:
 def status() -> None:
     """Print the sweeps of the lake and the freshness of the published file."""
     settings = read_settings()
-    Console().print(views.status_view(overview(Lake(settings.lake)), night.utc_now()))
+    Console().print(views.status_view(overview(Lake(settings.lake)), settings, night.utc_now()))

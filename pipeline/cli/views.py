@@ -13,6 +13,7 @@ from rich.text import Text
 from pipeline.choosing import Choice
 from pipeline.domain.search import CellStatus
 from pipeline.estimate import CostHistory, Estimate
+from pipeline.night import supplier_name, what_else
 from pipeline.overview import Overview, SweepOverview
 from pipeline.plan import PlanCounts
 from pipeline.publish import Published
@@ -32,8 +33,10 @@ def plan_view(
     cost: Estimate,
     history: CostHistory | None,
     chosen: Choice | None = None,
+    *,
+    endless: str = "",
 ) -> RenderableType:
-    """Show what a plan asks, and what that will cost."""
+    """Show what a plan asks, and what that will cost. `endless` says why the daily cap would let it never end."""
     table = _pairs()
     table.add_row("Properties", f"{properties:,}")
     table.add_row("Markets", f"{len(spec.ask.markets)}: {' '.join(spec.ask.markets)}")
@@ -49,13 +52,15 @@ def plan_view(
     table.add_row("Duration", f"{_duration(cost.hours * 3600)} (bound by {bound})")
     table.add_row("At most", f"{settings.rate:g} requests/s, {settings.in_flight} in flight")
     if cost.days is not None:
-        table.add_row("Daily cap", f"{settings.daily_calls:,} calls a day: {cost.days} day{'s' * (cost.days != 1)}")
+        days = f"{cost.days} day{'s' * (cost.days != 1)}"
+        table.add_row("Daily cap", f"{settings.daily_calls:,} calls a day: {'never' if endless else days}")
     if cost.assumed:
         source = f"assumed for {' and '.join(cost.assumed)}; nothing has been measured yet"
     else:
         source = f"averages of the last {history.sweeps if history else 0} published sweeps"
     table.add_row("Bytes and latency", source)
-    return Group(table, _simulated(settings.is_simulated))
+    refused = [Text(f"{endless} A sweep is refused.", style="bold red")] if endless else []
+    return Group(table, *refused, _simulated(settings.is_simulated))
 
 
 def _chosen(chosen: Choice, budget: int) -> str:
@@ -106,8 +111,8 @@ def night_view(summary: NightSummary) -> RenderableType:
     return Group(_simulated(summary.is_simulated), table, Text("\nOne query to try:"))
 
 
-def status_view(held: Overview, now: datetime) -> RenderableType:
-    """Show the sweeps of a lake and the freshness of the published file."""
+def status_view(held: Overview, settings: Settings, now: datetime) -> RenderableType:
+    """Show the sweeps of a lake and the freshness of the published file, and what to do under these settings."""
     if not held.sweeps:
         if not held.root.exists():
             return Text.assemble(
@@ -129,11 +134,28 @@ def status_view(held: Overview, now: datetime) -> RenderableType:
     else:
         fresh = "Nothing is published yet."
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded"}]
-    hint = f"Go on with: nightaudit resume {unfinished[-1].sweep_id}" if unfinished else ""
+    hint = _how_to_go_on(unfinished[-1], supplier_name(settings)) if unfinished else ""
     is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
     fault = [Text(held.fault, style="bold red")] if held.fault else []
-    told = (Text(fresh), *fault, Text(hint, style="cyan"))
+    warned = _failed_cells(held.sweeps[-1], settings.tolerated_failed_share)
+    told = (Text(fresh), *fault, *warned, Text(hint, style="cyan"))
     return Group(table, *told, _simulated(is_simulated))
+
+
+def _how_to_go_on(sweep: SweepOverview, supplier: str) -> str:
+    if sweep.supplier == supplier or sweep.state != "unfinished":
+        return f"Go on with: nightaudit resume {sweep.sweep_id}"
+    told = f"{sweep.sweep_id} asked {sweep.supplier}; the settings name {supplier}."
+    return f"{told} {what_else(sweep.sweep_id, has_landed=sweep.landed_searches > 0)}"
+
+
+def _failed_cells(sweep: SweepOverview, tolerated: float) -> list[Text]:
+    """Warn where more cells of a loaded sweep have failed than is tolerated."""
+    share = sweep.counts["failed"] / sweep.planned_cells if sweep.counts else 0
+    if share <= tolerated:
+        return []
+    told = f"{share:.1%} of the cells of {sweep.sweep_id} failed; {tolerated:.1%} are tolerated."
+    return [Text(told, style="bold yellow")]
 
 
 def _cells(sweep: SweepOverview) -> str:

@@ -19,7 +19,8 @@ from pipeline.cli import main
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.lake import Lake
-from pipeline.raw import Manifest, write_manifest
+from pipeline.overview import sweep_rows
+from pipeline.raw import Manifest, read_ending, write_manifest
 from pipeline.sandbox.identifiers import property_ids
 from pipeline.sandbox.process import SandboxProcess
 
@@ -192,6 +193,8 @@ def test_a_mistake_in_a_spec_is_told_with_its_place_and_exit_code_2(user, run_he
         ("NIGHTAUDIT_BASE_URL", "nonsense", "NIGHTAUDIT_BASE_URL"),
         ("NIGHTAUDIT_ATTEMPTS", "0", "NIGHTAUDIT_ATTEMPTS"),
         ("NIGHTAUDIT_LAKE", "s3://bucket/lake", "local folder"),
+        ("NIGHTAUDIT_SCHEDULE_CRON", "99 99 * * *", "NIGHTAUDIT_SCHEDULE_CRON: '99 99 * * *' is not a cron expression"),
+        ("NIGHTAUDIT_SCHEDULE_CRON", "at night", "NIGHTAUDIT_SCHEDULE_CRON"),
         ("NIGHTAUDIT_SPEC", "missing.toml", "missing.toml"),
     ],
 )
@@ -200,6 +203,7 @@ def test_a_setting_that_cannot_be_used_is_named(user, run_here, name, value, tol
     done = run_here("sweep")
     assert done.returncode == 2
     assert told in done.stderr
+    assert not user.lake.exists()
     no_traceback(done)
 
 
@@ -239,6 +243,73 @@ def test_a_lake_holds_one_supplier(user, run_here, supplier, ids):
     done = run_here("sweep", "--spec", spec)
     assert done.returncode == 2
     assert "another lake" in done.stderr
+
+
+@pytest.fixture
+def mistyped(user, run_here, supplier, ids):
+    """A lake whose first sweep went to an address where nobody listens."""
+    user.use_supplier(supplier)
+    spec = str(user.write_spec(ids[:3]))
+    user.environment |= {"NIGHTAUDIT_SPEC": spec, "NIGHTAUDIT_ATTEMPTS": "1"}
+    right, user.environment["NIGHTAUDIT_BASE_URL"] = user.environment["NIGHTAUDIT_BASE_URL"], "http://127.0.0.1:1"
+    assert run_here("sweep").returncode == 1
+    user.environment["NIGHTAUDIT_BASE_URL"] = right
+    (sweep_id,) = Lake(str(user.lake)).sweep_ids()
+    return sweep_id
+
+
+def test_a_mistyped_address_ties_no_lake_to_it(user, run_here, mistyped):
+    told = run_here("status").stdout
+    assert "asked 127.0.0.1:1; the settings name" in told
+    assert "nightaudit sweep" in told
+    assert "resume" not in told
+    refused = run_here("resume")
+    assert refused.returncode == 2
+    assert "nightaudit sweep" in refused.stderr
+    done = run_here("sweep")
+    assert done.returncode == 0, done.stderr
+    assert [mistyped] != Lake(str(user.lake)).sweep_ids()
+    assert len(Lake(str(user.lake)).sweep_ids()) == 1
+
+
+def test_a_sweep_is_closed_without_its_supplier_and_another_follows(user, run_here, mistyped):
+    closed = run_here("resume", "--close")
+    assert closed.returncode == 0, closed.stderr
+    assert run_here("sweep").returncode == 0
+    rows = sweep_rows(Lake(str(user.lake)))
+    assert [(row["planned"], row["not_swept"]) for row in rows.values()] == [(6, 6), (6, 0)]
+    assert mistyped in rows
+
+
+def test_a_refused_close_of_a_sweep_that_landed_is_none(user, run_here, supplier, ids):
+    with SandboxProcess(seed=3, properties=60, faults={"latency_ms": 60}) as slow:
+        user.use_supplier(slow)
+        sweep = user.start("sweep", "--spec", str(user.write_spec(ids, days=100)))
+        wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
+        os.killpg(sweep.pid, signal.SIGTERM)
+        sweep.communicate(timeout=60)
+    user.use_supplier(supplier)
+    lake = Lake(str(user.lake))
+    (sweep_id,) = lake.sweep_ids()
+    assert f"nightaudit resume --close {sweep_id}" in run_here("status").stdout
+    refused = run_here("resume", sweep_id)
+    assert refused.returncode == 2
+    assert f"nightaudit resume --close {sweep_id}" in refused.stderr
+    assert read_ending(lake, sweep_id) is None
+    assert run_here("resume", "--close", sweep_id).returncode == 0
+    assert sweep_rows(lake)[sweep_id]["not_swept"] > 0
+
+
+def test_a_cap_that_no_day_gets_further_with_is_refused_before_a_sweep_is_begun(user, run_here, ids):
+    user.environment["NIGHTAUDIT_DAILY_CALLS"] = "10"
+    spec = str(user.write_spec(sorted(property_ids(1, 3000))[:2], days=12))
+    planned = run_here("plan", "--spec", spec)
+    assert "10 calls a day: never" in planned.stdout
+    assert "12 searches of this sweep land together" in planned.stdout
+    done = run_here("sweep", "--spec", spec)
+    assert done.returncode == 2
+    assert "12 searches of this sweep land together" in done.stderr
+    assert Lake(str(user.lake)).sweep_ids() == []
 
 
 @pytest.mark.parametrize("sweep_id", ["../x", "/etc", "nonsense"])
@@ -312,7 +383,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
         os.killpg(sweep.pid, signal.SIGINT)
         out, err = sweep.communicate(timeout=60)
         assert sweep.returncode == 1, out + err
-        assert re.search(r"Stopping: waiting for [1-9]\d* searches under way; once more stops at once", err)
+        assert re.search(r"Stopping: waiting for .* under way; once more stops at once", err)
         assert "nightaudit resume" in err
         assert "Traceback" not in err
         asked_before = slow.control("served")["requests"]
@@ -347,6 +418,7 @@ def test_too_many_failures_end_with_exit_code_4(user, ids):
         done = user.run("sweep", "--spec", str(user.write_spec(ids[:10])))
     assert done.returncode == 4, done.stdout + done.stderr
     assert "20.0%" in done.stderr
+    assert "20.0% of the cells" in user.run("status").stdout
 
 
 def test_the_doctor_names_what_is_wrong(user, supplier, ids):

@@ -6,9 +6,10 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import SecretStr
 
 from pipeline import night
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, SupplierUnreachable
 from pipeline.settings import Settings
 
 NOW = datetime(2030, 1, 1, 2, tzinfo=UTC)
@@ -53,3 +54,25 @@ def test_a_spec_that_was_changed_since_is_not_ignored(lake, settings_for):
         night.start_or_go_on(settings_for(3), lake, NOW.replace(hour=5))
     assert begun.sweep_id in refused.value.hint
     assert lake.sweep_ids() == [begun.sweep_id]
+
+
+@pytest.mark.parametrize("day", [1, 2])
+def test_a_night_that_a_mistyped_address_began_in_vain_makes_way_for_the_right_one(lake, settings_for, day):
+    wrong = settings_for(2).model_copy(
+        update={"base_url": "http://127.0.0.1:1", "client_id": "x", "client_secret": SecretStr("x")}
+    )
+    begun = night.start(wrong, lake, NOW)
+    with pytest.raises(SupplierUnreachable):
+        asyncio.run(night.collect(wrong, lake, begun))
+    later = NOW.replace(day=day, hour=5)
+    assert asyncio.run(night.publish_left_over(settings_for(2), lake, later.date())) is None
+    made = night.start_or_go_on(settings_for(2), lake, later)
+    assert made.supplier == "sandbox"
+    assert lake.sweep_ids() == [made.sweep_id]
+
+
+def test_a_sweep_that_was_closed_without_an_answer_is_not_gone_on_with(lake, settings_for):
+    begun = night.start(settings_for(2), lake, NOW)
+    night.give_up_rest(lake, begun, NOW)
+    made = night.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5))
+    assert lake.sweep_ids() == [begun.sweep_id, made.sweep_id]
