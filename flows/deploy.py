@@ -101,7 +101,7 @@ def next_run_of(settings: Settings) -> datetime:
         dates = asyncio.run(schedule.get_dates(1))
     except ValueError:
         raise SettingsError(
-            f"NIGHTAUDIT_SCHEDULE_CRON is {settings.schedule_cron!r}, which is not a cron expression.",
+            f"NIGHTAUDIT_SCHEDULE_CRON is {settings.schedule_cron!r}, which no day fits.",
             kept="Nothing was started.",
             hint="Five fields: minute, hour, day of the month, month, day of the week. 30 2 * * * is 02:30 each night.",
         ) from None

@@ -67,8 +67,10 @@ def test_the_next_run_is_told_in_the_time_zone_of_the_schedule():
 def test_a_bad_cron_expression_is_named_before_anything_starts():
     from flows.deploy import next_run_of
 
-    with pytest.raises(SettingsError, match="NIGHTAUDIT_SCHEDULE_CRON is 'at night'"):
-        next_run_of(read_settings(_env_file=None, schedule_cron="at night"))
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_SCHEDULE_CRON: 'at night'"):
+        read_settings(_env_file=None, schedule_cron="at night")
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_SCHEDULE_CRON is '0 0 30 2 "):
+        next_run_of(read_settings(_env_file=None, schedule_cron="0 0 30 2 *"))
 
 
 def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(prefect_records, lake):  # noqa: ARG001
