@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 import httpx
@@ -15,6 +16,10 @@ Ways = Mapping[str, Tell]
 
 def webhook(address: str) -> Tell:
     """Return a way to tell an address. `text` is what chat services show of the JSON."""
+
+    # At INFO httpx logs each address, and this one holds a secret.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
     def tell(subject: str, text: str) -> None:
         answer = httpx.post(address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS)

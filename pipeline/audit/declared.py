@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.audit.findings import ALL, Measure
-from pipeline.audit.rules import CHECKED, EXAMPLES
+from pipeline.audit.rules import CHECKED, EXAMPLES, place, with_addresses
 from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.warehouse import quoted
 
@@ -38,7 +39,7 @@ def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
     meaning = "files with a column missing, or of another type than declared: nightaudit rebuild writes them anew"
     for name, found in wrong.items():
         said: dict[str, Any] = {
-            "violations": int(bool(found)),
+            "violations": len(found),
             "examples": json.dumps(found[:EXAMPLES]) if found else None,
         }
         yield Measure(ALL, name, "types", "critical", meaning, "rule", float(len(found)), highest=0.0, **said)
@@ -71,8 +72,11 @@ def measure_declared(session: duckdb.DuckDBPyConnection, name: str) -> Iterator[
     columns = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in counted)
     rows = session.execute(f"SELECT market, count(*), {columns} FROM sweep_files.{name} GROUP BY market").fetchall()  # noqa: S608 - our own names
     for market, total, *found in rows:
-        for (column, what, _), count in zip(counted, found, strict=True):
-            yield _measure(market or ALL, table.name, column, what, count, total)
+        for (column, what, condition), count in zip(counted, found, strict=True):
+            measure = _measure(market or ALL, table.name, column, what, count, total)
+            if count and measure.severity == "critical":
+                measure = replace(measure, examples=_examples(session, table, column, condition, market))
+            yield measure
 
 
 def _counts(column: Column) -> Iterator[tuple[Column, str, str]]:
@@ -80,6 +84,19 @@ def _counts(column: Column) -> Iterator[tuple[Column, str, str]]:
     if column.values:
         listed = ", ".join(quoted(value) for value in column.values)
         yield column, "value", f"{column.name} NOT IN ({listed})"
+
+
+def _examples(
+    session: duckdb.DuckDBPyConnection, table: Table, column: Column, condition: str, market: str | None
+) -> str:
+    """Return a few of a market's rows of which a condition holds."""
+    rows = session.execute(
+        f"SELECT {place(table)}, '{column.name} is ' || coalesce({column.name}::VARCHAR, 'missing') AS reason "  # noqa: S608 - our own names
+        f"FROM sweep_files.{table.name} WHERE ({condition}) AND market IS NOT DISTINCT FROM ? LIMIT {EXAMPLES}",
+        [market],
+    )
+    names = [each[0] for each in rows.description]
+    return with_addresses(session, [dict(zip(names, row, strict=True)) for row in rows.fetchall()])
 
 
 def _measure(market: str, table: str, column: Column, what: str, count: int, total: int) -> Measure:
@@ -92,17 +109,29 @@ def _measure(market: str, table: str, column: Column, what: str, count: int, tot
         "null": f"rows without {column.name}, which is required",
         "value": f"rows with another {column.name} than {', '.join(column.values)}",
     }[what]
-    return Measure(
-        market, table, check, "critical", meaning, "rule", float(count), highest=0.0, violations=int(count > 0)
-    )
+    return Measure(market, table, check, "critical", meaning, "rule", float(count), highest=0.0, violations=count)
 
 
 def measure_key(session: duckdb.DuckDBPyConnection, name: str) -> Measure:
-    """Count the keys of a table that occur more than once in the sweep."""
-    key = ", ".join(column for column in TABLES[name].key if column != "sweep_id")
-    found = session.execute(
-        f"SELECT count(*) FROM (SELECT 1 FROM sweep_files.{name} GROUP BY {key} HAVING count(*) > 1)"  # noqa: S608 - our own names
-    ).fetchall()
-    count = found[0][0]
+    """Count the keys of a table that occur more than once in the sweep, with a few examples."""
+    table = TABLES[name]
+    names = [column for column in table.key if column != "sweep_id"]
+    key = ", ".join(names)
+    twice = f"SELECT {key}, count(*) AS times FROM sweep_files.{name} GROUP BY {key} HAVING count(*) > 1"  # noqa: S608 - our own names
+    ((count,),) = session.execute(f"SELECT count(*) FROM ({twice})").fetchall()  # noqa: S608 - our own names
+    examples = None
+    if count:
+        rows = session.execute(f"FROM ({twice}) ORDER BY ALL LIMIT {EXAMPLES}").fetchall()
+        found = [dict(zip((*names, "times"), row, strict=True)) for row in rows]
+        asked = ("property_id", "search_id", "offer_no")
+        examples = with_addresses(
+            session,
+            [
+                {column: row.get(column) for column in asked}
+                | {"reason": ", ".join(f"{column} {value}" for column, value in row.items())}
+                for row in found
+            ],
+        )
     meaning = f"keys that occur more than once: {key}"
-    return Measure(ALL, name, "key", "critical", meaning, "rule", float(count), highest=0.0, violations=int(count > 0))
+    said: dict[str, Any] = {"highest": 0.0, "violations": count, "examples": examples}
+    return Measure(ALL, name, "key", "critical", meaning, "rule", float(count), **said)

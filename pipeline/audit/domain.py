@@ -78,7 +78,9 @@ def measure_sweep(
     missing = sweep["planned"] - sum(sweep[status] for status in statuses)
     yield _rule(ALL, "sweep", "statuses_add_up", "planned cells without a status, or with two", missing)
     cells = session.execute("SELECT count(*) FROM sweep_files.cell").fetchall()[0][0]
-    yield _rule(ALL, "cell", "cells_as_planned", "cells that were planned and are not there", manifest.cells - cells)
+    lost = manifest.cells - cells
+    meaning = "cells that were planned and are not there" if lost >= 0 else "cells that are there and were not planned"
+    yield _rule(ALL, "cell", "cells_as_planned", meaning, lost)
     yield Measure(
         ALL, "sweep", "age_days", "warning", "days from the sweep to its audit", "rule", float(age_days), highest=1.0
     )
@@ -90,10 +92,10 @@ def measure_sweep(
     )
     for market in sorted(planned.keys() | there.keys()):
         lost = planned.get(market, 0) - there.get(market, 0)
-        yield _rule(market, "cell", "market_as_planned", "planned searches without any cell in the tables", lost)
+        meaning = "planned searches without any cell" if lost >= 0 else "searches with cells that were not planned"
+        yield _rule(market, "cell", "market_as_planned", f"{meaning} in the tables", lost)
 
 
 def _rule(market: str, table: str, check: str, meaning: str, difference: int) -> Measure:
-    return Measure(
-        market, table, check, "critical", meaning, "rule", float(difference), 0.0, 0.0, violations=int(difference != 0)
-    )
+    count = abs(difference)
+    return Measure(market, table, check, "critical", meaning, "rule", float(count), highest=0.0, violations=count)

@@ -77,7 +77,17 @@ class Cause:
         """The cause in one line."""
         where = ", ".join(finding.market for finding in self.findings[:6])
         more = f" and {len(self.findings) - 6} more" if len(self.findings) > 6 else ""
-        return f"{self.table_name}.{self.check_name} ({where}{more}): {self.meaning}; {_found(self.findings[0])}"
+        return f"{self.table_name}.{self.check_name} ({where}{more}): {self.meaning}; {self._numbers}"
+
+    @property
+    def _numbers(self) -> str:
+        first, *others = self.findings
+        if first.basis == "rows":
+            return f"{sum(finding.violations for finding in self.findings):,} rows"
+        if not others:
+            return _found(first)
+        shown = "; ".join(f"{finding.market} {_found(finding)}" for finding in self.findings[:3])
+        return shown + ("; …" if len(self.findings) > 3 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +132,6 @@ def number(value: float | None) -> str:
 
 
 def _found(finding: Finding) -> str:
-    if finding.basis == "rows":
-        return f"{finding.violations:,} rows"
     bounds = []
     if finding.lowest is not None:
         bounds.append(f"at least {number(finding.lowest)}")

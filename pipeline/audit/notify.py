@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.audit.findings import Audit
+from pipeline.audit.findings import Audit, Cause
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
 from pipeline.notify import Tell, Ways
@@ -33,19 +33,46 @@ class Message:
     is_delivered: bool = False
 
 
+# Checks that cannot but fail with another one that has failed: they are told of in its message.
+_FOLLOWS = {
+    "statuses_add_up": ("market_as_planned", "key"),
+    "cells_as_planned": ("market_as_planned", "key"),
+    "offers_not_balanced": ("key",),
+    "penalties_per_offer": ("key",),
+    "answered_share": ("failed_share",),
+    "offered_share": ("answered_share",),
+    "priced_share": ("offered_share", "answered_share"),
+    "price_changed_share": ("repeated_body_share",),
+}
+
 # Sweep, way of telling and cause.
 _Outbox = dict[str, dict[str, dict[str, Message]]]
 
 
 def messages(audit: Audit, page: Path) -> dict[str, Message]:
-    """Return the message of each cause: a critical check that failed, however many rows and markets."""
+    """Return the message of each cause, however many rows, markets and checks show it."""
+    by_root: dict[str, list[Cause]] = {}
+    critical = audit.causes("critical")
+    names = {_family(cause) for cause in critical}
+    for cause in sorted(critical, key=lambda each: _root(_family(each), names) != _family(each)):
+        by_root.setdefault(_root(_family(cause), names), []).append(cause)
     return {
-        f"{cause.table_name}.{cause.check_name}": Message(
-            f"nightaudit: {cause.table_name}.{cause.check_name} blocks {audit.sweep_id}",
-            f"{cause.line}\nThe sweep {audit.sweep_id} is not published. See {page}",
+        root: Message(
+            f"nightaudit: {causes[0].table_name}.{causes[0].check_name} blocks {audit.sweep_id}",
+            "\n".join(cause.line for cause in causes) + f"\nThe sweep {audit.sweep_id} is not published. See {page}",
         )
-        for cause in audit.causes("critical")
+        for root, causes in by_root.items()
     }
+
+
+def _family(cause: Cause) -> str:
+    # Lead times of one measure, and tables of one check, are one matter.
+    return cause.check_name.partition("_lead_")[0]
+
+
+def _root(name: str, failed: Collection[str]) -> str:
+    parent = next((parent for parent in _FOLLOWS.get(name, ()) if parent in failed), None)
+    return name if parent is None else _root(parent, failed)
 
 
 def tell_of(lake: Lake, audit: Audit, page: Path, ways: Ways, published: Collection[str] = ()) -> None:

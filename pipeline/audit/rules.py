@@ -7,14 +7,14 @@ whether violators are quarantined, and why. The others follow from the ranges of
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import duckdb
 
-from pipeline.audit.findings import ALL, Measure
+from pipeline.audit.findings import ALL, Measure, rounded
 from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.relations import relation, sql_folder
 
@@ -42,6 +42,8 @@ class Rule:
     quarantines: bool
     meaning: str
     sql: str
+    is_share: bool = False
+    """Whether it is not each violation that is told, but a larger share of them than in the nights before."""
 
 
 @cache
@@ -61,24 +63,28 @@ def _read(name: str) -> Rule:
     found = relation("audit", name)
     said = found.meanings
     quarantines = said["violators"].startswith("quarantined, ")
-    return Rule(name, said["table"], said["severity"], quarantines, found.grain, found.sql)
+    return Rule(name, said["table"], said["severity"], quarantines, found.grain, found.sql, is_share="judged" in said)
 
 
 def _range(table: Table, column: Column) -> Rule:
     bounds = [("below", "<", column.lowest), ("above", ">", column.highest)]
     outside = [(word, f"{column.name} {sign} {bound}", bound) for word, sign, bound in bounds if bound is not None]
     meaning = f"One row per {table.name} whose {column.name} is {' or '.join(f'{w} {b:g}' for w, _, b in outside)}."
-    names = [each.name for each in table.columns]
-    place = ", ".join(
-        name if name in names else f"NULL::{kind} AS {name}"
-        for name, kind in (("property_id", "BIGINT"), ("search_id", "BIGINT"), ("offer_no", "INTEGER"))
-    )
     sql = (
-        f"SELECT market, {place}, '{column.name} is ' || {column.name} AS reason "  # noqa: S608 - our own names
+        f"SELECT market, {place(table)}, '{column.name} is ' || {column.name} AS reason "  # noqa: S608 - our own names
         f"FROM sweep_files.{table.name} WHERE {' OR '.join(condition for _, condition, _ in outside)}"
     )
     quarantines = table.name in _OF_OFFERS and (table.name, column.name) not in _TOLD_ONLY
     return Rule(f"range_{column.name}", table.name, "warning", quarantines, meaning, sql)
+
+
+def place(table: Table) -> str:
+    """Return the columns that say of a table's row which offer it belongs to, as far as it says so."""
+    names = [each.name for each in table.columns]
+    return ", ".join(
+        name if name in names else f"NULL::{kind} AS {name}"
+        for name, kind in (("property_id", "BIGINT"), ("search_id", "BIGINT"), ("offer_no", "INTEGER"))
+    )
 
 
 def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
@@ -89,6 +95,9 @@ def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
             f"reason: reason}}, {EXAMPLES}) FROM ({rule.sql}) GROUP BY market ORDER BY market"
         ).fetchall()
         meaning = rule.meaning.removeprefix("One row per ").removesuffix(".")
+        if rule.is_share:
+            yield from _shares(session, rule, meaning, {market: (count, some) for market, count, some in found})
+            continue
         if not found:
             yield Measure(ALL, rule.table, rule.name, rule.severity, meaning, "rows", 0.0, highest=0.0)
         for market, count, examples in found:
@@ -102,11 +111,37 @@ def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
                 float(count),
                 highest=0.0,
                 violations=count,
-                examples=_examples(session, examples),
+                examples=with_addresses(session, examples),
             )
 
 
-def _examples(session: duckdb.DuckDBPyConnection, found: list[dict[str, Any]]) -> str:
+def _shares(
+    session: duckdb.DuckDBPyConnection,
+    rule: Rule,
+    meaning: str,
+    found: Mapping[str, tuple[int, Sequence[dict[str, Any]]]],
+) -> Iterator[Measure]:
+    """Measure the share of a table's rows that break a rule, per market."""
+    rows = session.execute(f"SELECT market, count(*) FROM sweep_files.{rule.table} GROUP BY market ORDER BY market")  # noqa: S608 - our own names
+    for market, total in rows.fetchall():
+        count, examples = found.get(market, (0, ()))
+        yield Measure(
+            market or ALL,
+            rule.table,
+            rule.name,
+            rule.severity,
+            f"share of: {meaning}",
+            "history",
+            rounded(count / total),
+            side="high",
+            of=total,
+            violations=count,
+            examples=with_addresses(session, examples) if count else None,
+        )
+
+
+def with_addresses(session: duckdb.DuckDBPyConnection, found: Sequence[dict[str, Any]]) -> str:
+    """Return examples as JSON, each with the address of its raw answer."""
     searches = [row["search_id"] for row in found if row["search_id"] is not None]
     addresses = dict(
         session.execute(

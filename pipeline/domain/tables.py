@@ -462,7 +462,11 @@ QUALITY = Table(
         Column("lowest", NUMBER, "Least that passes; NULL: no bound."),
         Column("highest", NUMBER, "Most that passes; NULL: no bound."),
         _required("nights_before", INT, "Nights that the bounds come from; 0: a rule."),
-        _required("violations", LONG, "Rows that break an SQL rule; 1 or 0 for other checks that fail or not."),
+        _required(
+            "violations",
+            LONG,
+            "Rows, keys or cells that break a rule; of a check by history that counts none, 1 or 0: failed or not.",
+        ),
         _required("meaning", TEXT, "The check in words."),
         Column("examples", TEXT, "Up to three rows that break it, as JSON, with their raw address."),
     ),

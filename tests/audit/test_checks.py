@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -90,6 +91,11 @@ def of_first_search(rows: Night, **values: object) -> Night:
     return rows
 
 
+def many(rows: Night, **values: object) -> Night:
+    """The night with the first offers of each search of GB changed: more than chance explains."""
+    return every(rows, "offer", lambda row: values if row["offer_no"] < 3 else {}, GB)
+
+
 def same_prices(rows: Night) -> Night:
     """The night with the answers of the night before in GB."""
     last = clean_night(5)
@@ -147,8 +153,8 @@ ROWS = {
     "total_not_positive": fault(lambda n: first(n, "offer", total=Decimal(0), discount_pct=None)),
     "currency_not_as_asked": fault(lambda n: first(n, "offer", currency="USD")),
     "total_above_pre_promo_total": fault(lambda n: first(n, "offer", pre_promo_total=Decimal(1))),
-    "discount_not_as_stated": fault(lambda n: first(n, "offer", discount_pct=77.0)),
-    "available_rooms_implausible": fault(lambda n: first(n, "offer", available_rooms=2147483647)),
+    "discount_not_as_stated": fault(lambda n: many(n, discount_pct=77.0)),
+    "available_rooms_implausible": fault(lambda n: many(n, available_rooms=2147483647)),
     "board_unknown": fault(lambda n: first(n, "offer", board_id=9999)),
     "offer_without_search": fault(lambda n: first(n, "offer", nights=5)),
     "penalty_without_offer": fault(lambda n: added(n, "penalty", offer_no=99_999)),
@@ -315,6 +321,44 @@ def test_examples_lead_to_the_raw_answer(lake):
     (failed,) = [f for f in found.findings if f.is_failed]
     assert f"raw/{sweep_id(0)}/multi-GB-000000#0" in failed.examples
     assert "9999" in failed.examples
+
+
+@pytest.mark.parametrize("check", ["key", "value_refundability", "null_policy_key", "null_total"])
+def test_examples_of_declared_checks_lead_to_the_raw_answer(lake, check):
+    found = audited(lake, 0, DECLARED[check].do(clean_night(0)))
+    (failed,) = [
+        f for f in found.findings if f.check_name == check and f.table_name in {"offer", "penalty"} and f.examples
+    ]
+    examples = json.loads(failed.examples)
+    assert 1 <= len(examples) <= 3
+    assert all(example["raw_address"].startswith(f"raw/{sweep_id(0)}/multi-GB-") for example in examples)
+    assert failed.violations >= len(examples) or failed.basis == "history"
+
+
+def test_a_key_twice_counts_each_and_cells_too_many_are_not_a_negative_number(lake):
+    rows = clean_night(0)
+    found = audited(lake, 0, rows | {"cell": rows["cell"] + rows["cell"][:80]})
+    by_check = {f.check_name: f for f in found.findings if f.is_failed and f.table_name == "cell"}
+    assert by_check["key"].violations == 80
+    assert (by_check["cells_as_planned"].observed, by_check["cells_as_planned"].violations) == (80, 80)
+    assert by_check["cells_as_planned"].meaning == "cells that are there and were not planned"
+
+
+def test_a_cause_quotes_the_rows_of_all_its_markets(lake):
+    found = audited(lake, 0, every(clean_night(0), "search", lambda row: {"offers": row["offers"] + 1}))
+    (cause,) = found.causes("critical")
+    assert cause.line.endswith("; 16 rows")
+
+
+def test_what_a_supplier_always_does_is_told_when_it_gets_more_only(tmp_path):
+    lake = Lake(str(tmp_path / "lake"))
+    for night in range(6):
+        found = audited(lake, night, first(clean_night(night), "offer", available_rooms=2147483647))
+        assert failed_checks(found) == set()
+        passed(lake, night)
+    assert failed_checks(audited(lake, 6, many(clean_night(6), available_rooms=2147483647))) == {
+        "available_rooms_implausible"
+    }
 
 
 def test_an_old_sweep_is_told(lake):

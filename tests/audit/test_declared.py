@@ -30,6 +30,8 @@ def row_of(table) -> dict[str, object]:
 def session():
     with duckdb.connect(":memory:") as session:
         session.execute("CREATE SCHEMA sweep_files")
+        for name in CHECKED:
+            put(session, TABLES[name], [])
         yield session
 
 
