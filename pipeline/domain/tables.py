@@ -297,7 +297,8 @@ REJECT = Table(
         _required(
             "part",
             TEXT,
-            "`answer`, `property`, `room_stay` or `offer`; in quarantine also `penalty` or `promotion` without an offer.",
+            "`answer`, `property`, `room_stay` or `offer`; in quarantine also `penalty` or `promotion` without "
+            "an offer.",
             ("answer", "property", "room_stay", "offer", "penalty", "promotion"),
         ),
         _required("path", TEXT, "Where in the body the part stands."),
