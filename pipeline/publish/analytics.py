@@ -99,12 +99,14 @@ EVIDENCE: tuple[str, ...] = ("report/flag", "report/flag_history")
 ANALYTICS = (*NIGHT, *PARITY, *PROMOTIONS, *PENALTIES, *AVAILABILITY, *EVIDENCE)
 
 # Relations of ANALYTICS whose rows are findings, with the columns of `FINDING_COLUMNS`: after each night they become
-# flags. They read what a night leaves behind, never the flags themselves.
+# flags. They read what a night leaves behind, never the flags themselves. Findings as well, but no
+# flags: what is common and mostly meant. A package is made to be cheaper than the hotel alone (`report/package_leak`
+# is an exposure to look at), and `report/room_ladder_inversion` says more of houses than of prices. Of a large night
+# either would make more flags than anybody reads.
 DETECTORS: tuple[str, ...] = (
     "report/floor_breach",
     "report/floor_what_if",
     "report/market_disparity",
-    "report/package_leak",
     "report/all_in_gap",
     "report/fx_markup",
     "report/promotion_arithmetic",
@@ -113,6 +115,5 @@ DETECTORS: tuple[str, ...] = (
     "report/penalty_amount_off_formula",
     "report/excluded_charges_mismatch",
     "report/list_detail_mismatch",
-    "report/room_ladder_inversion",
     "report/property_gone_quiet",
 )

@@ -10,7 +10,7 @@ from pipeline.report.findings import findings, flags
 from pipeline.report.page import Column, Page, Section, shown
 from pipeline.report.reading import Reader
 
-_RULES = ("floor_breach", "floor_what_if", "market_disparity", "package_leak", "all_in_gap", "fx_markup")
+_RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
 _EXACT = "match_grade = 'exact' AND source = 'multi'"
 _VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
@@ -38,8 +38,7 @@ def page(reader: Reader) -> Page:
             findings(
                 "findings",
                 found,
-                "Prices below the floor, markets that stand apart, packages that undercut the hotel's floor, fees "
-                "that part what the totals do not.",
+                "Prices below the floor, markets that stand apart, fees that part what the totals do not.",
                 "No finding on parity or floors stands.",
             ),
             _persistence(reader),

@@ -7,14 +7,15 @@ SELECT
     CASE
         WHEN bool_and(step.cost_share IS NOT NULL OR step.until_hours >= 24 * analysis.cancel_horizon_days)
             THEN
-                sum(
+                -- To nine places: the last bit of a sum of fractions depends on the order of its rows.
+                round(fsum(
                     step.cost_share
                     * greatest(
                         least(coalesce(step.from_hours, 1000001), 24 * analysis.cancel_horizon_days)
                         - step.until_hours,
                         0
                     )
-                ) / (24 * any_value(analysis.cancel_horizon_days))
+                ) / (24 * any_value(analysis.cancel_horizon_days)), 9)
     END AS strictness
 FROM mart.policy_step AS step
 CROSS JOIN ref.analysis AS analysis

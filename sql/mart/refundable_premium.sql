@@ -32,12 +32,14 @@ WITH side AS (
         any_value(offer.last_seen_at) AS last_seen_at,
         min(offer.total) FILTER (WHERE offer.refundability = 'refundable') AS refundable_total,
         min(offer.total) FILTER (WHERE offer.refundability = 'non_refundable') AS non_refundable_total,
-        arg_min(offer.offer_key, offer.total) FILTER (WHERE offer.refundability = 'refundable') AS refundable_key,
-        arg_min(offer.offer_key, offer.total) FILTER (WHERE offer.refundability = 'non_refundable')
+        -- Of equal totals the least key: the same one whenever it is worked out.
+        arg_min(offer.offer_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'refundable')
+            AS refundable_key,
+        arg_min(offer.offer_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'non_refundable')
             AS non_refundable_key,
-        arg_min(offer.policy_key, offer.total) FILTER (WHERE offer.refundability = 'refundable')
+        arg_min(offer.policy_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'refundable')
             AS refundable_policy_key,
-        arg_min(offer.policy_key, offer.total) FILTER (WHERE offer.refundability = 'non_refundable')
+        arg_min(offer.policy_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'non_refundable')
             AS non_refundable_policy_key
     FROM mart.offer_latest AS offer
     WHERE

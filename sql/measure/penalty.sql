@@ -19,7 +19,7 @@ LEFT JOIN (
     SELECT
         penalty.market,
         count(*) AS rows,
-        avg(penalty.penalty_pct) AS pct_mean,
+        round(favg(penalty.penalty_pct), 9) AS pct_mean,
         count(penalty.penalty_pct) AS pct_rows
     FROM sweep_files.penalty AS penalty
     GROUP BY penalty.market

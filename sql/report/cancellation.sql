@@ -30,7 +30,8 @@ SELECT
     count(*) FILTER (WHERE offer.deadline_rule <> 'none') AS with_deadline,
     count(*) FILTER (WHERE offer.is_free_now) AS free_now,
     median(offer.free_cancel_hours) AS median_free_hours,
-    avg(offer.strictness) AS mean_strictness
+    -- To nine places: the last bit of a sum of fractions depends on the order of its rows.
+    round(favg(offer.strictness), 9) AS mean_strictness
 FROM mart.cancellation AS offer
 LEFT JOIN cell
     ON

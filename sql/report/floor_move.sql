@@ -20,7 +20,7 @@ WITH moved AS (
         count(*) FILTER (WHERE move.kind = 'stated') AS stated,
         count(*) FILTER (WHERE move.kind = 'withdrawn') AS withdrawn,
         median(move.change_pct) AS median_change_pct,
-        arg_max(move.change_pct, abs(move.change_pct)) AS largest_change_pct
+        arg_max(move.change_pct, (abs(move.change_pct), move.change_pct)) AS largest_change_pct
     FROM mart.floor_move AS move
     GROUP BY move.sweep_id, move.source, move.market
 ),

@@ -41,8 +41,11 @@ scored AS (
         count(*) FILTER (WHERE parity.verdict = 'meet') AS meet,
         count(*) FILTER (WHERE parity.verdict = 'lose') AS lose,
         count(*) FILTER (WHERE parity.verdict = 'lose' AND parity.severity = 'high') AS lose_high,
-        sum(coalesce(weighed.weight, 1)) AS weights,
-        sum(CASE WHEN parity.verdict = 'lose' THEN 0 ELSE coalesce(weighed.weight, 1) END) AS weights_kept,
+        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        sum(coalesce(weighed.weight, 1)::DECIMAL(38, 9)) AS weights,
+        sum(
+            CASE WHEN parity.verdict = 'lose' THEN 0 ELSE coalesce(weighed.weight, 1)::DECIMAL(38, 9) END
+        ) AS weights_kept,
         median(parity.gap_pct) AS median_gap_pct,
         median(parity.losing_snapshots) FILTER (WHERE parity.verdict = 'lose') AS median_losing_snapshots
     FROM mart.market_parity AS parity
@@ -65,7 +68,9 @@ SELECT
     scored.lose,
     scored.lose_high,
     100.0 * (scored.win + scored.meet) / scored.pairs AS parity_score,
-    CASE WHEN scored.weights > 0 THEN 100.0 * scored.weights_kept / scored.weights END AS weighted_parity_score,
+    CASE
+        WHEN scored.weights > 0 THEN 100 * scored.weights_kept::DOUBLE / scored.weights::DOUBLE
+    END AS weighted_parity_score,
     coalesce(market_weight.weight, 1) AS market_weight,
     scored.median_gap_pct,
     scored.median_losing_snapshots

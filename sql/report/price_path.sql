@@ -20,8 +20,9 @@ WITH by_lead AS (
         sum(move.pairs)::BIGINT AS pairs,
         sum(move.raised)::BIGINT AS raised,
         sum(move.lowered)::BIGINT AS lowered,
-        sum(move.drift) AS drift,
-        sum(move.squares) AS squares
+        -- Decimals, as they are kept to nine places: a sum of fractions would depend on the order of its rows.
+        sum(move.drift::DECIMAL(38, 9))::DOUBLE AS drift,
+        sum(move.squares::DECIMAL(38, 9))::DOUBLE AS squares
     FROM state.price_move AS move
     GROUP BY move.source, move.market, move.product_type, move.lead_days
 )

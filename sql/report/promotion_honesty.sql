@@ -37,7 +37,8 @@ held AS (
             WHERE reference.plain_seen_at IS NULL AND reference.history_days >= analysis.reference_days
         ) AS evergreen,
         median(reference.history_days) AS median_history_days,
-        avg(reference.promoted_share_pct) AS mean_promoted_share_pct,
+        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        avg(reference.promoted_share_pct::DECIMAL(38, 9)) AS mean_promoted_share_pct,
         median(date_diff('day', reference.began_at, reference.last_seen_at)) AS median_promotion_days
     FROM mart.reference_price AS reference
     CROSS JOIN ref.analysis AS analysis

@@ -16,6 +16,7 @@ SELECT
     median(episode.days) FILTER (WHERE episode.days_at_most IS NOT NULL) AS median_days,
     median(episode.days_at_most) AS median_days_at_most,
     max(episode.days) AS longest_days,
-    avg(episode.most_depth_pct) AS mean_depth_pct
+    -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+    avg(episode.most_depth_pct::DECIMAL(38, 9)) AS mean_depth_pct
 FROM mart.promotion_episode AS episode
 GROUP BY episode.source, episode.market, episode.product_type

@@ -76,7 +76,8 @@ counted AS (
         count(*) FILTER (WHERE placed.is_answered) AS answered,
         count(*) FILTER (WHERE placed.is_answered IS NULL) AS comparable,
         count(*) FILTER (WHERE placed.is_promoted) AS promoted,
-        avg(placed.depth_pct) AS mean_depth_pct,
+        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        avg(placed.depth_pct::DECIMAL(38, 9)) AS mean_depth_pct,
         median(placed.depth_pct) AS median_depth_pct,
         count(*) FILTER (WHERE placed.is_free_night_like) AS free_night_like
     FROM placed

@@ -24,7 +24,8 @@ compared AS (
         premium.market,
         premium.product_type,
         count(*) AS comparable,
-        avg(premium.premium_pct) AS mean_premium_pct,
+        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        avg(premium.premium_pct::DECIMAL(38, 9)) AS mean_premium_pct,
         median(premium.premium_pct) AS median_premium_pct,
         count(*) FILTER (WHERE premium.premium <= 0) AS not_dearer,
         count(premium.break_even_pct) AS with_break_even,

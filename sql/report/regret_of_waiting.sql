@@ -20,7 +20,11 @@ SELECT
     sum(waiting.gone_later)::DOUBLE / nullif(sum(waiting.answered_later), 0) AS gone_share,
     sum(waiting.cheaper_later)::DOUBLE / nullif(sum(waiting.comparable), 0) AS cheaper_later_share,
     sum(waiting.dearer_last)::DOUBLE / nullif(sum(waiting.comparable), 0) AS dearer_last_share,
-    round(100 * (exp(sum(waiting.ln_lowest) / nullif(sum(waiting.comparable), 0)) - 1), 6) AS lowest_later_pct,
-    round(100 * (exp(sum(waiting.ln_last) / nullif(sum(waiting.comparable), 0)) - 1), 6) AS last_pct
+    round(
+        100 * (exp(sum(waiting.ln_lowest::DECIMAL(38, 9))::DOUBLE / nullif(sum(waiting.comparable), 0)) - 1), 6
+    ) AS lowest_later_pct,
+    round(
+        100 * (exp(sum(waiting.ln_last::DECIMAL(38, 9))::DOUBLE / nullif(sum(waiting.comparable), 0)) - 1), 6
+    ) AS last_pct
 FROM state.waiting AS waiting
 GROUP BY waiting.source, waiting.market, waiting.product_type, waiting.lead_days

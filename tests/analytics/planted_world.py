@@ -115,7 +115,7 @@ def load_prices(lake: Lake, file: Path, observed_at: datetime, *, loaded_at: dat
     price = f"round(max(coalesce(pre_promo_total, total)) * {1 + MARKUP_PCT / 100}, 2)"
     query = (
         f"SELECT {cell}, {price} AS price, '{observed_at.isoformat()}' AS observed_at "  # noqa: S608 - our own names
-        "FROM mart.offer_latest WHERE source = 'multi' GROUP BY ALL"
+        "FROM mart.offer_latest WHERE source = 'multi' AND currency IS NOT NULL AND total IS NOT NULL GROUP BY ALL"
     )
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH '{lake.published_file}' AS held (READ_ONLY)")

@@ -40,7 +40,7 @@ TRUTH = {
     # A floor at the price before promotions lies above the mark-up where the promotion is deeper than it.
     "floor_what_if": Truth(frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0"),
     "floor_breach": Truth(
-        frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0 AND source = 'multi'"
+        frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0 AND source = 'multi' AND currency IS NOT NULL"
     ),
     "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
     # A floor above every total is above one with an honest promotion too. A house that states no floor breaks none.
