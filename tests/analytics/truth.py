@@ -39,8 +39,11 @@ TRUTH = {
     "all_in_gap": Truth(frozenset({planted.MARKET_FEES}), seen_as=f"source = 'detail' AND {_REFERRED}"),
     # A floor at the price before promotions lies above the mark-up where the promotion is deeper than it.
     "floor_what_if": Truth(frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0"),
+    # A seller's price without a currency cannot be loaded.
     "floor_breach": Truth(
-        frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0 AND source = 'multi' AND currency IS NOT NULL"
+        frozenset({planted.FLOOR_BREACH}),
+        frozenset({planted.FLOOR_EATS_PROMOTION}),
+        "floor > 0 AND source = 'multi' AND currency IS NOT NULL",
     ),
     "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
     # A floor above every total is above one with an honest promotion too. A house that states no floor breaks none.
