@@ -152,7 +152,7 @@ def products_of(served: dict) -> int:
 
 def test_status_tells_each_sweep_and_its_cells(user, supplier, ids):
     user.use_supplier(supplier)
-    assert "holds no sweep yet" in user.run("status").stdout
+    assert "There is no lake" in user.run("status").stdout
     user.run("sweep", "--spec", str(user.write_spec(ids[:10])))
     told = user.run("status").stdout
     assert "loaded" in told
