@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 
 from pipeline.domain.errors import NightauditError
+from pipeline.gate import _when_stopped
 from pipeline.lake import Lake
 from pipeline.normalise.request import asked_of_search  # noqa: F401 - imported before anything is replaced
 from pipeline.publish import publish
@@ -25,6 +26,7 @@ from pipeline.sandbox.identifiers import property_ids
 from pipeline.sandbox.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
+from pipeline.stopping import told_when_stopped
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.requests import request_for
 from pipeline.sweep import SweepOptions, begin, normalisers, run
@@ -104,6 +106,8 @@ def main(folder: str, base_url: str, day: str, place: str | None, told: Connecti
     try:
         with lake.writing("a test"):
             sweep_id = asyncio.run(sweep(lake, base_url, now))
-            publish(lake, sweep_id, now)
+            # As the gate publishes what it lets pass.
+            with told_when_stopped(*_when_stopped(sweep_id)):
+                publish(lake, sweep_id, now)
     except NightauditError as error:
         told.send(f"{type(error).__name__} {error}")
