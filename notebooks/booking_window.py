@@ -122,7 +122,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
         )
         .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells were seen to end")
     )
-    mo.vstack([mo.md("## Sell-out"), _steps]) if curve.height else mo.md(
+    mo.vstack([mo.md("## Sell-out"), _steps]) if curve["at_risk"].sum() else mo.md(
         "## Sell-out\n\nIt takes two answers to the same cell, on different nights."
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import uvicorn
@@ -12,7 +14,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
@@ -32,12 +33,14 @@ def application(lake: Lake) -> Starlette:
     folder = lake.root / "reports"
     if not (folder / "index.html").exists():
         raise InputError(f"There are no reports yet under {folder}.", hint="Write them: nightaudit report")
+    notebooks = _notebooks() if notebook_names() else None
     return Starlette(
         routes=[
             Route("/", lambda _: RedirectResponse("/reports/")),
             Mount("/reports", StaticFiles(directory=folder, html=True)),
-            *([Mount("/notebooks", _notebooks())] if notebook_names() else []),
+            *([Mount("/notebooks", notebooks)] if notebooks else []),
         ],
+        lifespan=_ending(notebooks),
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
     )
 
@@ -47,13 +50,26 @@ def notebook_names() -> list[str]:
     return sorted(file.stem for file in _NOTEBOOKS.glob("*.py"))
 
 
-def _notebooks() -> ASGIApp:
+def _ending(notebooks: Starlette | None) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """Return a lifespan that ends what opened notebooks have left running: their threads would keep the process."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        for mount in notebooks.routes if notebooks else ():
+            if isinstance(mount, Mount) and isinstance(mount.app, Starlette):
+                await mount.app.state.session_manager.shutdown()
+
+    return lifespan
+
+
+def _notebooks() -> Starlette:
     import marimo
 
     builder = marimo.create_asgi_app(quiet=True, include_code=False)
     for name in notebook_names():
         builder = builder.with_app(path=f"/{name}", root=str(_NOTEBOOKS / f"{name}.py"))
-    app: ASGIApp = builder.build()
+    app: Starlette = builder.build()
     return app
 
 

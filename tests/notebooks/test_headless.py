@@ -1,0 +1,61 @@
+"""Each notebook runs without a browser, over two nights and over the first one alone, and only reads."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.py"))
+# What a night without one before it cannot show, and the words that say why.
+OF_THE_FIRST_NIGHT = {
+    "booking_window": ["takes two nights", "two answers to the same cell", "No room was seen to be picked up yet"],
+    "parity_explorer": ["offers are dearer than in"],
+    "price_trends": ["offers changed 0 times"],
+    "promotion_honesty": ["not_enough_history"],
+}
+
+
+def ran(notebook, lake, monkeypatch):
+    """Return all that a notebook shows, as text, and the names that it leaves."""
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    spec = importlib.util.spec_from_file_location(notebook.stem, notebook)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    outputs, names = module.app.run()
+    return "\n".join(_text(output) for output in outputs), names
+
+
+def _text(output) -> str:
+    return output.text if hasattr(output, "text") else "" if output is None else str(output)
+
+
+def _hash(lake):
+    return hashlib.sha256(lake.published_file.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_notebook_runs_and_writes_nothing(notebook, nights, monkeypatch):
+    before = _hash(nights.both), sorted(nights.both.published_file.parent.iterdir())
+    shown, names = ran(notebook, nights.both, monkeypatch)
+    assert "<h1" in shown
+    assert names["ask"]("SELECT readonly FROM duckdb_databases() WHERE database_name = 'nightaudit'").item()
+    assert (_hash(nights.both), sorted(nights.both.published_file.parent.iterdir())) == before
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
+def test_on_the_first_night_it_says_what_is_not_known_yet(notebook, nights, monkeypatch):
+    shown, _ = ran(notebook, nights.first, monkeypatch)
+    for words in OF_THE_FIRST_NIGHT[notebook.stem]:
+        assert words in shown
+
+
+def test_the_notebooks_are_as_marimo_wants_them():
+    checked = subprocess.run(
+        [sys.executable, "-m", "marimo", "check", "--strict", *NOTEBOOKS], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,138 @@
+"""What people see, in a real browser: charts follow the controls, and nothing is asked of the network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from pipeline.report import REPORTS, write_reports
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PHONE = {"width": 390, "height": 800}
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def address(nights):
+    """`nightaudit serve`, as people start it, ended as they end it."""
+    write_reports(nights.both)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipeline.cli", "serve", "--port", str(port)],
+        cwd=ROOT,
+        env=os.environ | {"NIGHTAUDIT_LAKE": str(nights.both.root)},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        _wait_for(f"http://127.0.0.1:{port}", process)
+        yield f"http://127.0.0.1:{port}"
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_for(address, process):
+    while process.poll() is None:
+        try:
+            httpx.get(address)
+        except httpx.TransportError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("nightaudit serve has ended")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        # Without its sandbox, as that does not start as root, which containers are run as.
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page that must log no error, and ask nobody but this server."""
+    opened = browser.new_page(viewport={"width": 1000, "height": 1400})
+    wrong = []
+    own = (address, address.replace("http:", "ws:"), "data:", "blob:")
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("request", lambda request: None if request.url.startswith(own) else wrong.append(request.url))
+    opened.on("response", lambda answer: wrong.append(answer.url) if answer.status >= 400 else None)
+    yield opened
+    opened.close()
+    assert wrong == []
+
+
+def choose(label, option):
+    return lambda page: page.get_by_label(label).first.select_option(label=option)
+
+
+def furthest(page):
+    page.get_by_role("slider").focus()
+    page.keyboard.press("End")
+
+
+# What is changed in each notebook.
+CHANGED = {
+    "booking_window": furthest,
+    "parity_explorer": choose("Likeness", "cheapest"),
+    "price_trends": choose("Market", "HU"),
+    "promotion_honesty": choose("Verdict", "not enough history"),
+}
+
+
+@pytest.mark.parametrize("notebook", CHANGED)
+def test_a_chart_follows_its_control(page, address, notebook):
+    page.goto(f"{address}/notebooks/{notebook}/")
+    chart = page.locator("canvas.marks, svg.marks").first
+    expect(chart).to_be_visible(timeout=30_000)
+    drawn = _settled(page, chart)
+    CHANGED[notebook](page)
+    for _ in range(100):
+        if chart.is_visible() and _picture(chart) != drawn:
+            break
+        page.wait_for_timeout(100)
+    assert _picture(chart) != drawn
+    assert page.get_by_text("Traceback").count() == 0
+
+
+def _picture(chart):
+    return chart.evaluate("chart => chart.toDataURL ? chart.toDataURL() : chart.outerHTML")
+
+
+def _settled(page, chart):
+    """Return the chart once it is drawn: it is the same twice."""
+    before, now = None, _picture(chart)
+    while before != now:
+        page.wait_for_timeout(300)
+        before, now = now, _picture(chart)
+    return now
+
+
+@pytest.mark.parametrize("report", ["all nights", *REPORTS])
+def test_a_report_is_whole_on_a_phone(page, address, nights, report):
+    sweep_id = max(folder.name for folder in (nights.both.root / "reports").iterdir() if folder.is_dir())
+    file = {"all nights": "index.html", "digest": f"{sweep_id}/index.html"}.get(report, f"{sweep_id}/{report}.html")
+    page.set_viewport_size(PHONE)
+    page.goto(f"{address}/reports/{file}")
+    assert page.locator("h1").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
