@@ -175,9 +175,12 @@ def alert(settings: Settings, lake: Lake) -> None:
     if settings.alerts is None:
         return
     from pipeline.alerts import read_rules, tell_alerts
+    from pipeline.confirming import confirmer
     from pipeline.report import reports_page
 
-    tell_alerts(lake, read_rules(settings.alerts), reports_page(lake), block=notification_block)
+    rules = read_rules(settings.alerts)
+    again = confirmer(settings, lake, _GIVEN.get().now)
+    tell_alerts(lake, rules, reports_page(lake), block=notification_block, confirm=again)
 
 
 @task(name="summarise", cache_policy=NO_CACHE, persist_result=False)

@@ -8,6 +8,7 @@ and the rest is not confirmable.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacing import Unlimited
 from pipeline.supplier.requests import request_for
 from pipeline.warehouse import query_published
+
+logger = logging.getLogger(__name__)
 
 _ANSWERED = {"offered", "no_offer", "absent"}
 _STOPPED = "its search was not sent, or its answer did not land: the run was stopped"
@@ -204,6 +207,31 @@ async def confirm(
             rows = rows or settle(lake, run, settings.max_body_mb * 1_000_000)
             refresh(lake)
     return ConfirmSummary(run.run_id, run.is_simulated, len(run.searches), left, tuple(rows))
+
+
+def confirmer(
+    settings: Settings, lake: Lake, now: Callable[[], datetime] = utc_now
+) -> Callable[[Sequence[str]], set[str]]:
+    """Return what asks about flags again and returns those found again. The caller holds the lake's writer lock.
+
+    It asks about `confirm_cap` flags at most, with as many searches at most; the rest are not among those returned, nor
+    are those without an answer. Where the supplier cannot be asked at all there are none, and a warning says why.
+    """
+
+    def found_again(flag_ids: Sequence[str]) -> set[str]:
+        try:
+            flags = choose_flags(lake, flag_ids[: settings.confirm_cap], (), settings.confirm_cap)
+            summary = asyncio.run(confirm(settings, lake, flags, now=now))
+        except NightauditError as error:
+            logger.warning(
+                "%d flags could not be asked about again, and are told of once they are: %s",
+                len(flag_ids),
+                error.message,
+            )
+            return set()
+        return {row["flag_id"] for row in summary.rows if row["outcome"] == "confirmed"}
+
+    return found_again
 
 
 def _planned(

@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -69,8 +70,8 @@ def _notebooks() -> Starlette:
     builder = marimo.create_asgi_app(quiet=True, include_code=False)
     for name in notebook_names():
         builder = builder.with_app(path=f"/{name}", root=str(_NOTEBOOKS / f"{name}.py"))
-    app: Starlette = builder.build()
-    return app
+    # It is one where no folder of notebooks is served as it changes; the type says less.
+    return cast("Starlette", builder.build())
 
 
 def serve_reports(lake: Lake, port: int) -> None:

@@ -35,6 +35,7 @@ def write(
 def alert(*, is_rehearsal: bool) -> None:
     """Send the alerts of the published file, or show what would be sent."""
     from pipeline.alerts import read_rules, tell_alerts
+    from pipeline.confirming import confirmer
 
     settings = read_settings()
     if settings.alerts is None:
@@ -43,7 +44,8 @@ def alert(*, is_rehearsal: bool) -> None:
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
     with lake.writing("alerts"):
-        told = tell_alerts(lake, rules, reports_page(lake), is_rehearsal=is_rehearsal)
+        again = confirmer(settings, lake)
+        told = tell_alerts(lake, rules, reports_page(lake), confirm=again, is_rehearsal=is_rehearsal)
     table = Table("rule", "for", "new", "over", "still", "sent", header_style="bold")
     for item in told:
         sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")

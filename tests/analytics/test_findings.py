@@ -16,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from planted_world import made
 
 from pipeline import confirming
+from pipeline.alerts import AlertRules, tell_alerts
 from pipeline.cli import main
-from pipeline.confirming import choose_flags, confirm
+from pipeline.confirming import choose_flags, confirm, confirmer
 from pipeline.delta import is_committed
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.domain.tables import CONFIRMATION
@@ -206,6 +207,25 @@ def test_no_more_searches_are_sent_than_the_cap_allows(settings, lake):
     summary = run(settings.model_copy(update={"confirm_cap": 2}), lake, flags)
     assert summary.searches <= 2
     assert summary.left == len(flags) - len(summary.rows) > 0
+
+
+def test_an_alert_that_asks_for_it_is_confirmed_first(settings, lake, sandbox):
+    rule = {"name": "charged", "relation": "report.flag", "where": "rule = 'unnamed_promotion'", "who": ["one"]}
+    receiver = {"one": {"webhook_from": "ADDRESS_THAT_IS_NOT_SET"}}
+    rules = AlertRules.model_validate({"rule": [rule | {"confirm": True}], "receiver": receiver})
+    standing = rows(lake, "SELECT count(*) FROM report.flag WHERE rule = 'unnamed_promotion'")[0][0]
+
+    def told(cap, hour):
+        capped = settings.model_copy(update={"confirm_cap": cap, "attempts": 1})
+        again = confirmer(capped, lake, lambda: now(lake) + timedelta(hours=hour))
+        return tell_alerts(lake, rules, "", confirm=again)[0].new
+
+    assert told(100, 0) == min(standing, 100)
+    asked = "SELECT count(*) FROM lake.confirmation WHERE outcome = 'confirmed'"
+    assert rows(lake, asked)[0][0] == min(standing, 100)
+    assert told(1, 1) <= 1
+    sandbox.control("faults", {"status_500_rate": 1.0})
+    assert told(100, 2) == 0
 
 
 def test_a_run_that_was_killed_is_settled_by_the_next_one(settings, lake, monkeypatch):
