@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.report.charts import ACCENT, LINE, chart, svg
+from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.page import Column, Page, Section, shown
 from pipeline.report.reading import Reader
 
@@ -19,7 +20,17 @@ _NIGHTS = 30
 def page(reader: Reader) -> Page:
     """Return the digest of the night that was published last."""
     night = reader.night
-    sections = (_moves(reader), _largest(reader), _coverage(reader), _quality(reader))
+    is_first_night = _nights(reader) == 1
+    standing, new, ended = reader.rows("report.flag"), new_flags(reader), ended_flags(reader)
+    sections = (
+        new_section(new, is_first_night=is_first_night),
+        ended_section(ended, is_first_night=is_first_night),
+        by_rule_section(standing, new, ended),
+        _moves(reader),
+        _largest(reader),
+        _coverage(reader),
+        _quality(reader),
+    )
     return Page(
         "digest",
         _headline(reader),
@@ -32,6 +43,9 @@ def page(reader: Reader) -> Page:
             (shown(night["price_changes"], 0), "prices changed"),
             (shown(night["offers_first"] + night["offers_back"], 0), "offers new or back"),
             (shown(night["offers_gone"], 0), "offers gone"),
+            (shown(standing.height, 0), "findings stand"),
+            (shown(new.height, 0), "findings new"),
+            (shown(ended.height, 0), "findings ended"),
         ],
     )
 

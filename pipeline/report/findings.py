@@ -9,7 +9,8 @@ import polars as pl
 from pipeline.report.page import Column, Section
 from pipeline.report.reading import Reader
 
-_GRAVEST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, size_pct DESC NULLS LAST, flag_id"
+# Order of flags: the gravest come first.
+GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, size_pct DESC NULLS LAST, flag_id"
 
 # So many of a rule are shown, so that one rule does not crowd out the others.
 _OF_A_RULE = 5
@@ -18,11 +19,11 @@ _OF_A_RULE = 5
 def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
     """Return the open flags of rules within the scope, the gravest first."""
     named = ", ".join(f"'{rule}'" for rule in rules)
-    found = reader.rows("report.flag", order=_GRAVEST, where=f"rule IN ({named})")
+    found = reader.rows("report.flag", order=GRAVEST_FIRST, where=f"rule IN ({named})")
     return found.with_columns(pl.col("rule").str.replace_all("_", " ").alias("rule_words"))
 
 
-def findings(name: str, found: pl.DataFrame, note: str, why_empty: str) -> Section:
+def findings(name: str, found: pl.DataFrame, note: str, why_empty: str, *, are: str = "stand") -> Section:
     """Return a section of flags; its title counts them by severity, its table shows the gravest of each property."""
     counts = dict(found.group_by("severity").len().iter_rows())
     told = ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
@@ -31,7 +32,7 @@ def findings(name: str, found: pl.DataFrame, note: str, why_empty: str) -> Secti
     left = found.height - gravest.height
     return Section(
         name,
-        f"{found.height:,} findings stand: {told}" if found.height else "No finding stands",
+        f"{found.height:,} findings {are}: {told}" if found.height else f"No findings {are}",
         f"{note} The table shows the gravest of each rule, one a property; {left:,} more are in the figures. "
         "The command nightaudit explain, with a flag, leads it back to the raw answers and judges it again.",
         pl.concat([gravest, found.join(gravest, on="flag_id", how="anti")]),

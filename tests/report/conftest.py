@@ -16,8 +16,8 @@ FORMULA = "=HYPERLINK(0)"
 CHECK_IN = date(2030, 3, 1)
 
 
-def night(lake, number: int, totals: dict[int, int]) -> None:
-    """Load and publish a night: a total for each property; names that must not be trusted."""
+def night(lake, number: int, totals: dict[int, int], before: dict[int, int] | None = None) -> None:
+    """Load and publish a night: a total for each property, `before` promotions; names that must not be trusted."""
     cells = [{"property_id": key, "search_id": key * 256 + 1, "check_in": CHECK_IN, "offers": 1} for key in totals]
     offers = [
         {
@@ -30,6 +30,7 @@ def night(lake, number: int, totals: dict[int, int]) -> None:
             "board_name": "Room Only",
             "currency": "EUR",
             "total": Decimal(total),
+            "pre_promo_total": Decimal(before[key]) if before and key in before else None,
         }
         for key, total in totals.items()
     ]
@@ -50,4 +51,13 @@ def two_nights(tmp_path_factory):
     made = Lake(str(tmp_path_factory.mktemp("nights") / "lake"))
     night(made, 0, {1: 100, 2: 100, 3: 100})
     night(made, 1, {1: 120, 2: 95, 3: 100})
+    return made
+
+
+@pytest.fixture
+def nights_with_findings(tmp_path):
+    """Two nights; the first has a promotion without a name in one property, the second has it in another."""
+    made = Lake(str(tmp_path / "lake"))
+    night(made, 0, {1: 100, 2: 100, 3: 100}, before={1: 150})
+    night(made, 1, {1: 100, 2: 100, 3: 100}, before={2: 150})
     return made

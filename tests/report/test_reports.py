@@ -107,3 +107,13 @@ def test_the_page_over_all_nights_links_what_there_is(lake):
     text = (lake.root / "reports" / "index.html").read_text()
     assert text.index(sweep_id(1)) < text.index(sweep_id(0))
     assert f'href="{sweep_id(0)}/index.html"' in text
+
+
+def test_the_digest_tells_what_became_of_findings(nights_with_findings):
+    (written,) = write_reports(nights_with_findings, ["digest"])
+    sections = json.loads(written.file.with_name("digest.json").read_text())["sections"]
+    found = {section["name"]: section["rows"] for section in sections}
+    assert [row["property_id"] for row in found["new_findings"]] == [2]
+    assert [(row["property_id"], row["ending"]) for row in found["ended_findings"]] == [(1, "answered otherwise")]
+    (rule,) = found["findings_by_rule"]
+    assert (rule["rule"], rule["standing"], rule["new"], rule["ended"]) == ("unnamed_promotion", 1, 1, 1)
