@@ -20,10 +20,12 @@ def notification_block(slug: str) -> Tell:
         block = Block.load(slug)
         if not isinstance(block, NotificationBlock):
             raise SettingsError(f"{slug!r} is not a notification block.")
-        # Some blocks answer at once, others with something to wait for.
-        under_way: object = block.notify(text, subject)
-        if inspect.isawaitable(under_way):
-            asyncio.run(_awaited(under_way))
+        # Left to themselves, some blocks only log that a message did not arrive, and it would count as told.
+        with block.raise_on_failure():
+            # Some answer at once, others with something to wait for.
+            under_way: object = block.notify(text, subject)
+            if inspect.isawaitable(under_way):
+                asyncio.run(_awaited(under_way))
 
     return tell
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.allowance import DailyCalls
+from pipeline.audit import stored_audit
 from pipeline.choosing import choose_detail
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
@@ -286,7 +287,10 @@ async def publish_left_over(
     not pass is told, by the webhook of the settings and by `ways`. Returns the sweep that was published, if any.
     """
     left = latest_unpublished(lake)
-    if left is None or left.snapshot_date >= today or _is_in_vain(lake, left, supplier_name(settings)):
+    if left is None or left.snapshot_date >= today:
+        return None
+    # One that was audited has something to tell, whatever its answers were.
+    if _is_in_vain(lake, left, supplier_name(settings)) and stored_audit(lake, left.sweep_id) is None:
         return None
     try:
         give_up_rest(lake, left, now())

@@ -3,9 +3,10 @@
 The middle is the median of the trailing nights. Around it lies a band: some times the median absolute deviation (as
 a standard deviation), or the uncertainty of counting where that is larger, and at least twice the largest deviation
 that was published without complaint. A value that failed its check does not count, although its night was published:
-an override is for that night. Once so many nights in a row have failed as a cold start needs, theirs is the new level,
-and what was before does not count any more. Shares are compared as they are, levels and rare shares by their logarithm,
-so that twice as much and half as much are equally far.
+an override is for that night. One that was not judged, as in a cold start, counts, and makes no room where it lies
+outside the band. Once so many nights in a row have failed as a cold start needs, theirs is the new level, and what was
+before does not count any more. Shares are compared as they are, levels and rare shares by their logarithm, so that
+twice as much and half as much are equally far.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ _MAD_TO_SIGMA = 1.4826
 
 
 class Seen(NamedTuple):
-    """What was measured in a published night, and whether it failed its check then."""
+    """What was measured in a published night, and what its check said then."""
 
     observed: float
     is_failed: bool = False
+    is_judged: bool = True
 
 
 History = Mapping[tuple[str, str, str], Sequence[Seen]]
@@ -50,16 +52,16 @@ def with_bounds(measures: Iterable[Measure], history: History, limits: Limits) -
     ]
 
 
-def usual(before: Iterable[Seen], cold_nights: int) -> list[float]:
+def usual(before: Iterable[Seen], cold_nights: int) -> list[Seen]:
     """Return what counts of the nights before, oldest first: see above."""
-    counted: list[float] = []
-    failed_in_a_row: list[float] = []
+    counted: list[Seen] = []
+    failed_in_a_row: list[Seen] = []
     for seen in before:
-        failed_in_a_row = [*failed_in_a_row, seen.observed] if seen.is_failed else []
+        failed_in_a_row = [*failed_in_a_row, seen] if seen.is_failed else []
         if len(failed_in_a_row) == cold_nights:
             counted, failed_in_a_row = failed_in_a_row, []
         elif not seen.is_failed:
-            counted.append(seen.observed)
+            counted.append(seen)
     return counted
 
 
@@ -71,30 +73,37 @@ def _bounded(measure: Measure, seen: Sequence[Seen], limits: Limits) -> Measure:
     return replace(
         measure,
         lowest=rounded(lowest) if measure.side in {"both", "low"} else None,
-        highest=rounded(highest) if measure.side in {"both", "high"} else None,
+        highest=rounded(highest) if measure.side in {"both", "high"} and highest is not None else None,
         nights=len(before),
     )
 
 
-def bounds(before: Sequence[float], kind: str, of: float, deviations: float) -> tuple[float, float]:
-    """Return the least and the most that the nights before make plausible.
+def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> tuple[float, float | None]:
+    """Return the least and the most that the nights before make plausible; None: no most.
 
     `of` is what tonight's value counts: cells of a share, cells behind a median. Kinds are `share` (0 to 1), `level`
     (positive) and `rare` (a share near 0 whose vanishing matters).
     """
+    values = [seen.observed for seen in before]
     if kind == "share":
-        middle = median(before)
+        middle = median(values)
         count = max(of, 1.0)
         chance = math.sqrt(max(middle * (1 - middle), 1 / count) / count)
-        half = _half(before, middle, chance, deviations)
+        half = _half(before, values, middle, chance, deviations)
         return max(middle - half, 0.0), min(middle + half, 1.0)
-    logs = [math.log(max(value, 1e-9)) for value in before]
+    if median(values) <= 0:
+        # Where there usually is none, none is no fault, and how much may come cannot be told.
+        return 0.0, None
+    logs = [math.log(max(value, 1e-9)) for value in values]
     middle = median(logs)
     count = max(of * math.exp(middle) if kind == "rare" else of, 1.0)
-    half = _half(logs, middle, 1 / math.sqrt(count), deviations)
+    half = _half(before, logs, middle, 1 / math.sqrt(count), deviations)
     return math.exp(middle - half), math.exp(middle + half)
 
 
-def _half(values: Sequence[float], middle: float, chance: float, deviations: float) -> float:
+def _half(before: Sequence[Seen], values: Sequence[float], middle: float, chance: float, deviations: float) -> float:
     away = [abs(value - middle) for value in values]
-    return max(deviations * max(_MAD_TO_SIGMA * median(away), chance), 2 * max(away))
+    band = deviations * max(_MAD_TO_SIGMA * median(away), chance)
+    # What nobody has judged may be a fault: it must not make room for the next one.
+    without_complaint = [far for far, seen in zip(away, before, strict=True) if seen.is_judged or far <= band]
+    return max(band, 2 * max(without_complaint, default=0.0))

@@ -65,11 +65,11 @@ def history(lake: Lake, nights: Sequence[str]) -> History:
         return found
     with connect(lake) as session:
         rows = session.execute(
-            "SELECT market, table_name, check_name, observed, outcome = 'failed' "  # noqa: S608 - our own names
+            "SELECT market, table_name, check_name, observed, outcome = 'failed', outcome <> 'not_judged' "  # noqa: S608 - our own names
             f"FROM ({select_files(QUALITY.name, files)}) WHERE observed IS NOT NULL ORDER BY sweep_id"
         ).fetchall()
-    for market, table, check, observed, is_failed in rows:
-        found[market, table, check].append(Seen(observed, is_failed))
+    for market, table, check, *seen in rows:
+        found[market, table, check].append(Seen(*seen))
     return found
 
 

@@ -76,7 +76,7 @@ def test_too_few_nights_are_not_judged_by(lake):
 @pytest.mark.parametrize("kind", ["share", "level", "rare"])
 def test_what_was_published_before_passes_and_ten_times_as_much_does_not(kind):
     before = [0.040, 0.042, 0.039, 0.041, 0.040, 0.043]
-    lowest, highest = bounds(before, kind, of=20_000, deviations=6)
+    lowest, highest = bounds([Seen(value) for value in before], kind, of=20_000, deviations=6)
     assert all(lowest <= value <= highest for value in before)
     assert highest < 0.4
 
@@ -93,6 +93,21 @@ def test_a_night_that_was_overridden_does_not_widen_the_band(kind, calm, wild):
     after = judged(calm, [*before[:5], Seen(wild, is_failed=True), *before[5:]], kind)
     assert (after.lowest, after.highest) == (without.lowest, without.highest)
     assert not without.lowest <= wild <= without.highest
+
+
+def test_what_there_never_was_may_be_missing_tonight_and_may_begin():
+    before = [Seen(0.0) for _ in range(6)]
+    for value in (0.0, 3.0):
+        measure = judged(value, before)
+        assert (measure.lowest, measure.highest) == (0.0, None)
+
+
+@pytest.mark.parametrize(("kind", "calm", "wild"), [("level", 100.0, 10_000.0), ("share", 0.9, 0.0)])
+def test_a_fault_in_a_cold_start_makes_no_room_for_the_next_one(kind, calm, wild):
+    calm_nights = [Seen(calm * (1 + place / 1000), is_judged=False) for place in range(5)]
+    after = judged(calm, [*calm_nights[:2], Seen(wild, is_judged=False), *calm_nights[2:]], kind)
+    assert not after.lowest <= wild <= after.highest
+    assert after.lowest <= calm <= after.highest
 
 
 def test_a_new_level_that_stays_is_the_usual_one_after_as_many_nights_as_a_cold_start_needs():
@@ -123,11 +138,11 @@ def test_an_override_is_for_its_night_only(tmp_path):
 
 
 def test_few_cells_are_given_more_room_than_many():
-    few, _ = bounds([0.9] * 6, "share", of=50, deviations=6)
-    many, _ = bounds([0.9] * 6, "share", of=50_000, deviations=6)
+    few, _ = bounds([Seen(0.9)] * 6, "share", of=50, deviations=6)
+    many, _ = bounds([Seen(0.9)] * 6, "share", of=50_000, deviations=6)
     assert few < many < 0.9
 
 
 def test_answers_that_repeat_the_last_night_are_beyond_what_few_repeats_make_plausible():
-    _, highest = bounds([0.0, 0.01, 0.0, 0.0, 0.02, 0.0], "share", of=72, deviations=6)
+    _, highest = bounds([Seen(share) for share in (0.0, 0.01, 0.0, 0.0, 0.02, 0.0)], "share", of=72, deviations=6)
     assert highest < 0.2

@@ -46,3 +46,15 @@ def test_a_notification_block_tells_a_real_receiver(receiver):
     Secret(value="x").save("no-watch")
     with pytest.raises(SettingsError, match="not a notification block"):
         notification_block("secret/no-watch")("a subject", "a cause")
+
+
+@pytest.mark.usefixtures("prefect_records")
+def test_a_block_that_would_keep_its_failure_to_itself_fails_aloud():
+    from prefect.blocks.abstract import NotificationError
+    from prefect.blocks.notifications import MattermostWebhook
+
+    from flows.notify import notification_block
+
+    MattermostWebhook(name="away", hostname="127.0.0.1", port=9, token="t0ken").save("away")
+    with pytest.raises(NotificationError):
+        notification_block("mattermost-webhook/away")("a subject", "a cause")
