@@ -11,11 +11,12 @@ help:  ## list the targets
 
 setup: .venv/.ready  ## virtual environment with the locked dependencies
 
+# Compiled once here: the nights and the tests start many processes, and some are told to write no bytecode of their own.
 # uv installs in seconds; where it cannot reach the index (a mirror known to pip alone), pip does the same work.
 .venv/.ready: .ci/requirements.txt pyproject.toml
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r .ci/requirements.txt \
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r .ci/requirements.txt \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
