@@ -300,7 +300,7 @@ def test_a_refused_close_of_a_sweep_that_landed_is_none(user, run_here, supplier
     assert sweep_rows(lake)[sweep_id]["not_swept"] > 0
 
 
-def test_a_cap_that_no_day_gets_further_with_is_refused_before_a_sweep_is_begun(user, run_here, ids):
+def test_a_cap_that_no_day_gets_further_with_is_refused_before_a_sweep_is_begun(user, run_here):
     user.environment["NIGHTAUDIT_DAILY_CALLS"] = "10"
     spec = str(user.write_spec(sorted(property_ids(1, 3000))[:2], days=12))
     planned = run_here("plan", "--spec", spec)
