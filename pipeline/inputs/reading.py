@@ -168,8 +168,8 @@ def _decoded(data: bytes, findings: Findings) -> str:
     except UnicodeDecodeError:
         text = data.decode("utf-8-sig", "surrogateescape")
     lines = csv.reader(io.StringIO(text, newline=""))
-    header = [name.strip() for name in next(lines, [])]
     with suppress(csv.Error):
+        header = [name.strip() for name in next(lines, [])]
         for row, cells in enumerate(chain([header], lines), 1):
             for index, cell in enumerate(cells):
                 if bad := _UNDECODED.search(cell):

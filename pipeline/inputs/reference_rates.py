@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 
 import polars as pl
 
@@ -76,7 +77,7 @@ def _unzipped(data: bytes, file_name: str) -> bytes:
             names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
             if len(names) == 1 and archive.getinfo(names[0]).file_size <= _MOST_BYTES:
                 return archive.read(names[0])
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"{file_name} cannot be loaded: {error}.", kept="Nothing of it was loaded.") from None
     raise InputError(
         f"{file_name} cannot be loaded: it is not a zip with one CSV file of up to {_MOST_BYTES // 1_000_000} MB.",

@@ -97,7 +97,8 @@ def _in_part(result: QuoteResult, left_out: dict[str, str], *, is_reserved: bool
     """Return the result of an answer of which parts cannot be read: they are told, and nothing is guessed from them."""
     told = "left out: " + "; ".join(f"{place}: {reason}" for place, reason in left_out.items())[:500]
     result = replace(result, failure=told)
-    if not is_reserved and (_RESERVATION in left_out or not any(result.rooms)):
+    is_unseen = not any(result.rooms) and any(place.startswith("property") for place in left_out)
+    if not is_reserved and (_RESERVATION in left_out or is_unseen):
         return replace(result, outcome=QuoteOutcome.UNKNOWN, is_reservation_possible=True)
     if result.outcome in _COMPARED and any(place.endswith(_IDENTIFYING) for place in left_out):
         return replace(result, outcome=QuoteOutcome.NOT_COMPARABLE)
@@ -130,10 +131,13 @@ def _told(result: QuoteResult, errors: Sequence[ErrorItem]) -> QuoteResult:
 def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> QuoteResult:
     codes = [error.number for error in said.errors or () if error.number is not None]
     rooms = _rooms(said, len(offer.rooms))
+    has_product = said.property is not None and any(room.product for room in said.property.room_stays or ())
+    # Only an answer of errors alone says that nothing was reserved.
+    is_possible = is_reserved or has_product or not codes
     if not any(rooms):
         if NO_AVAILABILITY_CODES.intersection(codes):
-            return QuoteResult(QuoteOutcome.GONE, is_reserved)
-        return QuoteResult(QuoteOutcome.REFUSED if codes else QuoteOutcome.NOT_COMPARABLE, is_reserved)
+            return QuoteResult(QuoteOutcome.GONE, is_possible)
+        return QuoteResult(QuoteOutcome.REFUSED if codes else QuoteOutcome.NOT_COMPARABLE, is_possible)
     assert said.property is not None  # noqa: S101 - it holds the rooms
     currency = said.property.currency_code
     total = _total(rooms)
@@ -141,7 +145,7 @@ def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> Quo
         _outcome(offer, rooms, currency, total)
         if said.property.property_id in {None, offer.sent_property_id}
         else QuoteOutcome.NOT_COMPARABLE,
-        is_reserved,
+        is_possible,
         property_id=said.property.property_id,
         currency=currency,
         total=total,

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, NoReturn, get_args, get_origin
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from pipeline.domain.search import Operation
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+_INT64: TypeAdapter[int] = TypeAdapter(Int64)
 
 
 def _storable(text: str) -> str:
@@ -30,6 +31,10 @@ Text = Annotated[str, AfterValidator(_storable)]
 
 # More digits than any integer that could be kept; reading far more of them takes quadratic time.
 _MOST_DIGITS = 40
+# More than any double has.
+_MOST_EXPONENT = 400
+# What the tables can number within one product.
+_MOST_CHILDREN = 2**15
 
 
 class UnreadableAnswer(ValueError):
@@ -135,8 +140,8 @@ class DetailProduct(_Part):
     product_id: Int64 | None = None
     board_basis: BoardBasis | None = None
     charges: Charge | None = None
-    promotions: list[Promotion] | None = None
-    cancel_penalties: list[DetailCancelPenalty] | None = None
+    promotions: list[Promotion] | None = Field(None, max_length=_MOST_CHILDREN)
+    cancel_penalties: list[DetailCancelPenalty] | None = Field(None, max_length=_MOST_CHILDREN)
 
 
 class RoomAmenity(_Part):
@@ -272,6 +277,8 @@ def read_parts(operation: Operation, body: bytes) -> tuple[MultiAnswer | SingleA
     there. Raises UnreadableAnswer where nothing can be read.
     """
     document = _lenient_document(body)
+    if isinstance(document, dict) and isinstance(document.get("errors"), dict):
+        document["errors"] = [document["errors"]]
     try:
         return ANSWERS[operation].model_validate(document, by_alias=True, by_name=False), {}
     except ValidationError as error:
@@ -310,9 +317,10 @@ def reservation_id_of(body: bytes) -> int | None:
     except UnreadableAnswer:
         return None
     value = document.get("reservationId") if isinstance(document, dict) else None
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) <= 20:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    try:
+        return None if value is None or isinstance(value, bool) else _INT64.validate_python(value)
+    except ValidationError:
+        return None
 
 
 def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
@@ -328,7 +336,7 @@ def _lenient_document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
     """Decode a body in which NaN, endless numbers and bytes that are no UTF-8 cost no more than where they stand."""
     try:
         text = body.decode(json.detect_encoding(body), "surrogateescape")
-        return json.loads(text, parse_float=Decimal, parse_int=_integer)
+        return json.loads(text, parse_float=_decimal, parse_int=_integer)
     except (ValueError, RecursionError, ArithmeticError) as error:
         msg = f"not JSON: {error}"
         raise UnreadableAnswer(msg) from None
@@ -336,6 +344,12 @@ def _lenient_document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+def _decimal(digits: str) -> Decimal | float:
+    # An integer of an endless exponent takes for ever to make; what is out of reach is no finite number.
+    number = Decimal(digits)
+    return number if abs(number.adjusted()) <= _MOST_EXPONENT else float("nan")
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -230,3 +230,17 @@ def test_rates_of_other_columns_or_archives_are_refused():
     with zipfile.ZipFile(empty, "w"):
         pass
     assert "not a zip with one CSV" in told(read_rates, empty.getvalue(), "hist.zip")
+
+
+def test_a_long_first_cell_that_is_not_utf_8_is_told():
+    assert "not UTF-8" in told(read_map, b"a" * 140_000 + b"\xe9,b\n", "map.csv")
+
+
+def test_a_damaged_archive_is_told():
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("rates.csv", "Date,USD\n2029-12-28,1.1\n" * 50)
+    data = bytearray(made.getvalue())
+    # Its data begins after the header of 30 bytes and the name: 0xFF is no kind of block.
+    data[39:49] = b"\xff" * 10
+    assert "cannot be loaded" in told(read_rates, bytes(data), "rates.zip")

@@ -216,3 +216,36 @@ def test_the_texts_of_errors_are_kept():
     result = said({"errors": [{"code": 1023, "message": "none"}, {"errorCode": 77, "errorDescription": "more"}]})
     assert (result.outcome, result.code, result.codes, result.messages) == ("gone", 1023, (1023, 77), ("none", "more"))
     assert said({"errors": [{"errorCode": 1021, "errorDescription": "no product"}]}, 400).messages == ("no product",)
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "possible"),
+    [
+        (quoted() | {"reservationId": None}, "matched", True),
+        ({}, "not_comparable", True),
+        ({"errors": [{"code": 1023, "message": 5}]}, "gone", False),
+        ({"errors": [None, {"code": 1023}]}, "gone", False),
+        ({"errors": {"code": 1023}}, "gone", False),
+    ],
+)
+def test_only_errors_alone_rule_a_reservation_out(body, outcome, possible):
+    result = said(body)
+    assert (result.outcome, result.is_reservation_possible) == (outcome, possible)
+
+
+@pytest.mark.parametrize("text", ["77.0", "7.7e1", '"77.0"', '"+77"'])
+def test_a_reservation_id_is_read_however_it_is_written(text):
+    assert reservation_id_of(f'{{"reservationId": {text}}}'.encode()) == 77
+
+
+def test_an_endless_exponent_is_left_out_at_once():
+    body = json.dumps(quoted()).replace('"productId": 99', '"productId": 1e999999999').encode()
+    assert said(body, reservation=3).outcome == "not_comparable"
+    assert reservation_id_of(b'{"reservationId": 1e999999999}') is None
+
+
+@pytest.mark.parametrize("field", ["cancelPenalties", "promotions"])
+def test_more_children_than_the_tables_number_are_left_out_and_named(field):
+    result = said(quoted(**{field: [{}] * (2**15 + 1)}), reservation=3)
+    assert result.outcome == "matched"
+    assert field in result.failure
