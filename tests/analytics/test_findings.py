@@ -189,7 +189,8 @@ def test_what_is_not_there_any_more_is_gone(settings, lake):
         honest.control("night", {"night": NIGHTS[-1], "today": now(lake).date().isoformat()})
         elsewhere = settings.model_copy(update={"base_url": honest.base_url})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("pipeline.night._refuse_another_supplier", lambda *_: None)
+            asked = rows(lake, "SELECT any_value(supplier) FROM mart.sweep")[0][0]
+            patch.setattr("pipeline.night.supplier_name", lambda _: asked)
             summary = run(elsewhere, lake, flags)
     assert summary.outcomes == {"confirmed": 0, "gone": 3, "not_confirmable": 0}
 
