@@ -42,6 +42,15 @@ def published(lake):
     return made
 
 
+@pytest.fixture(scope="module")
+def after_three_nights(tmp_path_factory):
+    """What the file holds where three nights were published one after the other, undisturbed."""
+    twin = Lake(str(tmp_path_factory.mktemp("twin") / "lake"))
+    for number in range(3):
+        last = publish(twin, night(twin, number, 100 + number), started_at(number))
+    return contents(last.file)
+
+
 def test_publishing_again_changes_nothing(lake, published):
     before, entries = digest(published.file), published_sweeps(lake)
     again = publish(lake, sweep_id(1), started_at(5))
@@ -106,12 +115,10 @@ DAMAGE = {
 
 # A night that is in a file that opens is not looked at again, so damage inside is met by the next one.
 @pytest.mark.parametrize(("how", "next_night"), [("deleted", 1), ("cut", 1), *((how, 2) for how in DAMAGE)])
-def test_a_file_that_was_damaged_is_built_anew_from_the_ledger(lake, published, how, next_night):
+def test_a_file_that_was_damaged_is_built_anew_from_the_ledger(lake, published, after_three_nights, how, next_night):
     expected = contents(published.file)
     if next_night == 2:
-        twin = Lake(str(lake.root.parent / "twin"))
-        for number in range(3):
-            expected = contents(publish(twin, night(twin, number, 100 + number), started_at(number)).file)
+        expected = after_three_nights
         night(lake, 2, 102)
     change = DAMAGE[how]
     if change is None:
@@ -149,13 +156,11 @@ def test_what_a_killed_build_left_behind_harms_nothing(lake, published):
 
 
 @pytest.mark.parametrize("point", ["_build", "enter", "describe"])
-def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(lake, published, monkeypatch, point):
+def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(
+    lake, published, after_three_nights, monkeypatch, point
+):
     before = digest(published.file)
     night(lake, 2, 102)
-    twin = Lake(str(lake.root.parent / "twin"))
-    for number in range(3):
-        expected = contents(publish(twin, night(twin, number, 100 + number), started_at(number)).file)
-
     real = getattr(publishing, point)
 
     def stop(*given):
@@ -168,7 +173,7 @@ def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(lake, publi
             publish(lake, sweep_id(2), started_at(2))
     assert digest(published.file) == before
     publish(lake, sweep_id(2), started_at(2))
-    assert contents(published.file) == expected
+    assert contents(published.file) == after_three_nights
 
 
 def test_a_reader_keeps_what_it_opened_and_new_readers_see_the_next_night(lake, published):
