@@ -108,7 +108,7 @@ def _night(given: Given) -> NightSummary:
         published = publish(settings, place, manifest)
         report(place)
         alert(settings, place)
-    summary = summarise(published)
+    summary = summarise(place, published)
     given.show(summary)
     judge(settings, summary)
     return summary
@@ -180,13 +180,15 @@ def alert(settings: Settings, lake: Lake) -> None:
 
     rules = read_rules(settings.alerts)
     again = confirmer(settings, lake, _GIVEN.get().now)
-    tell_alerts(lake, rules, reports_page(lake), block=notification_block, confirm=again)
+    tell_alerts(lake, rules, str(reports_page(lake)), block=notification_block, confirm=again)
 
 
 @task(name="summarise", cache_policy=NO_CACHE, persist_result=False)
-def summarise(published: Published) -> NightSummary:
+def summarise(lake: Lake, published: Published) -> NightSummary:
     """Say what the night came to, and leave it with Prefect as an artifact."""
-    summary = summary_of(published)
+    from pipeline.report import reports_page
+
+    summary = summary_of(published, reports_page(lake))
     create_markdown_artifact(as_markdown(summary), key=SUMMARY_KEY, description=f"Sweep {summary.sweep_id}")
     return summary
 

@@ -9,13 +9,13 @@ app = marimo.App(width="medium", app_title="Booking window")
 @app.cell
 def _():
     import altair as alt
-    import duckdb
     import marimo as mo
 
     from pipeline.lake import Lake
     from pipeline.settings import read_settings
+    from pipeline.warehouse import open_published
 
-    return Lake, alt, duckdb, mo, read_settings
+    return Lake, alt, mo, open_published, read_settings
 
 
 @app.cell
@@ -31,12 +31,8 @@ def _(mo):
 
 
 @app.cell
-def _(Lake, duckdb, read_settings):
-    file = Lake(read_settings().lake).published_file
-    session = duckdb.connect(":memory:")
-    session.execute("SET TimeZone = 'UTC'")
-    session.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS nightaudit (READ_ONLY)")
-    session.execute("USE nightaudit")
+def _(Lake, open_published, read_settings):
+    session = open_published(Lake(read_settings().lake).published_file)
 
     def ask(sql, **values):
         """Return the rows of a query over the published file as a polars frame."""

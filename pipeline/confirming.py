@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain
-from typing import Protocol
 
 import duckdb
 import msgspec
@@ -22,7 +21,7 @@ import pyarrow as pa
 import xxhash
 
 from pipeline.allowance import DailyCalls
-from pipeline.collect import record_of
+from pipeline.collect import Ask, record_of
 from pipeline.delta import commit_rows, is_committed
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError, NightauditError
@@ -48,7 +47,6 @@ from pipeline.publish.refresh import refresh
 from pipeline.publish.replay import ReplayedNight, findings, replayed
 from pipeline.raw import encode_shard, raw_address, read_manifest
 from pipeline.settings import Settings
-from pipeline.supplier.answer import Answer
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacing import Unlimited
 from pipeline.supplier.requests import request_for
@@ -59,13 +57,6 @@ logger = logging.getLogger(__name__)
 _ANSWERED = {"offered", "no_offer", "absent"}
 _STOPPED = "its search was not sent, or its answer did not land: the run was stopped"
 _ASKED = ("operation", "market", "product_type", "check_in", "nights", "party", "currency_asked")
-
-
-class Ask(Protocol):
-    """Sends one search and returns its answer, as `SupplierClient.ask` does."""
-
-    def __call__(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Awaitable[Answer]:
-        """Send `body` and return what it came to."""
 
 
 _Kind = tuple[str, str, str, date, int, str, str | None]

@@ -20,10 +20,12 @@ QUERY = (
     "median(total_per_night) AS middle FROM mart.offer_latest GROUP BY ALL ORDER BY ALL"
 )
 
+_FINDINGS = "SELECT count(*), count(*) FILTER (WHERE first_flagged_at >= $started_at) FROM report.flag"
+
 
 @dataclass(frozen=True, slots=True)
 class NightSummary:
-    """A published night. The counts are those of its row of `mart.sweep`."""
+    """A published night. The counts are those of its row of `mart.sweep`; findings are flags that stand."""
 
     sweep_id: str
     snapshot_date: date
@@ -37,7 +39,10 @@ class NightSummary:
     offers: int
     price_changes: int
     previous_date: date | None
+    findings: int
+    new_findings: int
     file: Path
+    reports: Path
     query: str = QUERY
 
     @property
@@ -48,9 +53,10 @@ class NightSummary:
         return counts["failed"] / asked if asked else 0.0
 
 
-def summarise(published: Published) -> NightSummary:
-    """Return the summary of a night that has just been published."""
+def summarise(published: Published, reports: Path) -> NightSummary:
+    """Return the summary of a night that has just been published, whose reports begin at the page `reports`."""
     sweep = published.sweep
+    findings, new = query_published(published.file, _FINDINGS, {"started_at": sweep["started_at"]}).fetchall()[0]
     return NightSummary(
         sweep_id=sweep["sweep_id"],
         snapshot_date=sweep["snapshot_date"],
@@ -64,7 +70,10 @@ def summarise(published: Published) -> NightSummary:
         offers=sweep["offers"],
         price_changes=sweep["price_changes"],
         previous_date=_date_before(published.file, sweep["sweep_id"]),
+        findings=findings,
+        new_findings=new,
         file=published.file,
+        reports=reports,
     )
 
 
@@ -91,7 +100,9 @@ def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
         ("duration", _span(summary.duration)),
         ("offers stored", f"{summary.offers:,}"),
         ("price changes", _price_changes(summary)),
+        ("findings", f"{summary.findings:,} stand, {summary.new_findings:,} of them new"),
         ("published file", str(summary.file)),
+        ("reports", str(summary.reports)),
     ]
 
 

@@ -108,20 +108,23 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-@contextmanager
-def reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the published file read-only. Raises InputError or CorruptObject where it cannot be."""
+def open_published(file: Path) -> duckdb.DuckDBPyConnection:
+    """Open the published file read-only, in UTC, with its schemas on the path: `mart.offer_latest` is found as it is.
+
+    Raises InputError where nothing is published, and CorruptObject where the file is damaged.
+    """
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
-    with duckdb.connect(":memory:") as session:
+    session = duckdb.connect(":memory:")
+    try:
         session.execute("SET TimeZone = 'UTC'")
         # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
-        try:
-            session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
-        except duckdb.Error as error:
-            raise _damaged(file, error) from None
+        session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
-        yield session
+    except duckdb.Error as error:
+        session.close()
+        raise _damaged(file, error) from None
+    return session
 
 
 # How DuckDB tells, in the midst of a query, that a file is not what it was.
@@ -140,18 +143,8 @@ def query_published(
 
     Raises InputError where the file is missing or the query cannot be run, and CorruptObject where the file is damaged.
     """
-    if not file.exists():
-        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
-    # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
-    session = duckdb.connect(":memory:")
-    session.execute("SET TimeZone = 'UTC'")
+    session = open_published(file)
     try:
-        session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
-    except duckdb.Error as error:
-        session.close()
-        raise _damaged(file, error) from None
-    try:
-        session.execute("USE nightaudit")
         # Read-only is the file; a COPY or an ATTACH would still write elsewhere.
         kinds = [statement.type for statement in session.extract_statements(query)]
         if len(kinds) != 1 or kinds[0] not in _READING:

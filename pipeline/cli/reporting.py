@@ -45,7 +45,7 @@ def alert(*, is_rehearsal: bool) -> None:
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
     with lake.writing("alerts"):
         again = confirmer(settings, lake)
-        told = tell_alerts(lake, rules, reports_page(lake), confirm=again, is_rehearsal=is_rehearsal)
+        told = tell_alerts(lake, rules, str(reports_page(lake)), confirm=again, is_rehearsal=is_rehearsal)
     table = Table("rule", "for", "new", "over", "still", "sent", header_style="bold")
     for item in told:
         sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import chart, svg
+from pipeline.report.charts import calendar, chart, svg, towards_the_stay
 from pipeline.report.page import Column, Page, Section, shown
 from pipeline.report.reading import Reader
-
-_MOST_DAYS, _MOST_PROPERTIES = 60, 40
 
 
 def page(reader: Reader) -> Page:
@@ -78,27 +76,18 @@ def _heatmap(reader: Reader) -> Section:
     houses = (
         days.group_by("property_id")
         .agg(pl.col("on_sale_pct").std().fill_null(0).alias("spread"))
-        .sort("spread", "property_id", descending=[True, False])
-        .head(_MOST_PROPERTIES)["property_id"]
+        .sort("spread", "property_id", descending=[True, False])["property_id"]
     )
-    dates = days["check_in"].unique().sort().head(_MOST_DAYS)
-    drawn = days.filter(pl.col("property_id").is_in(houses.implode()) & pl.col("check_in").is_in(dates.implode()))
-    painted = (
-        chart(drawn.with_columns(pl.col("check_in").cast(pl.String)), height=max(80, 13 * houses.len()))
-        .mark_rect()
-        .encode(
-            x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
-            color=alt.Color("on_sale_pct:Q", title="Cells on sale, percent", scale=alt.Scale(domain=[0, 100])),
-        )
+    painted = calendar(
+        days, "on_sale_pct", "Cells on sale, percent", properties=houses, scale=alt.Scale(domain=[0, 100])
     )
     sold_out = days.filter(pl.col("on_sale_pct") == 0).height
-    of_all = f"; drawn are {houses.len()} of {days['property_id'].n_unique():,} properties" if houses.len() else ""
     return Section(
         "calendar",
-        f"{sold_out:,} of {days.height:,} property days have nothing on sale{of_all}",
+        f"{sold_out:,} of {days.height:,} property days have nothing on sale",
         "Cells of a property and check-in (markets, nights, parties and product types together) that were on sale when "
-        "last answered by a list search. A blank place was never answered.",
+        "last answered by a list search. Drawn are the properties where that differs most from day to day. A blank "
+        "place was never answered.",
         days,
         [svg(painted)] if days.height else (),
         why_empty="No list search of these limits was answered yet.",
@@ -108,15 +97,10 @@ def _heatmap(reader: Reader) -> Section:
 def _sell_out(reader: Reader) -> Section:
     curve = reader.rows("report.sell_out_curve", where="ending = 'sold_out' AND operation = 'multi'")
     ended = int(curve["ended"].sum())
-    lines = (
-        chart(curve.with_columns(pl.col("on_sale_share") * 100))
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
-            y=alt.Y("on_sale_share:Q", title="Still on sale, percent (estimate)", scale=alt.Scale(zero=False)),
-            color=alt.Color("market:N", title=None),
-            strokeDash=alt.StrokeDash("product_type:N", title=None),
-        )
+    lines = towards_the_stay(
+        curve.with_columns(pl.col("on_sale_share") * 100),
+        alt.Y("on_sale_share:Q", title="Still on sale, percent (estimate)", scale=alt.Scale(zero=False)),
+        steps=True,
     )
     return Section(
         "sell_out_curve",
@@ -131,15 +115,8 @@ def _sell_out(reader: Reader) -> Section:
 
 def _path(reader: Reader) -> Section:
     path = reader.rows("report.price_path", where="source = 'multi' AND pairs > 0")
-    drawn = (
-        chart(path)
-        .mark_line()
-        .encode(
-            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
-            y=alt.Y("index_first:Q", title="Index, first lead time = 100", scale=alt.Scale(zero=False)),
-            color=alt.Color("market:N", title=None),
-            strokeDash=alt.StrokeDash("product_type:N", title=None),
-        )
+    drawn = towards_the_stay(
+        path, alt.Y("index_first:Q", title="Index, first lead time = 100", scale=alt.Scale(zero=False))
     )
     pairs = int(path["pairs"].sum())
     rose, fell = int(path["raised"].sum()), int(path["lowered"].sum())
@@ -156,16 +133,7 @@ def _path(reader: Reader) -> Section:
 
 def _volatility(reader: Reader) -> Section:
     path = reader.rows("report.price_path", where="source = 'multi' AND volatility_pct IS NOT NULL")
-    drawn = (
-        chart(path, height=200)
-        .mark_line()
-        .encode(
-            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
-            y=alt.Y("volatility_pct:Q", title="Change between answers, percent"),
-            color=alt.Color("market:N", title=None),
-            strokeDash=alt.StrokeDash("product_type:N", title=None),
-        )
-    )
+    drawn = towards_the_stay(path, alt.Y("volatility_pct:Q", title="Change between answers, percent"), height=200)
     most = path.sort("volatility_pct", "lead_days", descending=True).row(0, named=True) if path.height else None
     return Section(
         "volatility",

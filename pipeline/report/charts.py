@@ -38,6 +38,9 @@ SEQUENTIAL: Final = ("#dbe6f3", "#9dbfe0", "#5a93c6", "#2c5f9e", "#173a68")
 DIVERGING: Final = ("#b2412f", "#e08f6b", "#d9d9d6", "#7fb0d3", "#2c64a0")
 
 WIDTH: Final = 640
+# As many days and properties as a page can show and a reader can tell apart.
+_MOST_DAYS: Final = 60
+_MOST_PROPERTIES: Final = 40
 _NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
 
@@ -47,6 +50,37 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.
 def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.Chart:
     """Return an empty chart over a frame, in the size that pages leave room for."""
     return alt.Chart(frame).properties(width=width, height=height)
+
+
+def calendar(days: pl.DataFrame, measure: str, title: str, *, properties: pl.Series, scale: alt.Scale) -> alt.Chart:
+    """Return a heatmap of a measure by property and check-in: the properties named, and the first 60 check-ins."""
+    houses, dates = properties.head(_MOST_PROPERTIES), days["check_in"].unique().sort().head(_MOST_DAYS)
+    drawn = days.filter(pl.col("property_id").is_in(houses.implode()) & pl.col("check_in").is_in(dates.implode()))
+    made: alt.Chart = (
+        chart(drawn.with_columns(pl.col("check_in").cast(pl.String)), height=max(80, 13 * houses.len()))
+        .mark_rect()
+        .encode(
+            x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
+            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
+            color=alt.Color(f"{measure}:Q", title=title, scale=scale),
+        )
+    )
+    return made
+
+
+def towards_the_stay(frame: pl.DataFrame, measure: alt.Y, *, height: int = 240, steps: bool = False) -> alt.Chart:
+    """Return lines of a measure by days before check-in, the stay at the right: a line each market and product type."""
+    made: alt.Chart = (
+        chart(frame, height=height)
+        .mark_line(interpolate="step-after" if steps else "linear")
+        .encode(
+            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
+            y=measure,
+            color=alt.Color("market:N", title=None),
+            strokeDash=alt.StrokeDash("product_type:N", title=None),
+        )
+    )
+    return made
 
 
 def svg(made: AnyChart) -> Markup:

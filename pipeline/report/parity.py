@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import BAD, DIVERGING, GOOD, SOFT, AnyChart, chart, svg
+from pipeline.report.charts import BAD, DIVERGING, GOOD, SOFT, AnyChart, calendar, chart, svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.page import Column, Page, Section, shown
 from pipeline.report.reading import Reader
@@ -14,7 +14,6 @@ _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx
 _EXACT = "match_grade = 'exact' AND source = 'multi'"
 _VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
-_MOST_DAYS, _MOST_PROPERTIES = 60, 40
 _ONE_MARKET = "It takes two markets that were asked for the same stay, in one sweep."
 
 
@@ -120,20 +119,12 @@ def _calendar(reader: Reader) -> Section:
         .agg(pl.col("median_gap_pct").abs().max().alias("furthest"))
         .sort("furthest", "property_id", descending=[True, False])
     )
-    houses, dates = apart.head(_MOST_PROPERTIES)["property_id"], days["check_in"].unique().sort().head(_MOST_DAYS)
-    drawn = days.filter(pl.col("property_id").is_in(houses.implode()) & pl.col("check_in").is_in(dates.implode()))
-    painted = (
-        chart(drawn.with_columns(pl.col("check_in").cast(pl.String)), height=max(80, 13 * houses.len()))
-        .mark_rect()
-        .encode(
-            x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
-            color=alt.Color(
-                "median_gap_pct:Q",
-                title="Median gap, percent (above 0: dearer)",
-                scale=alt.Scale(range=list(reversed(DIVERGING)), domainMid=0),
-            ),
-        )
+    painted = calendar(
+        days,
+        "median_gap_pct",
+        "Median gap, percent (above 0: dearer)",
+        properties=apart["property_id"],
+        scale=alt.Scale(range=list(reversed(DIVERGING)), domainMid=0),
     )
     losing = days.filter(pl.col("lose") > 0).height
     return Section(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import SERIES, SOFT, AnyChart, chart, svg
+from pipeline.report.charts import SERIES, SOFT, AnyChart, calendar, chart, svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.page import Column, Page, Section, shown
 from pipeline.report.reading import Reader
@@ -189,23 +189,19 @@ def _calendar(reader: Reader) -> Section:
         .filter(pl.col("promoted_pct") > 0)
         .sort("promoted_pct", "property_id", descending=[True, False])
     )
-    houses, dates = promoted.head(_MOST_PROPERTIES)["property_id"], days["check_in"].unique().sort().head(_MOST_DAYS)
-    drawn = days.filter(pl.col("property_id").is_in(houses.implode()) & pl.col("check_in").is_in(dates.implode()))
-    painted = (
-        chart(drawn.with_columns(pl.col("check_in").cast(pl.String)), height=max(80, 13 * houses.len()))
-        .mark_rect()
-        .encode(
-            x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
-            color=alt.Color("promoted_pct:Q", title="Offers promoted, percent", scale=alt.Scale(domain=[0, 100])),
-        )
+    painted = calendar(
+        days,
+        "promoted_pct",
+        "Offers promoted, percent",
+        properties=promoted["property_id"],
+        scale=alt.Scale(domain=[0, 100]),
     )
     return Section(
         "calendar",
         f"{promoted.height:,} of {days['property_id'].n_unique():,} properties have a promotion on some day",
         "Share of the offers of a property and check-in that are promoted. Drawn are the properties with most of it.",
         days,
-        [svg(painted)] if houses.len() else (),
+        [svg(painted)] if promoted.height else (),
         why_empty=_NO_PROMOTION,
     )
 

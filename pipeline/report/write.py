@@ -14,7 +14,7 @@ from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.page import Page, render
 from pipeline.report.reading import Reader
 from pipeline.report.scope import Scope
-from pipeline.warehouse import reading
+from pipeline.warehouse import open_published
 
 # What each report is called in the menu, and what makes it. The first one is the night's front page.
 _MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
@@ -45,7 +45,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     cannot be written.
     """
     written = []
-    with reading(lake.published_file) as session:
+    with open_published(lake.published_file) as session:
         reader = Reader(session, scope)
         folder = lake.root / "reports" / reader.night["sweep_id"]
         try:
@@ -63,9 +63,9 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     return written
 
 
-def reports_page(lake: Lake) -> str:
+def reports_page(lake: Lake) -> Path:
     """Return where the page over all nights lies."""
-    return str(lake.root / "reports" / "index.html")
+    return lake.root / "reports" / "index.html"
 
 
 def as_markdown(written: Iterable[Written]) -> str:

@@ -24,14 +24,19 @@ NIGHT = NightSummary(
     offers=6789,
     price_changes=12,
     previous_date=date(2029, 12, 31),
+    findings=34,
+    new_findings=5,
     file=Path("/srv/my lake/published/nightaudit.duckdb"),
+    reports=Path("/srv/my lake/reports/index.html"),
 )
 
 
 def test_a_summary_says_what_was_planned_done_stored_and_changed_and_where_it_lies():
     told = [text for _, text in lines_of(NIGHT)]
 
-    for said in ("1,200", "900", "345", "1 h 1 min", "6,789", "12 since the night of 2029-12-31", str(NIGHT.file)):
+    for said in ("1,200", "900", "345", "1 h 1 min", "6,789", "12 since the night of 2029-12-31"):
+        assert said in told
+    for said in ("34 stand, 5 of them new", str(NIGHT.file), str(NIGHT.reports)):
         assert said in told
     assert NIGHT.query in as_markdown(NIGHT)
 

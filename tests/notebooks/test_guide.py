@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sandbox_nights import swept
 
-from pipeline.warehouse import reading
+from pipeline.warehouse import open_published
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "notebooks" / "GUIDE.md"
@@ -23,7 +23,7 @@ QUERY = re.compile(r"### (\d+)\. [^\n]+\n\n[^\n]+\n\n```sql\n(.*?);\n```\n\n```\
 
 def answered(lake, query: str) -> str:
     """Return the answer of a query as a plain table."""
-    with reading(lake.published_file) as session:
+    with open_published(lake.published_file) as session:
         found = pl.DataFrame(session.sql(query).to_arrow_table())
     assert found.height, query
     rows = [found.columns, *([_written(value) for value in row] for row in found.iter_rows())]
