@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from datetime import UTC, datetime
+from functools import cache
+from itertools import chain
 
 import duckdb
+import xxhash
 
 from pipeline.delta import committed_files
 from pipeline.domain.analysis import Analysis, analysis_columns
@@ -91,6 +94,10 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         },
     ),
     "analysis": ("The one row of numbers that the analytics compare with.", analysis_columns()),
+    "written_with": (
+        "The one row that says what has written this file.",
+        {"relations": ("VARCHAR", "Digest of the SQL that the relations of `mart` and `report` are made of.")},
+    ),
 }
 
 
@@ -106,11 +113,17 @@ def write_reference(session: duckdb.DuckDBPyConnection, analysis: Analysis) -> N
         "currency": [(code, digits, minor_unit(code)) for code, digits in sorted(MINOR_DIGITS.items())],
         "analysis": [astuple(analysis)],
     }
-    for name, (_, columns) in _REFERENCE.items():
-        declared = ", ".join(f"{column} {kind}" for column, (kind, _) in columns.items())
-        session.execute(f"CREATE OR REPLACE TABLE ref.{name} ({declared})")
-        places = ", ".join("?" for _ in columns)
-        session.executemany(f"INSERT INTO ref.{name} VALUES ({places})", rows[name])  # noqa: S608 - our own names
+    for name, wanted in rows.items():
+        _create_reference(session, "CREATE OR REPLACE TABLE", name)
+        row = f"({', '.join('?' for _ in _REFERENCE[name][1])})"
+        values = list(wanted)
+        # One statement: row by row, the few hundred markets take longer than all that is compared in a small night.
+        session.execute(f"INSERT INTO ref.{name} VALUES {', '.join([row] * len(values))}", list(chain(*values)))  # noqa: S608 - our own names
+
+
+def _create_reference(session: duckdb.DuckDBPyConnection, how: str, name: str) -> None:
+    declared = ", ".join(f"{column} {kind}" for column, (kind, _) in _REFERENCE[name][1].items())
+    session.execute(f"{how} ref.{name} ({declared})")
 
 
 def write_views(
@@ -145,43 +158,73 @@ def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: date
 
 
 def write_relations(session: duckdb.DuckDBPyConnection) -> None:
-    """Write the views that are made of files under `sql/`. What they read is there."""
+    """Write the views that are made of files under `sql/`. What they read is there.
+
+    A file that was written with the same files keeps its views, as each of them takes time to bind: then only what is a
+    table is written anew.
+    """
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
-    # A file of an earlier version may have as a view what is a table by now, and one does not replace the other.
-    views = {row[0] for row in session.execute("SELECT schema_name || '/' || view_name FROM duckdb_views()").fetchall()}
-    for name in sorted(_KEPT & views):
-        session.execute(f"DROP VIEW {relation(*name.split('/')).full_name}")
+    _create_reference(session, "CREATE TABLE IF NOT EXISTS", "written_with")
+    is_kept = session.execute("SELECT relations FROM ref.written_with").fetchall() == [(_fingerprint(),)]
+    if not is_kept:
+        # A file of an earlier version may have as a view what is a table by now, and one does not replace the other.
+        views = session.execute("SELECT schema_name || '/' || view_name FROM duckdb_views()").fetchall()
+        for name in sorted(_KEPT & {row[0] for row in views}):
+            session.execute(f"DROP VIEW {relation(*name.split('/')).full_name}")
     for name in VIEWS:
-        view = relation(*name.split("/"))
-        session.execute(f"CREATE OR REPLACE {_kind(name)} {view.full_name} AS {view.sql}")
+        if name in _KEPT or not is_kept:
+            view = relation(*name.split("/"))
+            session.execute(f"CREATE OR REPLACE {_kind(name)} {view.full_name} AS {view.sql}")
+    if not is_kept:
+        _create_reference(session, "CREATE OR REPLACE TABLE", "written_with")
+        session.execute("INSERT INTO ref.written_with VALUES (?)", [_fingerprint()])
+
+
+@cache
+def _fingerprint() -> str:
+    """Return a digest of all files that views are made of."""
+    told = "".join(f"{_kind(name)} {name} {relation(*name.split('/')).sql}\0" for name in VIEWS)
+    return xxhash.xxh3_128_hexdigest(told.encode())
 
 
 def describe(session: duckdb.DuckDBPyConnection) -> None:
-    """Comment every table, view and column that analysts see."""
-    for name, (grain, columns) in _REFERENCE.items():
-        _comment(session, "TABLE", f"ref.{name}", grain, {column: text for column, (_, text) in columns.items()})
-    for table in (*STATE_TABLES, *CONTENT_STATES):
-        meanings = {column.name: column.meaning for column in table.columns}
-        _comment(session, "TABLE", f"state.{table.name}", table.grain, meanings)
-    meanings = {column.name: column.meaning for column in SWEEP_PUBLISHED.columns}
-    _comment(session, "TABLE", "mart.sweep", SWEEP_PUBLISHED.grain, meanings)
-    for table in (*TABLES.values(), *SIDE_TABLES.values()):
-        meanings = {column.name: column.meaning for column in table.columns}
-        _comment(session, "VIEW", f"lake.{table.name}", table.grain, meanings)
+    """Comment every table, view and column that analysts see, unless it says already what it should."""
+    relations = session.execute(
+        "SELECT schema_name || '.' || table_name, 'TABLE', comment FROM duckdb_tables() "
+        "UNION ALL SELECT schema_name || '.' || view_name, 'VIEW', comment FROM duckdb_views() WHERE NOT internal"
+    ).fetchall()
+    columns = session.execute(
+        "SELECT schema_name || '.' || table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+    ).fetchall()
+    said = _meanings()
+    for name, kind, comment in relations:
+        if name in said and comment != said[name][0]:
+            session.execute(f"COMMENT ON {kind} {name} IS {quoted(said[name][0])}")
+    for name, column, comment in columns:
+        # A column without a meaning is a mistake of ours, and a loud one.
+        if name in said and comment != said[name][1][column]:
+            session.execute(f"COMMENT ON COLUMN {name}.{column} IS {quoted(said[name][1][column])}")
+
+
+@cache
+def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
+    """Return the grain and the columns' meanings of all that analysts see, by full name."""
+    said: dict[str, tuple[str, Mapping[str, str]]] = {
+        f"ref.{name}": (grain, {column: text for column, (_, text) in columns.items()})
+        for name, (grain, columns) in _REFERENCE.items()
+    }
+    declared = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES)}
+    declared |= {f"lake.{table.name}": table for table in (*TABLES.values(), *SIDE_TABLES.values())}
+    for name, table in (declared | {"mart.sweep": SWEEP_PUBLISHED}).items():
+        said[name] = (table.grain, {column.name: column.meaning for column in table.columns})
     known = declared_meanings()
     for name in VIEWS:
         view = relation(*name.split("/"))
-        _comment(session, _kind(name), view.full_name, view.grain, known | view.meanings)
+        said[view.full_name] = (view.grain, known | view.meanings)
         # A column that a view takes over from another one means there what it means here.
         known = view.meanings | known
+    return said
 
 
 def _kind(name: str) -> str:
     return "TABLE" if name in _KEPT else "VIEW"
-
-
-def _comment(session: duckdb.DuckDBPyConnection, kind: str, name: str, grain: str, meanings: Mapping[str, str]) -> None:
-    session.execute(f"COMMENT ON {kind} {name} IS {quoted(grain)}")
-    for row in session.execute(f"DESCRIBE {name}").fetchall():
-        # A column without a meaning is a mistake of ours, and a loud one.
-        session.execute(f"COMMENT ON COLUMN {name}.{row[0]} IS {quoted(meanings[row[0]])}")
