@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 
 import msgspec
 import numpy as np
@@ -177,8 +177,9 @@ def collect_offers(
     rooms_of_property = [found.room_stays or () for found in properties]
     rooms: list[wire.ListRoomStay | wire.DetailRoomStay] = list(chain.from_iterable(rooms_of_property))
     products_of_room = [len(room.products) if room.products else 0 for room in rooms]
-    counts = iter(products_of_room)
-    products: list[wire.Product] = list(chain.from_iterable(room.products or () for room in rooms))
+    products_before = list(accumulate(products_of_room, initial=0))
+    first_rooms = accumulate(map(len, rooms_of_property), initial=0)
+    products: list[wire.Product] = [product for room in rooms for product in room.products or ()]
     count = len(products)
     is_detail = bool(products) and isinstance(products[0], wire.DetailProduct)
     empty = _EMPTY_CHARGES if is_detail else _EMPTY_LIST_CHARGES
@@ -197,7 +198,7 @@ def collect_offers(
     return Offers(
         property_id=pa.array([found.property_id for found in properties], pa.int64()),
         currency=[found.currency for found in properties],
-        products_of_property=[sum(next(counts) for _ in held) for held in rooms_of_property],
+        products_of_property=[products_before[stop] - products_before[first] for first, stop in pairwise(first_rooms)],
         room_stay_id=pa.array([room.id for room in rooms], pa.int32()),
         room_id=pa.array([room.room_id for room in rooms], pa.int64()),
         room_name=[room.room_name for room in rooms],

@@ -22,6 +22,8 @@ from pipeline.normalise.request import Asked
 from pipeline.raw import RawRecord
 
 Index = npt.NDArray[Any]
+Verdict = tuple[CellStatus, int | None]
+"""The status of a cell, with the code that goes with it."""
 
 _SOURCES = {Operation.MULTI: "multi", Operation.SINGLE: "detail"}
 _PRODUCT_PATHS = {
@@ -33,6 +35,8 @@ _STATUS_OF_KIND = {
     CodeKind.VALIDATION: CellStatus.REJECTED,
     CodeKind.SERVER: CellStatus.FAILED,
 }
+_OFFERED: Verdict = (CellStatus.OFFERED, None)
+_FAILED: Verdict = (CellStatus.FAILED, None)
 _STATUSES = [status.value for status in CellStatus]
 _STATUS_NUMBERS = {status: number for number, status in enumerate(CellStatus)}
 
@@ -126,17 +130,17 @@ class SegmentRows:
 
     def _add_answered_cells(self, position: int, asked: Asked, reading: Reading) -> None:
         unlisted, code = self._status_of_unlisted(reading)
-        for property_id in asked.property_ids:
-            offers = reading.returned.get(property_id)
-            if offers:
-                self._cells.add(position, property_id, CellStatus.OFFERED, None, offers)
+        listed_empty = (CellStatus.NO_OFFER, code if unlisted is CellStatus.NO_OFFER else None)
+        verdicts: list[Verdict] = []
+        offers = [reading.returned.get(property_id) for property_id in asked.property_ids]
+        for property_id, found in zip(asked.property_ids, offers, strict=True):
+            if found:
+                verdicts.append(_OFFERED)
             elif reading.is_unreadable or property_id in reading.unreadable:
-                self._cells.add(position, property_id, CellStatus.FAILED, None)
-            elif offers is not None:
-                why = code if unlisted is CellStatus.NO_OFFER else None
-                self._cells.add(position, property_id, CellStatus.NO_OFFER, why)
+                verdicts.append(_FAILED)
             else:
-                self._cells.add(position, property_id, unlisted, code)
+                verdicts.append((unlisted, code) if found is None else listed_empty)
+        self._cells.add(position, asked.property_ids, verdicts, [found or 0 for found in offers])
 
     def _status_of_unlisted(self, reading: Reading) -> tuple[CellStatus, int | None]:
         """Return what an answer says of the properties that it does not list."""
@@ -386,16 +390,18 @@ class _Cells:
         self.code: list[int | None] = []
         self.offers: list[int] = []
 
-    def add(self, search: int, property_id: int, status: CellStatus, code: int | None, offers: int = 0) -> None:
-        self.search.append(search)
-        self.property_id.append(property_id)
-        self.status.append(_STATUS_NUMBERS[status])
-        self.code.append(code)
-        self.offers.append(offers)
+    def add(self, search: int, property_ids: Sequence[int], verdicts: Sequence[Verdict], offers: Sequence[int]) -> None:
+        """Add the cells of one search, a verdict and a number of offers each."""
+        self.search += [search] * len(property_ids)
+        self.property_id += property_ids
+        self.status += [_STATUS_NUMBERS[status] for status, _ in verdicts]
+        self.code += [code for _, code in verdicts]
+        self.offers += offers
 
     def add_all(self, search: int, property_ids: Sequence[int], status: CellStatus, code: int | None = None) -> None:
-        for property_id in property_ids:
-            self.add(search, property_id, status, code)
+        """Add the cells of a search of which one thing is to be said, and no offers."""
+        count = len(property_ids)
+        self.add(search, property_ids, [(status, code)] * count, [0] * count)
 
 
 class _JoinedOffers:
