@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 
 import duckdb
@@ -34,12 +36,21 @@ def contents(file):
     return {name: query_published(file, f"FROM {name} ORDER BY ALL").fetchall() for name in NAMES}
 
 
-@pytest.fixture
-def published(lake):
-    """Two published nights."""
+@pytest.fixture(scope="module")
+def two_nights(tmp_path_factory):
+    """A lake with two published nights, to copy: it is not written to."""
+    made = Lake(str(tmp_path_factory.mktemp("two-nights") / "lake"))
     for number in range(2):
-        made = publish(lake, night(lake, number, 100 + number), started_at(number))
-    return made
+        last = publish(made, night(made, number, 100 + number), started_at(number))
+    return made, last
+
+
+@pytest.fixture
+def published(lake, two_nights):
+    """Two published nights."""
+    made, last = two_nights
+    shutil.copytree(made.root, lake.root)
+    return replace(last, file=lake.published_file)
 
 
 @pytest.fixture(scope="module")
