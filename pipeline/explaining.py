@@ -17,12 +17,13 @@ from typing import Any
 import duckdb
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import FINDING_COLUMNS
+from pipeline.domain.tables import FINDING_COLUMNS, REJECT
 from pipeline.evidence import Evidence, evidence_at
 from pipeline.lake import Lake
 from pipeline.normalise.segment import rows_of_answers
@@ -234,13 +235,16 @@ def sweep_table(lake: Lake, sweep_id: str) -> pa.Table:
 
 
 def _without_quarantine(lake: Lake, sweep_id: str, rows: dict[str, list[pa.Table]]) -> dict[str, list[pa.Table]]:
-    """Return the rows without offers that the audit of the time took out."""
+    """Return the rows without offers that the audit of the time took out, and with the rejects that they are now."""
     file = quarantine_file(lake, sweep_id)
     if not file.exists():
         return rows
-    taken = pq.read_table(file, columns=["search_id", "offer_no"]).to_pydict()
-    keys = set(zip(taken["search_id"], taken["offer_no"], strict=True))
-    return rows | {name: [_but(table, keys) for table in rows[name]] for name in _OF_OFFERS if name in rows}
+    searches = pa.concat_tables(rows["cell"])["search_id"].combine_chunks()
+    quarantine = pq.read_table(file, schema=REJECT.schema)
+    taken = quarantine.filter(pc.is_in(quarantine["search_id"], value_set=searches))
+    keys = set(zip(taken["search_id"].to_pylist(), taken["offer_no"].to_pylist(), strict=True))
+    kept = {name: [_but(table, keys) for table in rows[name]] for name in _OF_OFFERS if name in rows}
+    return rows | kept | {"reject": [*rows.get("reject", ()), taken]}
 
 
 def _but(table: pa.Table, keys: Collection[tuple[int, int | None]]) -> pa.Table:

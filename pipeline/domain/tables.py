@@ -731,6 +731,7 @@ _OPEN_COLUMNS = (
     _required("seen_sweep_id", TEXT, "Sweep of the last observation of this state."),
     _required("seen_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
     Column("seen_offer_no", INT, "Offer of that observation; NULL: gone."),
+    _required("is_whole", FLAG, "False: what that answer says of the property could not all be read, or was refused."),
 )
 
 OFFER_OPEN = Table(
@@ -767,6 +768,7 @@ CELL_STATE = Table(
         SWEEP_ID,
         SEARCH_ID,
         _required("asked_at", INSTANT, "Start of the sweep that asked last."),
+        _required("is_whole", FLAG, "True: it was answered, and what the answer says of it could all be read."),
         Column("answered_at", INSTANT, "When the last search was sent that was answered; NULL: never."),
         Column("answered_status", TEXT, "Status of that answer; NULL: never answered."),
         Column(

@@ -3,7 +3,9 @@
 -- match_key: What two offers must share beside the property, by grade. A hash for one query: never to be stored.
 -- room_no: Which requested room this answers, from 0; not said: 0.
 -- Totals of several rooms are never added up here: each requested room is compared by itself. Of equals in a group, the
--- one with the lowest key stands for it.
+-- one with the lowest key stands for it. Where a part of an answer about a property could not be read, or was refused,
+-- it may be the cheaper one: then nothing stands for a group that it may belong to. A list has one product for each
+-- room, board and policy, so there the exact pairs stay.
 SELECT -- noqa: AM07
     'exact' AS match_grade,
     hash(
@@ -47,6 +49,7 @@ WHERE
     AND offer.currency IS NOT NULL
     AND offer.room_id IS NOT NULL
     AND offer.board_id IS NOT NULL
+    AND (offer.is_whole OR offer.source = 'multi')
 
 UNION ALL BY NAME
 
@@ -98,6 +101,7 @@ FROM (
     WHERE
         offer.total > 0
         AND offer.currency IS NOT NULL
+        AND offer.is_whole
     -- Market and product type follow from the cell; as keys of the group they let a query on one of them read less.
     GROUP BY
         offer.source,
@@ -153,6 +157,7 @@ FROM (
     WHERE
         offer.total > 0
         AND offer.currency IS NOT NULL
+        AND offer.is_whole
     -- Market and product type follow from the cell; as keys of the group they let a query on one of them read less.
     GROUP BY
         offer.source,

@@ -12,7 +12,8 @@
 -- list_sent_property_id: Property id that the list search named.
 -- detail_sent_property_id: Property id that the detail search named: the unbranded one of an opaque offer.
 -- quote_sent_property_id: Property id that the quote named, as above.
--- detail_above_list: detail_total - list_total, in currency; 0: the list tells the truth; NULL: not the same id.
+-- detail_above_list: detail_total - list_total, in currency; 0: the list tells the truth; NULL: not the same id, or not
+-- all of the detail could be read.
 -- quote_above_detail: quote_total - detail_total, in currency; NULL: not the same id was sent.
 -- quote_above_list: quote_total - list_total, in currency; NULL: not the same id was sent.
 WITH last_quote AS (
@@ -67,7 +68,8 @@ told AS (
         offer.total,
         search.started_at AS told_at,
         coalesce(search.sent_property_id, offer.property_id) AS sent_property_id,
-        NULL AS outcome
+        NULL AS outcome,
+        offer.is_whole
     FROM mart.offer_latest AS offer
     INNER JOIN lake.search AS search
         ON
@@ -98,7 +100,8 @@ told AS (
         CASE WHEN last_quote.quote_currency = last_quote.currency THEN last_quote.quote_total END AS total,
         coalesce(last_quote.quoted_at, last_quote.intended_at) AS told_at,
         last_quote.sent_property_id,
-        last_quote.outcome
+        last_quote.outcome,
+        TRUE AS is_whole
     FROM last_quote
 )
 
@@ -130,7 +133,11 @@ SELECT
     min(told.sent_property_id) FILTER (WHERE told.told_by = 'detail') AS detail_sent_property_id,
     min(told.sent_property_id) FILTER (WHERE told.told_by = 'quote') AS quote_sent_property_id,
     CASE
-        WHEN detail_sent_property_id = list_sent_property_id THEN (detail_total - list_total)::DECIMAL(18, 4)
+        WHEN
+            detail_sent_property_id = list_sent_property_id
+            -- Of a detail that could not all be read, a dearer product stands for the key.
+            AND bool_and(told.is_whole OR told.told_by <> 'detail')
+            THEN (detail_total - list_total)::DECIMAL(18, 4)
     END AS detail_above_list,
     CASE
         WHEN quote_sent_property_id = detail_sent_property_id THEN (quote_total - detail_total)::DECIMAL(18, 4)

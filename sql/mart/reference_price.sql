@@ -15,7 +15,8 @@
 -- `never_charged`: the price before promotions is above all totals ever seen, in a history of reference_days or more.
 -- `above_lowest`: it is above lowest_before, where the offer was watched for reference_days before the promotion began.
 -- Both beyond tolerance_pct. A promotion that begins less than reference_days after another is above the lowest price,
--- too: that is the rule. Offers without room, board or currency are not told apart from each other, and are left out.
+-- too: that is the rule. Offers without room, board or currency are not told apart from each other, and are left out;
+-- and so is what a detail answer that could not all be read says now: another product may stand for the key.
 WITH promoted AS (
     SELECT offer.*
     FROM mart.offer_latest AS offer
@@ -24,6 +25,7 @@ WITH promoted AS (
         AND offer.room_id IS NOT NULL
         AND offer.board_id IS NOT NULL
         AND offer.currency IS NOT NULL
+        AND (offer.is_whole OR offer.source = 'multi')
 ),
 
 seen AS (

@@ -12,7 +12,8 @@
 -- non_refundable_policy_key: Policy of the other.
 -- refundable_key: Offer key of the refundable one.
 -- non_refundable_key: Offer key of the other.
--- Offers without room, board or currency are left out: they may be of two rooms.
+-- Offers without room, board or currency are left out: they may be of two rooms. So is what was seen in an answer that
+-- could not all be read: the cheaper one may be missing.
 WITH side AS (
     SELECT
         offer.source,
@@ -48,6 +49,7 @@ WITH side AS (
         AND offer.room_id IS NOT NULL
         AND offer.board_id IS NOT NULL
         AND offer.currency IS NOT NULL
+        AND offer.is_whole
     GROUP BY
         offer.source,
         offer.property_id,

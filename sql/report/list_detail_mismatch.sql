@@ -45,6 +45,8 @@ WITH pair AS (
         AND detail.currency IS NOT NULL
         AND told.total > 0
         AND detail.total <> told.total
+        -- Of a detail that could not all be read, a dearer product stands for the key.
+        AND detail.is_whole
 )
 
 SELECT

@@ -1,8 +1,10 @@
 -- One row per source and offer whose price in one market stands apart from its price in another.
 -- A finding when an exact pair of market and reference market, seen in one sweep, is more than disparity_pct (and the
--- tolerance) apart, in whichever direction. Where three or more markets were compared and most of them stand apart
--- from the reference market in the same direction, the reference market is what stands apart: then there is one
--- finding, of it.
+-- tolerance) apart, in whichever direction. Of two prices alone nobody can tell which one stands apart; a third must
+-- tell. So nothing is found of a lone pair where a market that was asked about the stay in the same sweep was not
+-- answered, or not in a way that could all be read, or has been asked again since. Where there is none, no other market
+-- sells it, and the market is held against the reference market. Where two or more, and most of those compared, stand
+-- apart from the reference market in the same direction, it is that one which stands apart: one finding, of it.
 -- rule: Rule that found it.
 -- rule_version: Version of that rule.
 -- subject_key: Stable key of what the finding is about, the same night after night.
@@ -18,7 +20,7 @@
 -- compared_total: Total in the market that it is compared with, in currency; converted where it was another one.
 -- losing_snapshots: Snapshots in a row in which the market was dearer than the reference market; NULL: it is not known.
 -- finding: What was found, in one sentence.
--- evidence: Observations that it was found in, with their role.
+-- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
 -- fx: Reference rate that was needed; NULL: none.
 WITH pair AS (
     SELECT
@@ -57,18 +59,35 @@ stand AS (
         pair.reference_offer_key,
         count(DISTINCT pair.market) AS markets_compared,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_apart AND pair.gap > 0) AS markets_dearer,
-        count(DISTINCT pair.market) FILTER (WHERE pair.is_apart AND pair.gap < 0) AS markets_cheaper
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_apart AND pair.gap < 0) AS markets_cheaper,
+        arg_min(pair.offer_key, pair.market) FILTER (WHERE NOT pair.is_apart) AS witness_key
     FROM pair
     GROUP BY pair.source, pair.property_id, pair.reference_offer_key
     HAVING bool_or(pair.is_apart)
+),
+
+-- Cells by the last sweep that asked, and whether it was told what a market pays, or that it is not on sale there.
+third AS (
+    SELECT
+        CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        cell.property_id,
+        cell.market,
+        cell.product_type,
+        cell.check_in,
+        cell.nights,
+        cell.party,
+        cell.sweep_id,
+        cell.status IN ('offered', 'no_offer', 'absent') AND cell.is_whole AS is_heard
+    FROM state.cell AS cell
 ),
 
 stood AS (
     SELECT
         pair.*,
         stand.markets_compared,
+        stand.witness_key,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
-        stand.markets_compared >= 3
+        greatest(stand.markets_dearer, stand.markets_cheaper) >= 2
         AND 2 * greatest(stand.markets_dearer, stand.markets_cheaper) > stand.markets_compared AS is_reference_apart,
         2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
     FROM pair
@@ -77,6 +96,21 @@ stood AS (
             stand.source = pair.source
             AND stand.property_id = pair.property_id
             AND stand.reference_offer_key = pair.reference_offer_key
+    ANTI JOIN third
+        ON
+            stand.markets_compared = 1
+            AND third.source = pair.source
+            AND third.property_id = pair.property_id
+            AND third.market <> pair.market
+            AND third.market <> pair.reference_market
+            AND third.product_type = pair.product_type
+            AND third.check_in = pair.check_in
+            AND third.nights = pair.nights
+            AND third.party = pair.party
+            AND (
+                third.sweep_id > pair.seen_sweep_id
+                OR (third.sweep_id = pair.seen_sweep_id AND NOT third.is_heard)
+            )
     WHERE pair.is_apart
 ),
 
@@ -106,8 +140,27 @@ found AS (
         stood.rate_date,
         stood.medium_pct,
         stood.high_pct,
-        [stood.observation, stood.reference_observation] AS evidence
+        [stood.observation, stood.reference_observation]
+        || CASE
+            WHEN witness.offer_key IS NULL THEN []
+            ELSE [
+                {
+                    'role': 'witness',
+                    'source': witness.source,
+                    'property_id': witness.property_id,
+                    'offer_key': witness.offer_key,
+                    'sweep_id': witness.seen_sweep_id,
+                    'search_id': witness.seen_search_id,
+                    'offer_no': witness.seen_offer_no
+                }
+            ]
+        END AS evidence
     FROM stood
+    LEFT JOIN state.offer_open AS witness
+        ON
+            witness.source = stood.source
+            AND witness.property_id = stood.property_id
+            AND witness.offer_key = stood.witness_key
     WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
 
     UNION ALL BY NAME
@@ -149,7 +202,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     (md5_number_lower(concat_ws('|', 'market_disparity', found.source, found.offer_key)) >> 1)::BIGINT AS subject_key,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
     mart.severity(size_pct, found.medium_pct, found.high_pct) AS severity, -- noqa: RF02

@@ -56,6 +56,7 @@ WITH offer AS (
         AND latest.currency IS NOT NULL
         AND latest.room_id IS NOT NULL
         AND latest.board_id IS NOT NULL
+        AND (latest.is_whole OR latest.source = 'multi')
 ),
 
 -- Two rooms of one stay under one set of terms, in one sweep; a cell is a property, market, stay, party and so on.

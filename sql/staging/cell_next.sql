@@ -42,6 +42,7 @@ SELECT
     told.sweep_id,
     told.search_id,
     told.started_at AS asked_at,
+    told.is_answered_whole AS is_whole,
     CASE WHEN told.is_answered THEN told.searched_at ELSE told.answered_at END AS answered_at,
     CASE WHEN told.is_answered THEN told.status ELSE told.answered_status END AS answered_status,
     CASE WHEN told.is_known THEN told.status ELSE told.known_status END AS known_status,

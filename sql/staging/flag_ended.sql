@@ -33,7 +33,15 @@ answered AS (
     SELECT
         evidence.flag_id,
         count(offer.offer_key) + count(cell.property_id) AS standing,
-        count(*) FILTER (WHERE offer.seen_sweep_id = sweep.sweep_id OR cell.is_seen) AS seen,
+        count(*) FILTER (
+            WHERE
+            cell.is_seen
+            OR (
+                offer.seen_sweep_id = sweep.sweep_id
+                -- Of a detail that could not all be read, the product that it was found in may be what was not.
+                AND (offer.is_whole OR offer.source = 'multi')
+            )
+        ) AS seen,
         coalesce(bool_or(NOT offer.is_offered), FALSE) AS is_gone
     FROM evidence
     CROSS JOIN night.sweep AS sweep

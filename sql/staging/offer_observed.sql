@@ -36,6 +36,7 @@ WITH keyed AS (
         offer.search_id,
         offer.offer_no,
         cell.cell_key,
+        cell.is_answered_whole AS is_whole,
         mart.offer_key(
             cell.cell_key, offer.room_stay_id, offer.room_id, offer.board_id, offer.policy_key, offer.currency
         ) AS offer_key

@@ -45,7 +45,8 @@ WITH observed AS (
         CASE WHEN change.change IS NULL THEN before.began_offer_no ELSE observed.offer_no END AS began_offer_no,
         sweep.sweep_id AS seen_sweep_id,
         observed.search_id AS seen_search_id,
-        observed.offer_no AS seen_offer_no
+        observed.offer_no AS seen_offer_no,
+        observed.is_whole
     FROM night.offer_observed AS observed
     CROSS JOIN night.sweep AS sweep
     LEFT JOIN state.offer_open AS before
@@ -106,7 +107,8 @@ SELECT
         NULL AS began_offer_no,
         unseen.sweep_id AS seen_sweep_id,
         unseen.cell_search_id AS seen_search_id,
-        NULL AS seen_offer_no
+        NULL AS seen_offer_no,
+        TRUE AS is_whole
     )
 FROM unseen
 WHERE unseen.is_answered_whole

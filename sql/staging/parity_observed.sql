@@ -1,5 +1,6 @@
 -- One row per source and offer key of the sweep whose market was compared with the reference market in one currency.
--- Pairs of two currencies are left out: a rate moves each day, and an episode would begin and end with it.
+-- Pairs of two currencies are left out: a rate moves each day, and an episode would begin and end with it. So are
+-- detail answers that could not all be read: see mart.comparable_offer.
 WITH chosen AS (
     SELECT coalesce(analysis.reference_market, most.market) AS market
     FROM ref.analysis AS analysis
@@ -34,6 +35,7 @@ priced AS (
         AND offer.currency IS NOT NULL
         AND offer.room_id IS NOT NULL
         AND offer.board_id IS NOT NULL
+        AND (offer.is_whole OR offer.source = 'multi')
 )
 
 SELECT

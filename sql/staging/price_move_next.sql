@@ -20,6 +20,8 @@ WITH pair AS (
             AND before.offer_key = observed.offer_key
             AND before.is_offered
             AND before.total > 0
+            -- A dearer product of the key stands in for one that could not be read: that is no change of price.
+            AND (observed.source = 'multi' OR (observed.is_whole AND before.is_whole))
     WHERE observed.total > 0
 )
 

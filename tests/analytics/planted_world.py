@@ -17,6 +17,7 @@ from pipeline import night
 from pipeline.inputs.loading import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
+from pipeline.sandbox import planted
 from pipeline.sandbox.process import SandboxProcess
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
@@ -51,16 +52,19 @@ class PlantedWorld(NamedTuple):
 
 
 def chosen(
-    planted: Sequence[dict[str, Any]], ids: Sequence[int], of_a_kind: int, plain: int
+    anomalies: Sequence[dict[str, Any]], ids: Sequence[int], of_a_kind: int, plain: int
 ) -> tuple[list[int], list[str]]:
     """Some properties of every kind that the stay meets, as many plain ones, and the markets that show them all."""
     by_kind = defaultdict(list)
-    for entry in planted:
-        if CHECK_IN.month in entry["check_in_months"] and entry["market"] != REFERENCE:
-            by_kind[entry["kind"]].append(entry)
+    for entry in anomalies:
+        if CHECK_IN.month in entry["check_in_months"]:
+            # The reference market is a kind of its own: that it stands apart, all others must tell.
+            by_kind[entry["kind"], entry["market"] == REFERENCE].append(entry)
+    # Its fees would be seen in each of the others.
+    by_kind.pop((planted.MARKET_FEES, True), None)
     taken = [entry for entries in by_kind.values() for entry in entries[:of_a_kind]]
     markets = sorted({entry["market"] for entry in taken if entry["market"]} | {REFERENCE})
-    known = {entry["property_id"] for entry in planted}
+    known = {entry["property_id"] for entry in anomalies}
     honest = [each for each in ids if each not in known][:plain]
     return sorted({entry["property_id"] for entry in taken} | set(honest)), markets
 
@@ -75,8 +79,8 @@ def made(
     **given: Any,
 ) -> PlantedWorld:
     """Sweep and publish the given nights of the sandbox; `given` are settings."""
-    planted = sandbox.control("planted")["anomalies"]
-    ids, markets = chosen(planted, sandbox.control("properties")["property_ids"], of_a_kind, plain)
+    anomalies = sandbox.control("planted")["anomalies"]
+    ids, markets = chosen(anomalies, sandbox.control("properties")["property_ids"], of_a_kind, plain)
     spec = home / "spec.toml"
     quoted = "[" + ", ".join(f'"{market}"' for market in markets) + "]"
     spec.write_text(SPEC.format(ids=ids, check_in=CHECK_IN, markets=quoted))
@@ -106,7 +110,7 @@ def made(
             if number == nights[-2]:
                 seen_at = at + timedelta(days=nights[-1] - number)
                 load_prices(lake, home / "prices.csv", seen_at, loaded_at=at + timedelta(hours=2))
-    return PlantedWorld(lake, settings, planted, markets)
+    return PlantedWorld(lake, settings, anomalies, markets)
 
 
 def load_prices(lake: Lake, file: Path, observed_at: datetime, *, loaded_at: datetime) -> None:

@@ -42,6 +42,7 @@ USUAL = {
     "cell_key": 1,
     "is_answered": True,
     "is_answered_whole": True,
+    "is_whole": True,
     "source": "multi",
     "evidence": [],
     "severity": "low",
@@ -60,7 +61,7 @@ _WITH = {
         tables.CELL,
         (_KEY, Column("source", TEXT, ""), Column("is_answered", FLAG, ""), Column("is_answered_whole", FLAG, "")),
     ),
-    "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""))),
+    "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""), Column("is_whole", FLAG, ""))),
     "night.offer_change": (tables.OFFER_CHANGE, ()),
     "night.offer_change_priced": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
     "night.parity_observed": (
