@@ -24,12 +24,11 @@ def write(
         raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Reports are: {', '.join(REPORTS)}")
     scope = Scope(property_id, market.upper() if market else None, _day("--from", first), _day("--to", last))
     lake = Lake(read_settings().lake)
-    table = Table("report", "what it says", "page", header_style="bold")
-    for written in write_reports(lake, names or REPORTS, scope):
-        table.add_row(written.name, Text(written.title), Text(str(written.file), style="cyan"))
     console = Console()
-    console.print(table)
-    console.print(f"All nights: {reports_page(lake)}", style="dim", soft_wrap=True)
+    for written in write_reports(lake, names or REPORTS, scope):
+        console.print(Text.assemble((written.name, "bold"), ": ", written.title), soft_wrap=True)
+        console.print(Text(f"  {written.file}", style="cyan"), soft_wrap=True)
+    console.print(Text(f"All nights: {reports_page(lake)}", style="dim"), soft_wrap=True)
 
 
 def alert(*, is_rehearsal: bool) -> None:

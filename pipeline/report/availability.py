@@ -6,71 +6,96 @@ import altair as alt
 import polars as pl
 
 from pipeline.report.charts import calendar, chart, svg, towards_the_stay
-from pipeline.report.page import Column, Page, Section, shown
+from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
 from pipeline.report.reading import Reader
+from pipeline.report.words import said
+
+_TWICE = "It takes two nights that saw the same offer."
+# Rows that a chart shows before they cannot be read any more.
+_MOST_ROWS = 24
 
 
 def page(reader: Reader) -> Page:
     """Return the report on availability and prices over time."""
     latest = reader.rows(
-        "report.availability", where="sweep_id = (SELECT max_by(sweep_id, started_at) FROM mart.sweep)"
+        "report.availability",
+        where="sweep_id = (SELECT max_by(sweep_id, started_at) FROM mart.sweep)",
+        order="operation, availability, market, product_type",
     )
-    answered, offered = int(latest["answered"].sum()), int(latest["offered"].sum())
-    share = f"{offered / answered:.1%}" if answered else "none"
+    # List and detail answers are about different properties; the lists are those of all.
+    operation = "multi" if "multi" in latest["operation"] else "single"
+    counts = latest.filter(pl.col("operation") == operation).select("answered", "offered", "no_offer", "absent").sum()
+    answered, offered, no_offer, absent = (int(count) for count in counts.row(0))
     return Page(
         "availability",
-        f"{share} of the answered cells are on sale",
+        f"{share(offered, answered)} of the cells answered by {said('operation', operation)} searches are on sale"
+        if answered
+        else "No search of these limits was answered",
         "What can be booked, when it sells out, and how prices move as the stay comes nearer.",
         (_by_market(latest), _heatmap(reader), _sell_out(reader), _path(reader), _volatility(reader), _regret(reader)),
         tiles=[
             (shown(answered, 0), "cells answered"),
             (shown(offered, 0), "cells on sale"),
-            (shown(int(latest["absent"].sum()), 0), "absent from answers"),
+            (shown(no_offer, 0), "without an offer"),
+            (shown(absent, 0), "absent from answers"),
         ],
     )
 
 
 def _by_market(latest: pl.DataFrame) -> Section:
-    listed = latest.filter(pl.col("answered") > 0)
+    listed = latest.filter(pl.col("answered") > 0).sort("availability", "market", "product_type", "operation")
+    rows = listed.head(_MOST_ROWS).with_columns(
+        pl.col("availability") * 100,
+        pl.concat_str(
+            ["market", "product_type", pl.col("operation").replace({"multi": "list", "single": "detail"})],
+            separator=", ",
+        ).alias("row"),
+    )
     drawn = (
-        chart(listed.with_columns(pl.col("availability") * 100), height=max(90, 26 * listed.height))
-        .transform_calculate(row="datum.market + ', ' + datum.product_type + ', ' + datum.operation")
+        chart(rows, height=max(40, 24 * rows.height))
         .mark_bar()
         .encode(
             x=alt.X("availability:Q", title="On sale, percent of the answered cells", scale=alt.Scale(domain=[0, 100])),
-            y=alt.Y("row:N", title=None, sort="-x"),
+            y=alt.Y("row:N", title=None, sort=None),
         )
     )
-    least = listed.sort("availability", "market").row(0, named=True) if listed.height else None
+    left = f"Drawn are the {rows.height} with least on sale, of {listed.height}." if rows.height < listed.height else ""
+    least = listed.row(0, named=True) if listed.height else None
     return Section(
         "availability",
-        f"Least is on sale in {least['market']} ({least['product_type']}): {least['availability']:.1%}"
+        f"Least is on sale in {least['market']} ({least['product_type']}, {said('operation', least['operation'])}): "
+        f"{share(least['offered'], least['answered'])} of {counted(least['answered'], 'cell')}"
         if least
         else "Nothing was answered",
         "Offered cells of those answered. Absent means that an answer does not name the property at all, which is not "
         "the same as sold out; the codes of the supplier are apart in the figures. List and detail sweeps ask about "
         "different properties, so their shares are not comparable.",
         latest,
-        [svg(drawn)] if listed.height else (),
+        [svg(drawn, left)] if listed.height else (),
         [
             Column("market", "Market"),
             Column("product_type", "Product"),
-            Column("operation", "Operation"),
+            Column("operation", "Search"),
             Column("answered", "Answered", digits=0),
             Column("offered", "On sale", digits=0),
             Column("no_offer", "No offer", digits=0),
             Column("absent", "Absent", digits=0),
         ],
-        why_empty="No cell of these limits was asked about in the latest sweep.",
+        why_empty="No cell of these limits was answered in the latest sweep.",
+        source="report.availability",
     )
 
 
 def _heatmap(reader: Reader) -> Section:
-    cells = reader.rows("mart.cell_latest", where="operation = 'multi' AND answered_status IS NOT NULL")
-    days = (
-        cells.group_by("property_id", "check_in")
-        .agg((pl.col("answered_status") == "offered").mean().mul(100).alias("on_sale_pct"), pl.len().alias("cells"))
-        .sort("property_id", "check_in")
+    limits, values = reader.scope.condition("property_id", "market", "check_in")
+    days = reader.named(
+        reader.query(
+            "SELECT property_id, check_in, 100.0 * count(*) FILTER (WHERE answered_status = 'offered') / count(*) "  # noqa: S608 - our own names; what users give is a parameter
+            "AS on_sale_pct, count(*) AS cells FROM mart.cell_latest "
+            f"WHERE operation = 'multi' AND answered_status IS NOT NULL AND {limits} "
+            "GROUP BY property_id, check_in ORDER BY ALL",
+            values,
+        )
     )
     # Where there are more than fit, those whose availability says most: neither always nor never on sale.
     houses = (
@@ -84,72 +109,104 @@ def _heatmap(reader: Reader) -> Section:
     sold_out = days.filter(pl.col("on_sale_pct") == 0).height
     return Section(
         "calendar",
-        f"{sold_out:,} of {days.height:,} property days have nothing on sale",
+        f"{sold_out:,} of {counted(days.height, 'property day')} have nothing on sale"
+        if days.height
+        else "No property day was answered",
         "Cells of a property and check-in (markets, nights, parties and product types together) that were on sale when "
-        "last answered by a list search. Drawn are the properties where that differs most from day to day. A blank "
-        "place was never answered.",
+        "last answered by a list search. Drawn are the properties where that differs most from day to day, at most 40, "
+        "on the first 60 check-ins. A blank place was never answered.",
         days,
         [svg(painted)] if days.height else (),
         why_empty="No list search of these limits was answered yet.",
+        source="mart.cell_latest",
     )
 
 
 def _sell_out(reader: Reader) -> Section:
-    curve = reader.rows("report.sell_out_curve", where="ending = 'sold_out' AND operation = 'multi'")
+    curves = reader.rows(
+        "report.sell_out_curve", where="operation = 'multi'", order="ending DESC, market, product_type, lead_days DESC"
+    )
+    sold_out = int(curves.filter(pl.col("ending") == "sold_out")["ended"].sum())
+    # What is not named in answers any more may be sold out, or not: it is drawn where nothing better is known.
+    drawn = "sold_out" if sold_out else "off_sale"
+    curve = curves.filter(pl.col("ending") == drawn)
     ended = int(curve["ended"].sum())
-    lines = towards_the_stay(
+    lines, said_of = towards_the_stay(
         curve.with_columns(pl.col("on_sale_share") * 100),
         alt.Y("on_sale_share:Q", title="Still on sale, percent (estimate)", scale=alt.Scale(zero=False)),
+        weight="at_risk",
         steps=True,
     )
+    off_sale = f"No cell was seen to sell out; {counted(ended, 'cell')} went off sale without saying so"
     return Section(
         "sell_out_curve",
-        f"{ended:,} cells were seen to sell out" if ended else "No cell was seen to sell out yet",
+        f"{counted(sold_out, 'cell was', 'cells were')} seen to sell out"
+        if sold_out
+        else off_sale
+        if ended
+        else "No cell was seen to go off sale yet",
         "Kaplan-Meier estimate of the share of cells still on sale: cells whose end is not known yet count for as long "
-        "as they were watched. Where few are at risk (see the figures) the estimate is poor. Re-openings are apart.",
-        curve,
-        [svg(lines)] if curve.height else (),
-        why_empty="It takes two answers to the same cell, on different nights.",
+        "as they were watched. Where few are at risk (see the figures) the estimate is poor. Re-openings are apart. "
+        "The figures have both endings: sold out by the supplier's code, and off sale for any reason.",
+        curves,
+        [svg(lines, said_of)] if ended else (),
+        why_empty="No cell that was on sale was answered without an offer later."
+        if int(curves["at_risk"].sum())
+        else "It takes two answers to the same cell, on different nights.",
+        source="report.sell_out_curve",
     )
 
 
 def _path(reader: Reader) -> Section:
-    path = reader.rows("report.price_path", where="source = 'multi' AND pairs > 0")
-    drawn = towards_the_stay(
-        path, alt.Y("index_first:Q", title="Index, first lead time = 100", scale=alt.Scale(zero=False))
+    path = reader.rows("report.price_path", where="source = 'multi' AND index_first IS NOT NULL")
+    drawn, said_of = towards_the_stay(
+        path, alt.Y("index_first:Q", title="Index, first lead time = 100", scale=alt.Scale(zero=False)), weight="pairs"
     )
     pairs = int(path["pairs"].sum())
     rose, fell = int(path["raised"].sum()), int(path["lowered"].sum())
     return Section(
         "price_path",
-        f"Of {pairs:,} prices seen twice, {rose:,} rose and {fell:,} fell" if pairs else "No price was seen twice yet",
+        f"Of {counted(pairs, 'price')} seen twice, {rose:,} rose and {fell:,} fell"
+        if pairs
+        else "No price was seen twice yet",
         "Each offer is held against itself as it was last seen, so a change of what is on offer is no change of price. "
         "The chained index shows direction, not the level: markets and product types start at 100 each.",
         path,
-        [svg(drawn)] if path.height else (),
-        why_empty="It takes two nights that saw the same offer.",
+        [svg(drawn, said_of)] if pairs else (),
+        why_empty=_TWICE,
+        source="report.price_path",
     )
 
 
 def _volatility(reader: Reader) -> Section:
     path = reader.rows("report.price_path", where="source = 'multi' AND volatility_pct IS NOT NULL")
-    drawn = towards_the_stay(path, alt.Y("volatility_pct:Q", title="Change between answers, percent"), height=200)
-    most = path.sort("volatility_pct", "lead_days", descending=True).row(0, named=True) if path.height else None
+    drawn, said_of = towards_the_stay(
+        path, alt.Y("volatility_pct:Q", title="Change between answers, percent"), weight="pairs", height=200
+    )
+    most = (
+        path.sort(["volatility_pct", "lead_days", "market"], descending=True).row(0, named=True)
+        if path.height
+        else None
+    )
     return Section(
         "volatility",
-        f"Prices move most {most['lead_days']} days before check-in: {most['volatility_pct']:.1f} % between two answers"
+        f"Prices moved most {counted(most['lead_days'], 'day')} before check-in ({most['market']}, "
+        f"{most['product_type']}): {percent(most['volatility_pct'])} between two answers"
         if most
         else "No volatility to show yet",
         "Root of the mean squared logarithmic change between consecutive answers of the same offer. Sweeps of unequal "
         "distance make it larger: compare lead times, not supply with a different schedule.",
         path,
-        [svg(drawn)] if path.height else (),
-        why_empty="It takes two nights that saw the same offer.",
+        [svg(drawn, said_of)] if path.height else (),
+        why_empty=_TWICE,
+        source="report.price_path",
     )
 
 
 def _regret(reader: Reader) -> Section:
-    regret = reader.rows("report.regret_of_waiting", order="source, market, product_type, lead_days DESC")
+    regret = reader.rows(
+        "report.regret_of_waiting", order="source DESC, market, product_type, lead_days DESC"
+    ).with_columns((100 * pl.col("gone_share")).alias("gone_pct"))
     return Section(
         "regret_of_waiting",
         _waiting(regret),
@@ -163,11 +220,12 @@ def _regret(reader: Reader) -> Section:
             Column("source", "Answers"),
             Column("lead_days", "Lead days", digits=0),
             Column("comparable", "Comparable", digits=0),
-            Column("lowest_later_pct", "Lowest later", "%", 1),
-            Column("last_pct", "Last seen", "%", 1),
-            Column("gone_share", "Gone later", digits=2),
+            Column("lowest_later_pct", "Lowest later", "%", 1, is_change=True),
+            Column("last_pct", "Last seen", "%", 1, is_change=True),
+            Column("gone_pct", "Gone later", "%", 1),
         ],
         why_empty="Stays must have begun before what waiting brought is known.",
+        source="report.regret_of_waiting",
     )
 
 
@@ -177,10 +235,15 @@ def _waiting(regret: pl.DataFrame) -> str:
     if known.height == 0:
         return "No stay has begun yet that was watched before"
     nearest = known.with_columns((pl.col("lead_days") - 7).abs().alias("off")).sort(
-        "off", pl.col("comparable"), descending=[False, True]
+        ["off", "comparable", "source", "market", "product_type"], descending=[False, True, True, False, False]
     )
     row = nearest.row(0, named=True)
+    found = (
+        f"found {percent(-row['lowest_later_pct'])} less at best"
+        if row["lowest_later_pct"] < 0
+        else "found nothing cheaper"
+    )
     return (
-        f"Who waited {row['lead_days']} days before check-in ({row['market']}, {row['product_type']}) found "
-        f"{-row['lowest_later_pct']:.1f} % less at best, and {row['gone_share']:.0%} gone"
+        f"Who waited {counted(row['lead_days'], 'day')} before check-in ({row['market']}, {row['product_type']}) "
+        f"{found}, and {percent(100 * row['gone_share'])} of the offers gone"
     )

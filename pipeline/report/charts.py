@@ -6,13 +6,14 @@ A chart is drawn with stand-ins for the colours of the page; in the SVG they bec
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Final
 
 import altair as alt
 import polars as pl
 import vl_convert
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 # Stand-ins that no palette contains, and the variables of `layout.html.j2` that they stand for.
 INK: Final = "#010203"
@@ -22,6 +23,7 @@ ACCENT: Final = "#010206"
 GOOD: Final = "#010207"
 BAD: Final = "#010208"
 WARN: Final = "#010209"
+PAPER: Final = "#01020a"
 _VARIABLES: Final = {
     INK: "var(--ink)",
     SOFT: "var(--soft)",
@@ -30,6 +32,7 @@ _VARIABLES: Final = {
     GOOD: "var(--good)",
     BAD: "var(--bad)",
     WARN: "var(--warn)",
+    PAPER: "var(--paper)",
 }
 # Told apart by day and by night, and by people who do not see all colours.
 SERIES: Final = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66a9c9", "#b08d1a", "#8a8a8a", "#d65a6f")
@@ -37,12 +40,24 @@ SERIES: Final = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66a9c9", "#b08d1a
 SEQUENTIAL: Final = ("#dbe6f3", "#9dbfe0", "#5a93c6", "#2c5f9e", "#173a68")
 DIVERGING: Final = ("#b2412f", "#e08f6b", "#d9d9d6", "#7fb0d3", "#2c64a0")
 
-WIDTH: Final = 640
+# Pixels of the plot alone, as wide as a page leaves room for and as wide as a phone does.
+WIDTH: Final = 860
+_NARROW: Final = 285
+# The widths of letters that the drawing library reckons with.
+_FONT: Final = "Arial, Liberation Sans, Helvetica, sans-serif"
 # As many days and properties as a page can show and a reader can tell apart.
 _MOST_DAYS: Final = 60
+# Dates that stand side by side on a phone as well.
+_MOST_DATES: Final = 16
 _MOST_PROPERTIES: Final = 40
+# Days without an answer after which a line begins anew.
+_BREAK_DAYS: Final = 7
+# Lines that can be told apart; all are in the figures.
+_MOST_MARKETS: Final = 6
 _NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
+# Labels beside bars: names get what room is left, cut off at its end.
+_LABEL, _LABEL_NARROW = 230, 105
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
 
@@ -53,74 +68,150 @@ def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.
 
 
 def calendar(days: pl.DataFrame, measure: str, title: str, *, properties: pl.Series, scale: alt.Scale) -> alt.Chart:
-    """Return a heatmap of a measure by property and check-in: the properties named, and the first 60 check-ins."""
+    """Return a heatmap of a measure by property and check-in: the properties in the order named, and the first 60 days.
+
+    `days` has `property_id`, its `property_name` where one is known, and `check_in`.
+    """
     houses, dates = properties.head(_MOST_PROPERTIES), days["check_in"].unique().sort().head(_MOST_DAYS)
     drawn = days.filter(pl.col("property_id").is_in(houses.implode()) & pl.col("check_in").is_in(dates.implode()))
+    is_crowded = dates.len() > _MOST_DATES
+    labelled = drawn.with_columns(
+        pl.concat_str(["property_id", "property_name"], separator=" ", ignore_nulls=True).alias("house"),
+        pl.col("check_in").dt.strftime("%Y-%m-%d").alias("day"),
+        pl.col("property_id").replace_strict({house: at for at, house in enumerate(houses)}).alias("place"),
+    ).select("house", "day", "place", measure)
     made: alt.Chart = (
-        chart(drawn.with_columns(pl.col("check_in").cast(pl.String)), height=max(80, 13 * houses.len()))
-        .mark_rect()
+        chart(labelled, width=min(WIDTH - 190, max(150, 22 * dates.len())), height=max(40, 17 * houses.len()))
+        .mark_rect(stroke=PAPER, strokeWidth=1)
         .encode(
-            x=alt.X("check_in:O", title="Check-in", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("property_id:N", title="Property", axis=alt.Axis(labelFontSize=9, labelOverlap=False)),
+            x=alt.X("day:O", title=None,
+                    axis=alt.Axis(labelAngle=-90, domain=False, ticks=False, labelOverlap=is_crowded)),
+            y=alt.Y("house:N", title=None, sort=alt.EncodingSortField("place", order="ascending"),
+                    axis=alt.Axis(domain=False, ticks=False, labelOverlap=False)),
             color=alt.Color(f"{measure}:Q", title=title, scale=scale),
         )
-    )
+    )  # fmt: skip
     return made
 
 
-def towards_the_stay(frame: pl.DataFrame, measure: alt.Y, *, height: int = 240, steps: bool = False) -> alt.Chart:
-    """Return lines of a measure by days before check-in, the stay at the right: a line each market and product type."""
+def around_zero(values: pl.Series, colours: Sequence[str]) -> alt.Scale:
+    """Return a colour scale that is as deep for a value as for its opposite; `colours` run from below to above."""
+    furthest = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
+    ends = colours[0], colours[len(colours) // 2], colours[-1]
+    return alt.Scale(domain=[-furthest, 0, furthest], range=list(ends), interpolate="rgb")
+
+
+def towards_the_stay(
+    frame: pl.DataFrame, measure: alt.Y, *, weight: str, height: int = 240, steps: bool = False
+) -> tuple[alt.Chart, str]:
+    """Return lines of a measure by days before check-in, the stay at the right, and in words which are drawn.
+
+    A line each market and product type, of the six markets with most of `weight`. Thinner ones lie upon thicker ones,
+    so that lines which coincide are all seen. A line that is no curve of steps breaks where nothing was seen for long.
+    """
+    markets = (
+        frame.group_by("market").agg(pl.col(weight).sum()).sort([weight, "market"], descending=[True, False])["market"]
+    )
+    kept = markets.head(_MOST_MARKETS).sort().to_list()
+    apart = (pl.col("lead_days").shift(1) - pl.col("lead_days") > _BREAK_DAYS).fill_null(value=False)
+    drawn = (
+        frame.filter(pl.col("market").is_in(kept))
+        .sort("market", "product_type", "lead_days", descending=[False, False, True])
+        .with_columns(apart.cum_sum().over("market", "product_type").alias("stretch"))
+    )
+    # From the first market to the last one.
+    widths = [6.0, 1.5] if len(kept) > 1 else [2.0, 2.0]
     made: alt.Chart = (
-        chart(frame, height=height)
-        .mark_line(interpolate="step-after" if steps else "linear")
+        chart(drawn, height=height)
+        # Round ends show a stretch of one day as a dot.
+        .mark_line(interpolate="step-after" if steps else "linear", strokeCap="round")
         .encode(
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
             y=measure,
-            color=alt.Color("market:N", title=None),
-            strokeDash=alt.StrokeDash("product_type:N", title=None),
+            color=alt.Color("market:N", title=None, scale=alt.Scale(domain=kept)),
+            strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(domain=kept, range=widths)),
+            strokeDash=alt.StrokeDash("product_type:N", title=None, scale=alt.Scale(range=[[1, 0], [5, 9]])),
+            order=alt.Order("lead_days:Q", sort="descending"),
+            detail=alt.Undefined if steps else alt.Detail("stretch:N"),
         )
     )
-    return made
+    said = (
+        f"Drawn are the {len(kept)} of {markets.len()} markets with most answers." if markets.len() > len(kept) else ""
+    )
+    return made, said
 
 
-def svg(made: AnyChart) -> Markup:
-    """Return a chart as an SVG element for a page."""
-    spec: dict[str, Any] = made.configure(
+def svg(made: AnyChart, caption: str = "") -> Markup:
+    """Return a chart for a page, drawn twice: for a screen or paper, and for a phone. The page shows one of them."""
+    spec = made.to_dict()
+    named = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    drawn = _drawn(spec, _LABEL)
+    if spec["width"] > _NARROW:
+        narrow = _drawn(spec | {"width": _NARROW}, _LABEL_NARROW)
+        drawn = f'<div class="wide">{drawn}</div><div class="narrow">{narrow}</div>'
+    return Markup(f"<figure>{named}{drawn}</figure>")  # noqa: S704 - the drawing library escapes the text that it draws
+
+
+def _drawn(spec: dict[str, Any], label_limit: int) -> str:
+    """Return a chart as an SVG element in the page's colours."""
+    axis = alt.AxisConfig(
+        labelColor=SOFT,
+        titleColor=SOFT,
+        gridColor=LINE,
+        domainColor=LINE,
+        tickColor=LINE,
+        labelFontSize=12,
+        titleFontSize=12,
+        titleFontWeight="normal",
+        labelOverlap="greedy",
+        labelLimit=label_limit,
+        labelSeparation=10,
+    )
+    # The title of the upright axis stands level above it, where it is read, and where no label meets it.
+    upright = alt.AxisConfig(
+        titleAngle=0, titleAlign="left", titleAnchor="start", titleBaseline="bottom", titleX=0, titleY=-9
+    )
+    config = alt.Config(
         background="transparent",
-        font="system-ui, sans-serif",
+        # A label for each mark would be most of the page, and say no more than the figures beside it.
+        aria=False,
+        font=_FONT,
+        padding={"left": 6, "right": 12, "top": 5, "bottom": 5},
         view=alt.ViewConfig(stroke=None),
-        axis=alt.AxisConfig(
-            labelColor=SOFT,
-            titleColor=SOFT,
-            gridColor=LINE,
-            domainColor=LINE,
-            tickColor=LINE,
-            labelFontSize=11,
-            titleFontSize=11,
-            titleFontWeight="normal",
-            labelOverlap="greedy",
-            labelLimit=260,
-            labelSeparation=6,
-        ),
+        axis=axis,
+        axisY=upright,
+        axisQuantitative=alt.AxisConfig(tickCount=6 if label_limit == _LABEL else 4),
         legend=alt.LegendConfig(
-            labelColor=INK, titleColor=SOFT, titleFontWeight="normal", titleLimit=360, orient="top"
+            labelColor=INK,
+            titleColor=SOFT,
+            titleFontWeight="normal",
+            titleFontSize=12,
+            labelFontSize=12,
+            titleLimit=400,
+            orient="top",
+            # Above the title of the upright axis.
+            offset=26,
+            columns=0 if label_limit == _LABEL else 2,
         ),
-        header=alt.HeaderConfig(labelColor=INK, titleColor=SOFT),
-        title=alt.TitleConfig(color=INK, anchor="start"),
-        text=alt.MarkConfig(color=INK),
         bar=alt.BarConfig(color=ACCENT),
-        line=alt.LineConfig(color=ACCENT, strokeWidth=2),
+        line=alt.LineConfig(color=ACCENT),
         point=alt.MarkConfig(color=ACCENT, filled=True),
         area=alt.AreaConfig(color=ACCENT),
         rule=alt.MarkConfig(color=SOFT),
+        text=alt.MarkConfig(color=INK, fontSize=12),
         tick=alt.TickConfig(color=ACCENT),
         range=alt.RangeConfig(category=list(SERIES), heatmap=list(SEQUENTIAL), ramp=list(SEQUENTIAL)),
     ).to_dict()
-    drawn = vl_convert.vegalite_to_svg(spec)
+    drawn = vl_convert.vegalite_to_svg(spec | {"config": config})
     coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], drawn)
-    # Its size is its box; the page decides how much of its width a chart gets.
-    sized = re.sub(r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"', r'<svg \1data-width="\2"', coloured, count=1)
-    return Markup(_with_own_ids(sized))  # noqa: S704 - the drawing library escapes the text that it draws
+    # As wide as it was drawn, or as what room there is.
+    sized = re.sub(
+        r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"',
+        r'<svg \1role="img" aria-label="Chart of the figures linked below it" style="width:\2px"',
+        coloured,
+        count=1,
+    )
+    return _with_own_ids(sized)
 
 
 def _with_own_ids(drawn: str) -> str:

@@ -5,100 +5,95 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import ACCENT, LINE, chart, svg
+from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
-from pipeline.report.page import Column, Page, Section, shown
+from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles, up_and_down
+from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, percent, share, shown
 from pipeline.report.reading import Reader
+from pipeline.report.words import said
 
 _STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
 _STATUS_COLOURS = ("#4477aa", "#b9c6d2", "#8a8a8a", "#d65a6f", "#b2412f", "#e0c060")
 _FIRST_NIGHT = "This is the first published night: there is no earlier one to compare with."
-# Nights that are drawn.
-_NIGHTS = 30
+# Nights that are drawn, and moves that are listed.
+_NIGHTS, _LARGEST = 30, 10
 
 
 def page(reader: Reader) -> Page:
     """Return the digest of the night that was published last."""
-    night = reader.night
-    is_first_night = _nights(reader) == 1
-    standing, new, ended = reader.rows("report.flag"), new_flags(reader), ended_flags(reader)
+    changes = Changes(
+        standing=reader.rows("report.flag"),
+        new=new_flags(reader),
+        ended=ended_flags(reader),
+        moves=reader.rows("report.price_move", order="source, property_id, offer_key"),
+        largest=_largest_moves(reader),
+    )
     sections = (
-        new_section(new, is_first_night=is_first_night),
-        ended_section(ended, is_first_night=is_first_night),
-        by_rule_section(standing, new, ended),
-        _moves(reader),
-        _largest(reader),
+        new_section(changes.new, is_first_night=reader.is_first_night),
+        ended_section(changes.ended, is_first_night=reader.is_first_night),
+        _moves(reader, changes.moves),
+        _largest(reader, changes.largest),
+        by_rule_section(changes.standing, changes.new, changes.ended),
         _coverage(reader),
         _quality(reader),
     )
     return Page(
         "digest",
-        _headline(reader),
+        headline(reader, changes),
         "What changed since the night before, and how far the night's figures can be trusted.",
         sections,
-        tiles=[
-            (shown(night["planned"], 0), "cells planned"),
-            (shown(night["offered"], 0), "cells with an offer"),
-            (shown(night["offers"], 0), "offers stored"),
-            (shown(night["price_changes"], 0), "prices changed"),
-            (shown(night["offers_first"] + night["offers_back"], 0), "offers new or back"),
-            (shown(night["offers_gone"], 0), "offers gone"),
-            (shown(standing.height, 0), "findings stand"),
-            (shown(new.height, 0), "findings new"),
-            (shown(ended.height, 0), "findings ended"),
-        ],
+        tiles=tiles(reader, changes),
+        points=points(reader, changes),
     )
 
 
-def _headline(reader: Reader) -> str:
-    night = reader.night
-    if _nights(reader) == 1:
-        return f"First night: {night['offers']:,} offers in {night['planned']:,} planned cells"
-    return f"{night['price_changes']:,} prices changed and {night['offers_gone']:,} offers went since the last night"
-
-
-def _nights(reader: Reader) -> int:
-    return int(reader.query("SELECT count(*) FROM mart.sweep").item())
-
-
-def _moves(reader: Reader) -> Section:
-    moves = reader.rows("report.price_move", order="source, property_id, offer_key")
-    counted = (
+def _moves(reader: Reader, moves: pl.DataFrame) -> Section:
+    steps = (
         moves.with_columns(pl.col("change_pct").clip(-30, 30).floor().cast(pl.Int64).alias("from_pct"))
         .group_by("from_pct")
         .agg(pl.len().alias("offers"))
         .sort("from_pct")
     )
-    up, down = moves.filter(pl.col("change_pct") > 0).height, moves.filter(pl.col("change_pct") < 0).height
+    up, down = up_and_down(moves)
+    furthest = max((abs(step) for step in steps["from_pct"]), default=0) + 1
     drawn = (
-        chart(counted, height=200)
-        .mark_bar(color=ACCENT)
+        chart(steps, height=190)
+        .mark_bar()
         .encode(
-            x=alt.X("from_pct:Q", bin="binned", title="Change of the total, percent (30 and more at the ends)"),
+            x=alt.X(
+                "from_pct:Q",
+                bin="binned",
+                title="Change of the total, percent (30 and more at the ends)",
+                scale=alt.Scale(domain=[-furthest, furthest], nice=False),
+            ),
             x2=alt.X2("to_pct"),
-            y=alt.Y("offers:Q", title="Offer keys", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("offers:Q", title="Offers", axis=alt.Axis(tickMinStep=1)),
+            color=alt.condition("datum.from_pct >= 0", alt.value(SERIES[1]), alt.value(SERIES[0])),
         )
         .transform_calculate(to_pct="datum.from_pct + 1")
     )
-    title = f"{up:,} prices rose and {down:,} fell" if moves.height else "No price changed"
     return Section(
         "price_changes",
-        title,
-        "Totals of the same offer key, so a change in what is on offer is not taken for a change of price. List and "
-        "detail answers are counted apart, each in its own series.",
-        counted,
+        f"{up:,} prices rose and {down:,} fell" if moves.height else "No price changed",
+        "Totals of the same offer, so a change in what is on offer is not taken for a change of price. An offer that "
+        "both a list and a detail answer tell of counts once in each: they are two series.",
+        steps,
         [svg(drawn)] if moves.height else (),
-        why_empty=_FIRST_NIGHT if _nights(reader) == 1 else "No offer key was seen again at another total.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer was seen again at another total.",
+        source="report.price_move",
     )
 
 
-def _largest(reader: Reader) -> Section:
-    order = "abs(change_pct) DESC, source, property_id, offer_key"
+def _largest_moves(reader: Reader) -> pl.DataFrame:
+    order = "abs(change_pct) DESC, source DESC, property_id, offer_key"
     first_of_each = f"row_number() OVER (PARTITION BY property_id ORDER BY {order}) = 1"
-    moves = reader.rows("report.price_move", order=order, limit=1000, qualify=first_of_each)
+    return reader.named(reader.rows("report.price_move", order=order, limit=1000, qualify=first_of_each))
+
+
+def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
     first = moves.row(0, named=True) if moves.height else None
     title = (
-        f"Largest move: {first['change_pct']:+.1f} % to {shown(first['total'])} {first['currency']}"
+        f"Largest move: {percent(first['change_pct'], is_change=True)}, to {shown(first['total'])} {first['currency']}"
         if first
         else "No large moves"
     )
@@ -109,81 +104,92 @@ def _largest(reader: Reader) -> Section:
         "answers of both nights.",
         moves,
         columns=[
-            Column("property_id", "Property"),
+            PROPERTY,
             Column("market", "Market"),
             Column("check_in", "Check-in"),
             Column("nights", "Nights", digits=0),
             Column("room_name", "Room", is_wide=True),
             Column("board_name", "Board", is_wide=True),
-            Column("previous_total", "Before", digits=2),
-            Column("total", "Now", digits=2),
-            Column("currency", "Currency"),
-            Column("change_pct", "Change", "%", 1),
+            Column("previous_total", "Before", digits=2, currency="currency"),
+            Column("total", "Now", digits=2, currency="currency"),
+            Column("change_pct", "Change", "%", 1, is_change=True),
         ],
-        why_empty=_FIRST_NIGHT if _nights(reader) == 1 else "No offer key was seen again at another total.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer was seen again at another total.",
+        shown=_LARGEST,
+        source="report.price_move",
     )
 
 
 def _coverage(reader: Reader) -> Section:
-    sweeps = reader.query(
-        "SELECT sweep_id, started_at, planned, offered, no_offer, absent, rejected, failed, not_swept FROM mart.sweep "
-        "ORDER BY started_at DESC LIMIT $nights",
-        {"nights": _NIGHTS},
-    ).sort("started_at")
+    reader.whole("mart.sweep")
+    sweeps = pl.DataFrame(reader.nights[:_NIGHTS]).select("sweep_id", "started_at", "planned", *_STATUSES).reverse()
+    words = [said("status", name) for name in _STATUSES]
     long = sweeps.unpivot(_STATUSES, index=["started_at"], variable_name="status", value_name="cells").with_columns(
-        pl.col("started_at").dt.strftime("%m-%d %H:%M").alias("sweep"),
+        pl.col("started_at").dt.strftime("%d %b %H:%M").alias("sweep"),
         pl.col("status").replace_strict({name: place for place, name in enumerate(_STATUSES)}).alias("place"),
+        pl.col("status").replace_strict(dict(zip(_STATUSES, words, strict=True))),
     )
     night = reader.night
-    answered = night["offered"] + night["no_offer"] + night["absent"]
-    share = answered / night["planned"] if night["planned"] else 0.0
     drawn = (
-        chart(long, height=200)
-        .mark_bar(stroke=LINE, strokeWidth=0.5)
+        chart(long, width=min(WIDTH, 130 * sweeps.height), height=190)
+        .mark_bar(stroke=PAPER, strokeWidth=0.5)
         .encode(
-            x=alt.X("sweep:N", sort=None, title="Sweep, start in UTC", axis=alt.Axis(labelAngle=0)),
+            x=alt.X(
+                "sweep:N",
+                sort=None,
+                title="Start of the sweep, UTC",
+                axis=alt.Axis(labelAngle=0),
+                scale=alt.Scale(paddingInner=0.35),
+            ),
             y=alt.Y("cells:Q", title="Cells", stack=True),
             order=alt.Order("place:Q"),
             color=alt.Color(
-                "status:N",
-                title=None,
-                sort=list(_STATUSES),
-                scale=alt.Scale(domain=list(_STATUSES), range=list(_STATUS_COLOURS)),
+                "status:N", title=None, sort=words, scale=alt.Scale(domain=words, range=list(_STATUS_COLOURS))
             ),
         )
     )
     return Section(
         "coverage",
-        f"{share:.1%} of {night['planned']:,} planned cells were answered, {night['failed']:,} failed",
+        f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered, "
+        f"{night['failed']:,} failed",
         "Every planned cell has exactly one status. Absent (asked for and not in the answer) is not the same as sold "
         "out; failed and not swept cells say nothing about prices. Sweeps of different specs differ in size.",
         sweeps,
         [svg(drawn)],
+        source="mart.sweep",
     )
 
 
 def _quality(reader: Reader) -> Section:
+    reader.whole("mart.quality")
     failed = reader.query(
         "SELECT severity, market, table_name, check_name, observed, lowest, highest, violations, meaning "
         "FROM mart.quality WHERE sweep_id = $sweep_id AND outcome = 'failed' ORDER BY ALL",
         {"sweep_id": reader.night["sweep_id"]},
+    ).with_columns(
+        *(
+            pl.col(name).map_elements(measured, return_dtype=pl.String).alias(f"{name}_words")
+            for name in ("observed", "lowest", "highest")
+        ),
+        (pl.col("meaning").str.head(1).str.to_uppercase() + pl.col("meaning").str.slice(1)).alias("meaning"),
     )
-    checks = reader.query(
-        "SELECT count(*) FROM mart.quality WHERE sweep_id = $sweep_id", {"sweep_id": reader.night["sweep_id"]}
-    ).item()
+    counts = checks(reader)
     return Section(
         "quality",
-        f"{failed.height:,} of {checks:,} quality checks failed" if checks else "This night was published unchecked",
+        f"{failed.height:,} of {counted(counts['checks'], 'quality check')} failed"
+        if counts
+        else "This night was published unchecked",
         "Checks of the night's data before it was published; a critical one keeps a night back unless someone "
-        "overrides it with a reason.",
+        "overrides it with a reason. The quality page shows examples.",
         failed,
         columns=[
+            Column("meaning", "What was found", is_wide=True, below="check_name"),
             Column("severity", "Severity"),
             Column("market", "Market"),
-            Column("table_name", "Table"),
-            Column("check_name", "Check"),
-            Column("violations", "Rows", digits=0),
-            Column("meaning", "Meaning", is_wide=True),
+            Column("observed_words", "Found"),
+            Column("lowest_words", "At least"),
+            Column("highest_words", "At most"),
         ],
-        why_empty="Every check that was judged has passed." if checks else "No audit of this sweep is stored.",
+        why_empty="Every check that was judged has passed." if counts else "No audit of this sweep is stored.",
+        source="mart.quality",
     )

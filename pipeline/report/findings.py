@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.report.page import Column, Section
+from pipeline.report.page import PROPERTY, Column, Section, counted
 from pipeline.report.reading import Reader
+from pipeline.report.words import rule_said
 
 # Order of flags: the gravest come first.
 GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, size_pct DESC NULLS LAST, flag_id"
@@ -19,32 +20,60 @@ _OF_A_RULE = 5
 def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
     """Return the open flags of rules within the scope, the gravest first."""
     named = ", ".join(f"'{rule}'" for rule in rules)
-    found = reader.rows("report.flag", order=GRAVEST_FIRST, where=f"rule IN ({named})")
-    return found.with_columns(pl.col("rule").str.replace_all("_", " ").alias("rule_words"))
+    return worded(reader, reader.rows("report.flag", order=GRAVEST_FIRST, where=f"rule IN ({named})"))
 
 
-def findings(name: str, found: pl.DataFrame, note: str, why_empty: str, *, are: str = "stand") -> Section:
-    """Return a section of flags; its title counts them by severity, its table shows the gravest of each property."""
+def worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
+    """Return flags with what their rule finds in words, and the names of their properties."""
+    said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
+    return reader.named(found).with_columns(said)
+
+
+def by_severity(found: pl.DataFrame) -> str:
+    """Return in words how many flags there are of each severity."""
     counts = dict(found.group_by("severity").len().iter_rows())
-    told = ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
+    return ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
+
+
+def gravest_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
+    """Return flags with the gravest of each rule first, one a property and few of a rule, and how many those are."""
     each = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
-    gravest = each.filter(pl.int_range(pl.len()).over("rule") < _OF_A_RULE)
-    left = found.height - gravest.height
+    gravest = each.filter(pl.int_range(pl.len()).over("rule") < of_a_rule)
+    return pl.concat([gravest, found.join(gravest, on="flag_id", how="anti", maintain_order="left")]), gravest.height
+
+
+def findings(
+    name: str,
+    found: pl.DataFrame,
+    note: str,
+    why_empty: str,
+    *,
+    are: tuple[str, str] = ("stands", "stand"),
+    of_a_rule: int = _OF_A_RULE,
+) -> Section:
+    """Return a section of flags; its title counts them by severity, its table shows the gravest of each property."""
+    placed, shown = gravest_first(found, of_a_rule)
+    left = found.height - shown
+    rest = f"; {counted(left, 'more is', 'more are')} in the figures" if left else ""
     return Section(
         name,
-        f"{found.height:,} findings {are}: {told}" if found.height else f"No findings {are}",
-        f"{note} The table shows the gravest of each rule, one a property; {left:,} more are in the figures. "
+        f"{counted(found.height, 'finding')} {are[found.height != 1]}: {by_severity(found)}"
+        if found.height
+        else f"No finding {are[0]}",
+        f"{note} The table shows the gravest of each rule, one a property{rest}. "
         "The command nightaudit explain, with a flag, leads it back to the raw answers and judges it again.",
-        pl.concat([gravest, found.join(gravest, on="flag_id", how="anti")]),
+        placed,
         columns=[
-            Column("rule_words", "Finding", is_wide=True, below="severity"),
-            Column("property_id", "Property"),
+            Column("rule_words", "Finding", is_wide=True),
+            Column("severity", "Severity"),
+            PROPERTY,
             Column("market", "Market"),
             Column("check_in", "Check-in"),
             Column("size_pct", "Size", "%", 1),
-            Column("snapshots", "Nights", digits=0),
+            Column("snapshots", "Nights seen", digits=0),
             Column("finding", "In words, and the flag", is_wide=True, below="flag_id"),
         ],
         why_empty=why_empty,
-        shown=gravest.height,
+        shown=shown,
+        source="report.flag",
     )

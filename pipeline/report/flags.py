@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.report.findings import GRAVEST_FIRST, findings
-from pipeline.report.page import Column, Section
+from pipeline.report.findings import GRAVEST_FIRST, findings, gravest_first, worded
+from pipeline.report.page import PROPERTY, Column, Section, counted
 from pipeline.report.reading import Reader
+from pipeline.report.words import rule_said
 
-_ENDINGS = {"value": "answered otherwise", "gone": "its offer is gone", "stay_began": "its stay began"}
+# The digest is one page: of each rule the gravest.
+_OF_A_RULE = 1
 
 
 def new_flags(reader: Reader) -> pl.DataFrame:
@@ -16,7 +18,7 @@ def new_flags(reader: Reader) -> pl.DataFrame:
     found = reader.rows(
         "report.flag", order=GRAVEST_FIRST, where=f"first_flagged_sweep_id = '{reader.night['sweep_id']}'"
     )
-    return found.with_columns(pl.col("rule").str.replace_all("_", " ").alias("rule_words"))
+    return worded(reader, found)
 
 
 def ended_flags(reader: Reader) -> pl.DataFrame:
@@ -24,10 +26,7 @@ def ended_flags(reader: Reader) -> pl.DataFrame:
     found = reader.rows(
         "report.flag_history", order=GRAVEST_FIRST, where=f"resolved_sweep_id = '{reader.night['sweep_id']}'"
     )
-    return found.with_columns(
-        pl.col("rule").str.replace_all("_", " ").alias("rule_words"),
-        pl.col("ended_by").replace_strict(_ENDINGS, return_dtype=pl.String).alias("ending"),
-    )
+    return worded(reader, found)
 
 
 def new_section(new: pl.DataFrame, *, is_first_night: bool) -> Section:
@@ -36,62 +35,74 @@ def new_section(new: pl.DataFrame, *, is_first_night: bool) -> Section:
     if is_first_night:
         note = "This is the first published night, so that all of its findings are new."
     why_empty = "The rules found nothing that they had not found before."
-    return findings("new_findings", new, note, why_empty, are="are new")
+    return findings("new_findings", new, note, why_empty, are=("is new", "are new"), of_a_rule=_OF_A_RULE)
 
 
 def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     """Return the section of findings that ended, with the time that each took."""
-    resolved = ended.filter(pl.col("hours_to_resolve").is_not_null())
-    median = resolved["hours_to_resolve"].median()
-    told = f", half of them within {median:,.0f} hours" if isinstance(median, float) else ""
+    resolved = ended["hours_to_resolve"].drop_nulls()
+    median = resolved.median()
+    told = (
+        f"; {resolved.len():,} were resolved, half of them within {median:,.0f} hours"
+        if isinstance(median, float)
+        else ""
+    )
+    placed, shown = gravest_first(ended, _OF_A_RULE)
     return Section(
         "ended_findings",
-        f"{ended.height:,} findings ended{told}" if ended.height else "No finding ended",
+        f"{counted(ended.height, 'finding')} ended{told}" if ended.height else "No finding ended",
         "A finding ends by an answer: all of it was answered otherwise, an offer of it is gone, or its stay began. "
-        "The hours run from the sweep that flagged it first; a stay that began resolves nothing, and has none.",
-        ended,
+        "The hours run from the sweep that flagged it first; a stay that began resolves nothing, and has none. "
+        "The table shows the gravest of each rule, one a property.",
+        placed,
         columns=[
-            Column("rule_words", "Finding", is_wide=True, below="severity"),
-            Column("property_id", "Property"),
+            Column("rule_words", "Finding", is_wide=True),
+            Column("severity", "Severity"),
+            PROPERTY,
             Column("market", "Market"),
             Column("check_in", "Check-in"),
-            Column("ending", "Ended, as", is_wide=True),
+            Column("ended_by", "It ended, as", is_wide=True),
             Column("hours_to_resolve", "To resolve", "hours", 0),
             Column("finding", "What it was, and the flag", is_wide=True, below="flag_id"),
         ],
         why_empty="There was no night before this one."
         if is_first_night
         else "Every finding of the night before still stands, or got no answer.",
+        shown=shown,
+        source="report.flag_history",
     )
 
 
 def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFrame) -> Section:
     """Return the section that counts findings by rule."""
-    counted = (
+    by_rule = (
         _counts(standing, "standing")
         .join(_counts(new, "new"), on="rule", how="full", coalesce=True)
         .join(_counts(ended, "ended"), on="rule", how="full", coalesce=True)
         .join(_counts(standing.filter(pl.col("severity") == "high"), "high"), on="rule", how="left")
         .with_columns(pl.col("standing", "new", "ended", "high").fill_null(0).cast(pl.Int64))
-        .with_columns(pl.col("rule").str.replace_all("_", " ").alias("rule_words"))
+        .with_columns(pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words"))
         .sort(["standing", "rule"], descending=[True, False])
     )
-    most = counted.row(0, named=True) if counted.height else None
+    most = by_rule.row(0, named=True) if by_rule.height else None
     return Section(
         "findings_by_rule",
-        f"Most findings are of the rule: {most['rule_words']}" if most else "No rule found anything",
+        f"Most findings are of one kind: {most['rule_words'][0].lower()}{most['rule_words'][1:]}, {most['standing']:,}"
+        if most
+        else "No rule found anything",
         "One price can break several rules, so the sum over rules is not a number of prices. Findings that got no "
         "answer stand on.",
-        counted,
+        by_rule,
         columns=[
-            Column("rule_words", "Rule", is_wide=True),
+            Column("rule_words", "Finding", is_wide=True),
             Column("standing", "Standing", digits=0),
             Column("high", "High", digits=0),
             Column("new", "New", digits=0),
             Column("ended", "Ended", digits=0),
         ],
         why_empty="No rule found anything in this night or the one before.",
-        shown=counted.height,
+        shown=by_rule.height,
+        source="report.flag",
     )
 
 

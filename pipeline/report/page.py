@@ -16,6 +16,8 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pipeline.report.words import said
+
 # Rows that a page shows of a table; all of them lie beside it as CSV and Parquet.
 ROWS_SHOWN = 25
 
@@ -24,7 +26,9 @@ ROWS_SHOWN = 25
 class Column:
     """A column of a table on a page: where its values are, and how they are written.
 
-    Numbers have `digits`; text that may be long is `is_wide` and wraps. `below` names what stands small beneath it.
+    Numbers have `digits`, and a sign before gains where they are changes; `currency` names the column with that of an
+    amount. Text that may be long is `is_wide` and wraps. `below` names what stands small beneath it, or alone where the
+    column has no value.
     """
 
     name: str
@@ -33,13 +37,33 @@ class Column:
     digits: int | None = None
     is_wide: bool = False
     below: str | None = None
+    currency: str | None = None
+    is_change: bool = False
+
+    def text(self, row: Mapping[str, Any]) -> str:
+        """Return the value of a row as people read it."""
+        value = row[self.name]
+        if value is None and self.below:
+            return str(row[self.below])
+        written = said(self.name, value) if isinstance(value, str) else shown(value, self.digits)
+        sign = "+" if self.is_change and value is not None and value > 0 and _is_seen(written) else ""
+        money = f" {row[self.currency]}" if self.currency and value is not None else ""
+        return f"{sign}{written}{money}"
+
+    def small(self, row: Mapping[str, Any]) -> str | None:
+        """Return what stands beneath the value of a row."""
+        return str(row[self.below]) if self.below and row[self.name] is not None else None
+
+
+PROPERTY = Column("property_name", "Property", is_wide=True, below="property_id")
 
 
 @dataclass(frozen=True)
 class Section:
     """One finding: `title` says it, `note` says what is and what is not comparable.
 
-    `figures` are the numbers behind it, written beside the page under `name`. `why_empty` stands where there is none.
+    `figures` are the numbers behind it, read from the relation `source` and written beside the page under `name`.
+    `why_empty` stands where there is nothing to see.
     """
 
     name: str
@@ -50,16 +74,31 @@ class Section:
     columns: Sequence[Column] = ()
     why_empty: str = "Nothing to show yet."
     shown: int = ROWS_SHOWN
+    source: str = ""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows that the page shows."""
         return list(self.figures.head(self.shown).iter_rows(named=True)) if self.columns else []
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to see: no table and no chart."""
+        return not self.rows and not self.charts
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A sentence of the summary that a page begins with, and the section that shows more. `tone`: good, warn or bad."""
+
+    text: str
+    section: str
+    tone: str = ""
+
 
 @dataclass(frozen=True)
 class Page:
-    """A report: what it is called, the few numbers that stand first, and its sections."""
+    """A report: what it is called, what a reader in a hurry is to know, the numbers that stand first, its sections."""
 
     name: str
     title: str
@@ -67,6 +106,7 @@ class Page:
     sections: Sequence[Section]
     tiles: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    points: Sequence[Point] = ()
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:
@@ -85,8 +125,39 @@ def shown(value: object, digits: int | None = None) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Decimal | float):
-        return f"{value:,.{2 if digits is None else digits}f}"
-    return f"{value:,}" if isinstance(value, int) and digits is not None else str(value)
+        return _level(f"{value:,.{2 if digits is None else digits}f}")
+    return _level(f"{value:,}") if isinstance(value, int) and digits is not None else str(value)
+
+
+def percent(value: float, digits: int = 1, *, is_change: bool = False) -> str:
+    """Return percent points as people read them; changes have a sign."""
+    return _level(f"{value:{'+' if is_change else ''},.{digits}f}%")
+
+
+def share(part: int, whole: int) -> str:
+    """Return a share in percent, never rounded to all or to none of it."""
+    if part in (0, whole) or whole == 0:
+        return "100%" if part and whole else "0%"
+    return percent(min(99.9, max(0.1, 100 * part / whole)))
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: `1 price`, `2,000 prices`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def measured(value: float) -> str:
+    """Return a measure of which the unit is not known here: a count whole, a share with four digits."""
+    return _level(f"{value:,.0f}" if value == int(value) else f"{value:,.4g}")
+
+
+def _level(number: str) -> str:
+    """Return a number with a minus sign in place of a hyphen; what rounds to nothing has no sign."""
+    return number.replace("-", "−" if _is_seen(number) else "")
+
+
+def _is_seen(number: str) -> bool:
+    return any(digit in "123456789" for digit in number)
 
 
 @cache
@@ -98,5 +169,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["shown"] = shown
+    environment.filters |= {"shown": shown, "said": lambda value, column: said(column, value)}
     return environment

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import BAD, DIVERGING, GOOD, SOFT, AnyChart, calendar, chart, svg
+from pipeline.report.charts import BAD, DIVERGING, GOOD, INK, SOFT, WIDTH, AnyChart, around_zero, calendar, chart, svg
 from pipeline.report.findings import findings, flags
-from pipeline.report.page import Column, Page, Section, shown
+from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
 from pipeline.report.reading import Reader
+from pipeline.report.words import said
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
 _EXACT = "match_grade = 'exact' AND source = 'multi'"
 _VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
-_ONE_MARKET = "It takes two markets that were asked for the same stay, in one sweep."
+_ONE_MARKET = (
+    "Nothing could be compared: it takes the same stay in the reference market and in another one, both answered in "
+    "one sweep, and reference rates where their currencies differ."
+)
+_WATERFALLS = 3
+# Rows that a chart shows before they cannot be read any more.
+_MOST_ROWS = 24
 
 
 def page(reader: Reader) -> Page:
     """Return the report on rate parity."""
-    score = reader.rows("report.market_parity", order="match_grade DESC, source DESC, market, product_type")
+    score = reader.rows(
+        "report.market_parity", order="match_grade DESC, source DESC, parity_score, market, product_type"
+    )
     exact = score.filter((pl.col("match_grade") == "exact") & (pl.col("source") == "multi"))
     found = flags(reader, _RULES)
     pairs, lose = int(exact["pairs"].sum()), int(exact["lose"].sum())
@@ -27,9 +39,9 @@ def page(reader: Reader) -> Page:
     against = f"the reference market {reference[0]}" if reference and reference[0] else "the reference market"
     return Page(
         "parity",
-        f"{(pairs - lose) / pairs:.1%} of the offers are no dearer than in {against}"
+        f"{share(pairs - lose, pairs)} of the offers are no dearer than in {against}"
         if pairs
-        else "Nothing to compare",
+        else "No offer could be compared with another market",
         f"Prices of each market against {against}, like for like; and selling prices against the floor.",
         (
             _score(score, exact),
@@ -50,7 +62,7 @@ def page(reader: Reader) -> Page:
         tiles=[
             (shown(pairs, 0), "like-for-like pairs"),
             (shown(int(exact["win"].sum()), 0), "win: cheaper"),
-            (shown(int(exact["meet"].sum()), 0), "meet"),
+            (shown(int(exact["meet"].sum()), 0), "meet: within the tolerance"),
             (shown(lose, 0), "lose: dearer"),
             (shown(found.height, 0), "findings"),
         ],
@@ -58,7 +70,9 @@ def page(reader: Reader) -> Page:
 
 
 def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
-    long = exact.unpivot(
+    worst = exact.filter(pl.col("pairs") > 0).sort("parity_score", "market", "product_type")
+    lowest = worst.head(_MOST_ROWS)
+    long = lowest.unpivot(
         list(_VERDICTS), index=["market", "product_type", "pairs"], variable_name="verdict", value_name="offers"
     ).with_columns(
         (100 * pl.col("offers") / pl.col("pairs")).alias("share"),
@@ -66,18 +80,17 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         pl.col("verdict").replace_strict({name: place for place, name in enumerate(_VERDICTS)}).alias("place"),
     )
     drawn = (
-        chart(long, height=max(70, 26 * exact.height))
+        chart(long, height=max(40, 24 * lowest.height))
         .mark_bar()
         .encode(
             x=alt.X("share:Q", title="Offers, percent of the pairs", scale=alt.Scale(domain=[0, 100])),
-            y=alt.Y("row:N", title=None),
+            y=alt.Y("row:N", title=None, sort=None),
             order=alt.Order("place:Q"),
             color=alt.Color(
                 "verdict:N", title=None, scale=alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
             ),
         )
     )
-    worst = exact.filter(pl.col("pairs") > 0).sort("parity_score", "market")
     first = worst.row(0, named=True) if worst.height else None
     return Section(
         "score",
@@ -88,7 +101,7 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         "lose lie beyond the tolerance. Pairs of other grades (same board family, or the cheapest only) compare "
         "products that differ: they stand in the table on their own, and are never added up with exact ones.",
         score,
-        [svg(drawn)] if exact.height else (),
+        [svg(drawn, _of_all(lowest.height, worst.height))] if worst.height else (),
         [
             Column("match_grade", "Match"),
             Column("source", "Answers"),
@@ -100,19 +113,26 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
             Column("pairs", "Pairs", digits=0),
             Column("parity_score", "Score", digits=1),
             Column("weighted_parity_score", "Weighted", digits=1),
-            Column("median_gap_pct", "Median gap", "%", 2),
+            Column("median_gap_pct", "Median gap", "%", 2, is_change=True),
         ],
         why_empty=_ONE_MARKET,
+        source="report.market_parity",
     )
+
+
+def _of_all(drawn: int, in_all: int) -> str:
+    return f"Drawn are the {drawn} with the lowest scores, of {in_all}." if drawn < in_all else ""
 
 
 def _calendar(reader: Reader) -> Section:
     limits, values = reader.scope.condition("property_id", "market", "check_in")
-    days = reader.query(
-        "SELECT property_id, check_in, count(*) AS pairs, count(*) FILTER (WHERE verdict = 'lose') AS lose, "  # noqa: S608 - our own names; what users give is a parameter
-        f"median(gap_pct) AS median_gap_pct FROM mart.market_parity WHERE {_EXACT} AND {limits} "
-        "GROUP BY property_id, check_in ORDER BY property_id, check_in",
-        values,
+    days = reader.named(
+        reader.query(
+            "SELECT property_id, check_in, count(*) AS pairs, count(*) FILTER (WHERE verdict = 'lose') AS lose, "  # noqa: S608 - our own names; what users give is a parameter
+            f"median(gap_pct) AS median_gap_pct FROM mart.market_parity WHERE {_EXACT} AND {limits} "
+            "GROUP BY property_id, check_in ORDER BY property_id, check_in",
+            values,
+        )
     )
     apart = (
         days.group_by("property_id")
@@ -124,28 +144,35 @@ def _calendar(reader: Reader) -> Section:
         "median_gap_pct",
         "Median gap, percent (above 0: dearer)",
         properties=apart["property_id"],
-        scale=alt.Scale(range=list(reversed(DIVERGING)), domainMid=0),
+        scale=around_zero(days["median_gap_pct"], DIVERGING[::-1]),
     )
     losing = days.filter(pl.col("lose") > 0).height
     return Section(
         "calendar",
-        f"On {losing:,} of {days.height:,} property days some market is dearer",
+        f"On {losing:,} of {counted(days.height, 'property day')} some market is dearer"
+        if days.height
+        else "No property day could be compared",
         "Median gap of the exact pairs of a property and check-in against the reference market. Drawn are the "
-        "properties furthest apart. A blank place was not comparable.",
+        "properties furthest apart, at most 40, on the first 60 check-ins. A blank place was not comparable.",
         days,
         [svg(painted)] if days.height else (),
         why_empty=_ONE_MARKET,
+        source="mart.market_parity",
     )
 
 
 def _persistence(reader: Reader) -> Section:
-    resolution = reader.rows("report.parity_resolution")
-    running = int(resolution["running"].sum()) if resolution.height else 0
+    resolution = reader.rows("report.parity_resolution", order="source DESC, market")
+    # One series: an offer that a detail answer tells of as well is the same offer.
+    running = int(resolution.filter(pl.col("source") == "multi")["running"].sum())
     return Section(
         "persistence",
-        f"{running:,} offers are dearer and stay so, sweep after sweep" if running else "No offer stays dearer",
+        f"{counted(running, 'offer is', 'offers are')} dearer than in the reference market, and still so"
+        if running
+        else "No offer is dearer than in the reference market",
         "An episode is a row of sweeps in which an exact pair in one currency was dearer. Nights without an answer "
-        "neither count nor end it. Episodes that still run have no time to resolve, and are in no median.",
+        "neither count nor end it. Episodes that still run have no time to resolve, and are in no median. The title "
+        "counts list answers; detail answers are a series of their own.",
         resolution,
         columns=[
             Column("source", "Answers"),
@@ -158,23 +185,30 @@ def _persistence(reader: Reader) -> Section:
             Column("longest_running_days", "Longest running", "days", 1),
         ],
         why_empty="No exact pair has been dearer yet.",
+        source="report.parity_resolution",
     )
 
 
 def _waterfall(reader: Reader) -> Section:
-    parts = reader.rows("report.gap_decomposition", order="ALL")
-    largest = parts.filter(pl.col("source") == "multi").sort(pl.col("gap").abs(), descending=True).head(3)
-    drawn = [svg(_steps(row)) for row in largest.iter_rows(named=True)]
+    parts = reader.rows(
+        "report.gap_decomposition", order="match_grade DESC, source DESC, market, product_type, currency"
+    )
+    # The closest comparison that there is: grades are never shown as if they were one.
+    exact = parts.filter(
+        (pl.col("source") == "multi") & (pl.col("match_grade") == "exact") & (pl.col("comparable") > 0)
+    )
+    largest = exact.sort(pl.col("gap").abs(), descending=True).head(_WATERFALLS)
+    drawn = [svg(_steps(row), _pairs_of(row)) for row in largest.iter_rows(named=True)]
     first = largest.row(0, named=True) if largest.height else None
     return Section(
         "gap_decomposition",
-        f"The gaps of {first['market']} ({first['product_type']}, {first['match_grade'].replace('_', ' ')}) come to "
-        f"{shown(first['gap'])} {first['currency']}"
+        f"Largest sum of gaps: {first['market']} ({first['product_type']}), {_signed(first['gap'])} "
+        f"{first['currency']} over {counted(first['comparable'], 'pair')}"
         if first
         else "There is no gap to take apart",
         "One thing is changed at a time, from the reference market's offer to the market's: policy, board, taxes "
         "and fees, promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the "
-        "answers do not tell is in the residual. Grades are never mixed.",
+        "answers do not tell is in the residual. Drawn are exact pairs of list answers; grades are never mixed.",
         parts,
         drawn,
         [
@@ -183,54 +217,63 @@ def _waterfall(reader: Reader) -> Section:
             Column("market", "Market"),
             Column("product_type", "Product"),
             Column("comparable", "Pairs", digits=0),
-            Column("currency", "Currency"),
-            Column("gap", "Gap", digits=2),
-            *(Column(part, part.replace("_", " ").capitalize(), digits=2) for part in _PARTS),
+            Column("gap", "Gap", digits=2, currency="currency", is_change=True),
+            *(Column(part, said("part", part).capitalize(), digits=2, is_change=True) for part in _PARTS),
         ],
         why_empty=_ONE_MARKET,
+        source="report.gap_decomposition",
     )
 
 
-def _steps(row: dict[str, object]) -> AnyChart:
-    steps, reached = [], 0.0
+def _pairs_of(row: dict[str, Any]) -> str:
+    return f"{row['market']}, {row['product_type']}, {row['currency']}: {counted(row['comparable'], 'exact pair')}"
+
+
+def _steps(row: dict[str, Any]) -> AnyChart:
+    steps: list[dict[str, object]] = []
+    reached = 0.0
     for part in _PARTS:
-        amount = float(str(row[part])) if row[part] is not None else 0.0
-        label = part.replace("_", " ") if row[part] is not None else f"{part.replace('_', ' ')} (not told)"
+        amount = float(row[part]) if row[part] is not None else 0.0
+        label = said("part", part) if row[part] is not None else f"{said('part', part)}|(not told)"
         kind = "dearer" if amount > 0 else "cheaper"
-        steps.append({"part": label, "from": reached, "to": reached + amount, "kind": kind})
+        steps.append({"part": label, "from": reached, "to": reached + amount, "kind": kind, "amount": amount})
         reached += amount
-    steps.append({"part": "gap", "from": 0.0, "to": reached, "kind": "the gap"})
-    bars = (
-        chart(pl.DataFrame(steps), height=170)
-        .mark_bar()
-        .encode(
-            x=alt.X("part:N", title=None, sort=None, axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("from:Q", title=f"Sum over the pairs, {row['currency']}"),
-            y2=alt.Y2("to"),
-            color=alt.Color(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=["dearer", "cheaper", "the gap"], range=[BAD, GOOD, SOFT]),
-            ),
-        )
+    steps.append({"part": "gap", "from": 0.0, "to": reached, "kind": "the gap", "amount": reached})
+    told = pl.DataFrame(steps).with_columns(
+        pl.max_horizontal("from", "to").alias("top"),
+        pl.col("amount").map_elements(_signed, return_dtype=pl.String).alias("text"),
     )
-    grade = str(row["match_grade"]).replace("_", " ")
-    titled: AnyChart = bars.properties(
-        title=f"{row['market']}, {row['product_type']}, {grade}: {row['comparable']} pairs"
+    base = chart(told, height=150).encode(
+        x=alt.X("part:N", title=None, sort=None,
+                axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, '|')", labelOverlap=False)),
+    )  # fmt: skip
+    bars = base.mark_bar().encode(
+        y=alt.Y("from:Q", title=f"Sum over the pairs, {row['currency']}"),
+        y2=alt.Y2("to"),
+        color=alt.Color(
+            "kind:N",
+            title=None,
+            scale=alt.Scale(domain=["dearer", "cheaper", "the gap"], range=[BAD, GOOD, SOFT]),
+        ),
     )
-    return titled
+    amounts = base.mark_text(dy=-7, color=INK, fontSize=11).encode(y="top:Q", text="text:N")
+    return alt.layer(bars, amounts).properties(width=WIDTH, height=150)
+
+
+def _signed(amount: float | Decimal) -> str:
+    return f"{'+' if amount > 0 else ''}{shown(amount, 2)}"
 
 
 def _headroom(reader: Reader) -> Section:
     limits, values = reader.scope.condition("property_id", "market", "check_in")
-    counted = reader.query(
+    bands = reader.query(
         "SELECT market, greatest(-30, least(30, floor(headroom_pct)))::INTEGER AS from_pct, count(*) AS offers "  # noqa: S608 - our own names; what users give is a parameter
         f"FROM mart.floor_headroom WHERE source = 'multi' AND headroom_pct IS NOT NULL AND {limits} "
         "GROUP BY ALL ORDER BY ALL",
         values,
     )
     drawn = (
-        chart(counted, height=190)
+        chart(bands, height=190)
         .mark_bar()
         .encode(
             x=alt.X("from_pct:Q", bin="binned", title="Floor against total, percent (30 and more at the ends)"),
@@ -240,28 +283,38 @@ def _headroom(reader: Reader) -> Section:
         )
         .transform_calculate(to_pct="datum.from_pct + 1")
     )
-    above = int(counted.filter(pl.col("from_pct") >= 0)["offers"].sum())
+    above = int(bands.filter(pl.col("from_pct") >= 0)["offers"].sum())
     return Section(
         "headroom",
-        f"{above:,} of {int(counted['offers'].sum()):,} floors lie at or above the total"
-        if counted.height
+        f"{above:,} of {int(bands['offers'].sum()):,} floors lie at or above the total"
+        if bands.height
         else "No floor is stated",
         "The mark-up on the total at which the floor is reached: above 0 an offer must be marked up to be sold at all. "
         "Hotel-only offers of list answers; packages have no floor, and a missing floor or one of 0 is none.",
-        counted,
-        [svg(drawn)] if counted.height else (),
+        bands,
+        [svg(drawn)] if bands.height else (),
         why_empty="No hotel-only offer of these limits states a floor.",
+        source="mart.floor_headroom",
     )
 
 
 def _floors(reader: Reader) -> Section:
-    compliance = reader.rows("report.floor_compliance")
-    breaches = int(compliance["breaches"].sum()) if compliance.height else 0
+    compliance = reader.rows("report.floor_compliance", order="match_grade DESC, source DESC, market")
+    # A price is held against the list and the detail of its offer: it counts once, by the list.
+    closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
+    breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
     return Section(
         "floor_compliance",
-        f"{breaches:,} selling prices lie below the floor" if compliance.height else "No selling prices are loaded",
+        (
+            f"{breaches:,} of {counted(comparable, 'selling price')} lie below the floor"
+            if comparable
+            else "No selling price could be held against the very floor of its offer"
+        )
+        if compliance.height
+        else "No selling prices are loaded",
         "Your selling prices against the floors of the offers that they may be of. A price without a floor is never "
-        "counted as kept; one that is outdated or has no reference rate is not comparable.",
+        "counted as kept; one that is outdated or has no reference rate is not comparable. The title counts prices "
+        "that name room, board and policy, against list answers; the other rows are further looks at the same prices.",
         compliance,
         columns=[
             Column("match_grade", "Match"),
@@ -275,17 +328,20 @@ def _floors(reader: Reader) -> Section:
             Column("median_below_pct", "Median below", "%", 1),
         ],
         why_empty="Load selling prices to have them held against the floors: nightaudit load prices FILE",
+        source="report.floor_compliance",
     )
 
 
 def _packages(reader: Reader) -> Section:
-    packages = reader.rows("report.package_discount")
-    exposed = int(packages["exposed"].sum()) if packages.height else 0
+    packages = reader.rows("report.package_discount", order="source DESC, market")
+    exposed = int(packages.filter(pl.col("source") == "multi")["exposed"].sum())
     return Section(
         "package_discount",
-        f"{exposed:,} package totals lie below the hotel-only floor" if packages.height else "No package was compared",
+        f"{counted(exposed, 'package total lies', 'package totals lie')} below the hotel-only floor"
+        if packages.height
+        else "No package was compared",
         "The same offer alone and inside a package, seen in one sweep. A package total below the hotel's floor leaks "
-        "if it is shown by itself.",
+        "if it is shown by itself. The title counts list answers; detail answers are a series of their own.",
         packages,
         columns=[
             Column("source", "Answers"),
@@ -299,14 +355,24 @@ def _packages(reader: Reader) -> Section:
             Column("median_leak_pct", "Median leak", "%", 1),
         ],
         why_empty="It takes hotel-only and package searches for the same stay, in one sweep.",
+        source="report.package_discount",
     )
 
 
 def _currencies(reader: Reader) -> Section:
-    rates = reader.rows("report.fx_markup_by_currency")
+    rates = reader.rows("report.fx_markup_by_currency", order="source DESC, market, base_currency, currency")
+    dearer = rates.filter(pl.col("highest_markup_pct") > 0).sort(
+        ["highest_markup_pct", "source", "market", "currency"], descending=[True, True, False, False]
+    )
+    most = dearer.row(0, named=True) if dearer.height else None
     return Section(
         "fx_markup",
-        f"{rates.height:,} pairs of currencies against the reference rate" if rates.height else "One currency only",
+        f"Up to {percent(most['highest_markup_pct'], 2)} dearer than the reference rate: {most['currency']} against "
+        f"{most['base_currency']}, {most['market']}"
+        if most
+        else "No offer costs more than the reference rate explains"
+        if rates.height
+        else "No offer was told in two currencies with a reference rate",
         "The same offer asked for in two currencies, against the reference rate of the day. Above 0 the supplier's "
         "rate is the dearer one.",
         rates,
@@ -316,9 +382,10 @@ def _currencies(reader: Reader) -> Section:
             Column("currency", "Currency"),
             Column("base_currency", "Against"),
             Column("pairs", "Pairs", digits=0),
-            Column("median_markup_pct", "Median mark-up", "%", 2),
-            Column("lowest_markup_pct", "Lowest", "%", 2),
-            Column("highest_markup_pct", "Highest", "%", 2),
+            Column("median_markup_pct", "Median mark-up", "%", 2, is_change=True),
+            Column("lowest_markup_pct", "Lowest", "%", 2, is_change=True),
+            Column("highest_markup_pct", "Highest", "%", 2, is_change=True),
         ],
         why_empty="It takes two currencies of one market, and reference rates: nightaudit load rates FILE",
+        source="report.fx_markup_by_currency",
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import SERIES, SOFT, AnyChart, calendar, chart, svg
+from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, calendar, chart, svg
 from pipeline.report.findings import findings, flags
-from pipeline.report.page import Column, Page, Section, shown
+from pipeline.report.page import Column, Page, Section, counted, percent, shown
 from pipeline.report.reading import Reader
+from pipeline.report.words import kinds_said, lead_days_said, said
 
 _RULES = (
     "phantom_promotion",
@@ -26,19 +29,25 @@ _VERDICTS = {
     "never_charged": "#b2412f",
     "not_enough_history": "#b9c6d2",
 }
-_DRAWN_OFFERS, _MOST_DAYS, _MOST_PROPERTIES = 4, 60, 40
-_NO_PROMOTION = "No offer of these limits is on sale below a price before promotions."
+_DRAWN_OFFERS = 4
+# Rows of a chart, and bars of a panel, before they cannot be read any more.
+_MOST_ROWS, _MOST_BARS = 24, 12
+_PANEL = 270
+_NO_PROMOTION = "No offer of these limits was seen on sale below a price before promotions."
 
 
 def page(reader: Reader) -> Page:
     """Return the report on promotions."""
     found = flags(reader, _RULES)
     share = reader.rows("report.promotion_targeting", where="dimension = 'all' AND source = 'multi'")
-    row = share.row(0, named=True) if share.height else {"incidence_pct": None, "mean_depth_pct": None, "promoted": 0}
-    lead = shown(row["incidence_pct"], 1)
+    row: dict[str, Any] = {"incidence_pct": None, "mean_depth_pct": None, "promoted": 0}
+    if share.height:
+        row = share.row(0, named=True)
+    honesty = reader.rows("report.promotion_honesty", where="source = 'multi'")
+    depth = f", by {percent(row['mean_depth_pct'])} on average" if row["mean_depth_pct"] is not None else ""
     return Page(
         "promotions",
-        f"{lead} % of the offers are promoted, by {shown(row['mean_depth_pct'], 1)} % on average"
+        f"{percent(row['incidence_pct'])} of the offers are promoted{depth}"
         if row["promoted"]
         else "No promotion runs",
         "How often prices are struck through and how deep, and whether their history bears them out.",
@@ -56,75 +65,101 @@ def page(reader: Reader) -> Page:
             _calendar(reader),
             _length(reader),
         ),
-        tiles=[(shown(row["promoted"], 0), "offers promoted"), (shown(found.height, 0), "findings")],
+        tiles=[
+            (shown(row["promoted"], 0), "offers promoted"),
+            (shown(int(honesty["comparable"].sum()), 0), "of them with enough history"),
+            (shown(int(honesty["never_charged"].sum()), 0), "struck-through prices never charged"),
+            (shown(int(honesty["evergreen"].sum()), 0), "promotions without an end"),
+            (shown(found.height, 0), "findings"),
+        ],
     )
 
 
 def _incidence(reader: Reader) -> Section:
-    targeting = reader.rows("report.promotion_targeting", order="source DESC, dimension, value")
-    drawn = targeting.filter(
-        (pl.col("source") == "multi") & pl.col("dimension").is_in(["market", "lead_days", "weekday"])
+    targeting = reader.rows("report.promotion_targeting", order="source DESC, dimension, value").with_columns(
+        pl.struct("dimension", "value")
+        .map_elements(lambda row: _value_said(row["dimension"], row["value"]), return_dtype=pl.String)
+        .alias("value_words")
     )
+    places = targeting.filter((pl.col("source") == "multi") & pl.col("dimension").is_in(list(_PANELS)))
     panels = []
-    for dimension, title in (
-        ("market", "Market"),
-        ("lead_days", "Days before check-in"),
-        ("weekday", "Weekday of check-in, Monday = 1"),
-    ):
+    for dimension, title in _PANELS.items():
+        most = places.filter(pl.col("dimension") == dimension)
+        if dimension == "market":
+            most = most.sort("incidence_pct", "value", descending=[True, False])
         bars = (
-            chart(drawn.filter(pl.col("dimension") == dimension), height=150)
+            chart(most.head(_MOST_BARS), width=_PANEL, height=130)
             .mark_bar()
             .encode(
-                x=alt.X("value:N", title=title, sort=None, axis=alt.Axis(labelAngle=0)),
+                x=alt.X("value_words:N", title=title, sort=None, axis=alt.Axis(labelAngle=0),
+                        scale=alt.Scale(paddingInner=0.3)),
                 y=alt.Y("incidence_pct:Q", title="Offers promoted, percent"),
             )
-        )
+        )  # fmt: skip
         panels.append(svg(bars))
-    markets = drawn.filter(pl.col("dimension") == "market").sort("incidence_pct", "value", descending=[True, False])
+    markets = places.filter(pl.col("dimension") == "market").sort("incidence_pct", "value", descending=[True, False])
     first = markets.row(0, named=True) if markets.height else None
     return Section(
         "targeting",
-        f"Most is promoted in {first['value']}: {first['incidence_pct']:.1f} % of the offers"
-        if first
+        f"Most is promoted in {first['value']}: {percent(first['incidence_pct'])} of the offers"
+        if first and first["incidence_pct"]
         else "No promotion to place",
         "Offers of list answers below their price before promotions, as a share of the offers with a total. Value adds "
         "cost nothing and are none here. List and detail are different samples: compare within one.",
         targeting,
-        panels if drawn.height else (),
+        panels if places.height else (),
         [
             Column("source", "Answers"),
             Column("dimension", "By"),
-            Column("value", "Value"),
+            Column("value_words", "Value", is_wide=True),
             Column("comparable", "Offers", digits=0),
             Column("promoted", "Promoted", digits=0),
             Column("incidence_pct", "Incidence", "%", 1),
             Column("mean_depth_pct", "Mean depth", "%", 1),
         ],
         why_empty=_NO_PROMOTION,
+        source="report.promotion_targeting",
     )
+
+
+# What incidence is drawn by.
+_PANELS = {"market": "Market", "lead_days": "Days before check-in", "weekday": "Weekday of check-in"}
+
+
+def _value_said(dimension: str, value: str) -> str:
+    if dimension == "lead_days":
+        return lead_days_said(value)
+    return kinds_said(value) if dimension == "promotion_kinds" else said(dimension, value)
 
 
 def _honesty(reader: Reader) -> Section:
     honesty = reader.rows("report.promotion_honesty")
-    long = honesty.unpivot(
-        list(_VERDICTS), index=["source", "market", "product_type"], variable_name="verdict", value_name="offers"
+    lists = honesty.filter(pl.col("source") == "multi")
+    kept = lists.sort(["never_charged", "market", "product_type"], descending=[True, False, False]).head(_MOST_ROWS)
+    words = [said("verdict", name) for name in _VERDICTS]
+    long = kept.unpivot(
+        list(_VERDICTS), index=["market", "product_type"], variable_name="verdict", value_name="offers"
     ).with_columns(
-        pl.concat_str(["market", "product_type", "source"], separator=", ").alias("row"),
+        pl.concat_str(["market", "product_type"], separator=", ").alias("row"),
         pl.col("verdict").replace_strict({name: place for place, name in enumerate(_VERDICTS)}).alias("place"),
+        pl.col("verdict").replace_strict(dict(zip(_VERDICTS, words, strict=True))),
     )
     drawn = (
-        chart(long, height=max(80, 26 * honesty.height))
+        chart(long, height=max(40, 24 * kept.height))
         .mark_bar()
         .encode(
-            x=alt.X("offers:Q", title="Promoted offers", axis=alt.Axis(tickCount=8)),
-            y=alt.Y("row:N", title=None),
+            x=alt.X("offers:Q", title="Promoted offers", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("row:N", title=None, sort=None),
             order=alt.Order("place:Q"),
-            color=alt.Color(
-                "verdict:N", title=None, scale=alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
-            ),
+            color=alt.Color("verdict:N", title=None, scale=alt.Scale(domain=words, range=list(_VERDICTS.values()))),
         )
     )
-    never, comparable = int(honesty["never_charged"].sum()), int(honesty["comparable"].sum())
+    never, comparable = int(lists["never_charged"].sum()), int(lists["comparable"].sum())
+    left = (
+        f"Drawn are {kept.height} of {lists.height}, those with most never charged."
+        if kept.height < lists.height
+        else ""
+    )
     return Section(
         "honesty",
         f"{never:,} of {comparable:,} struck-through prices with enough history were never charged"
@@ -132,10 +167,11 @@ def _honesty(reader: Reader) -> Section:
         else "There is not enough history yet to judge a struck-through price",
         "The price before promotions against the totals seen of the same offer: never charged, above the lowest of the "
         "days before the promotion began, or honest. Without enough history nothing is said. Only sweeps were seen: a "
-        "price charged between two of them is not known.",
+        "price charged between two of them is not known. Drawn and counted are list answers.",
         honesty,
-        [svg(drawn)] if honesty.height else (),
+        [svg(drawn, left)] if lists.height else (),
         why_empty=_NO_PROMOTION,
+        source="report.promotion_honesty",
     )
 
 
@@ -144,44 +180,72 @@ def _histories(reader: Reader, found: pl.DataFrame) -> Section:
     worst = worst.unique(subset=["property_id"], keep="first", maintain_order=True).head(_DRAWN_OFFERS)
     keys = worst.select(pl.col("evidence").list.first().struct.field("offer_key"), "source", "property_id")
     history = reader.query(
-        "SELECT source, property_id, offer_key, room_name, valid_from, coalesce(valid_to, last_seen_at) AS valid_to, "
+        "SELECT source, property_id, offer_key, market, check_in, nights, room_name, valid_from, "
+        "coalesce(valid_to, last_seen_at) AS valid_to, "
         "currency, total, pre_promo_total FROM mart.offer_history WHERE is_offered AND offer_key IN $keys "
         "AND property_id IN $houses ORDER BY ALL",
         {"keys": keys["offer_key"].to_list(), "houses": keys["property_id"].to_list()},
     ).join(keys, on=["source", "property_id", "offer_key"], how="semi")
-    charts = [svg(_history(group)) for _, group in history.group_by("offer_key", maintain_order=True)]
+    named = reader.named(history)
+    charts = [svg(_history(group), _titled(group)) for _, group in named.group_by("offer_key", maintain_order=True)]
     return Section(
         "price_history",
-        f"{len(charts)} struck-through prices against the prices that were charged"
+        f"{counted(len(charts), 'struck-through price')} against what was charged, night after night"
         if charts
         else "No struck-through price is known to be untrue",
-        "Line: total charged. Grey line: the price before promotions that was told. The worst offer of each property.",
-        history,
+        "Solid line: the total that was charged. Dashed line: the price before promotions that was told beside it. "
+        "Drawn is the worst offer of the properties with the gravest findings.",
+        named,
         charts,
-        why_empty="No struck-through price is known to have never been charged.",
+        why_empty="No struck-through price is known to have never been charged, and no promotion to have no end.",
+        source="mart.offer_history",
     )
+
+
+def _titled(offer: pl.DataFrame) -> str:
+    first = offer.row(0, named=True)
+    house = ", ".join(filter(None, (first["property_name"], f"property {first['property_id']}", first["room_name"])))
+    stay = f"{first['market']}, check-in {first['check_in']}, {counted(first['nights'], 'night')}"
+    return f"{house} ({stay})"
 
 
 def _history(offer: pl.DataFrame) -> AnyChart:
-    first = offer.row(0, named=True)
-    base = chart(offer.with_columns(pl.col("total", "pre_promo_total").cast(pl.Float64)), height=130).encode(
-        x=alt.X("valid_from:T", title=None)
+    """Draw what was charged and what was told beside it, by intervals in which neither changed."""
+    first, last = offer.row(0, named=True), offer.tail(1)
+    days = alt.X(
+        "valid_from:T",
+        title=None,
+        scale=alt.Scale(type="utc"),
+        axis=alt.Axis(format="%d %b", tickCount={"interval": "day", "step": 1}, grid=False),
     )
-    told = base.mark_rule(color=SOFT, strokeWidth=2, strokeDash=[3, 3]).encode(x2="valid_to:T", y="pre_promo_total:Q")
-    charged = base.mark_rule(color=SERIES[0], strokeWidth=3).encode(
-        x2="valid_to:T", y=alt.Y("total:Q", title=first["currency"], scale=alt.Scale(zero=False))
+    charged_at = alt.Y("total:Q", title=f"Total of the stay, {first['currency']}", scale=alt.Scale(zero=False))
+    base = alt.Chart(offer.with_columns(_AMOUNTS)).encode(x=days)
+    told = base.mark_rule(color=SOFT, strokeWidth=2, strokeDash=[5, 3]).encode(x2="valid_to:T", y="pre_promo_total:Q")
+    charged = base.mark_rule(color=SERIES[0], strokeWidth=3).encode(x2="valid_to:T", y=charged_at)
+    ticks = base.mark_point(color=SERIES[0], size=22).encode(y="total:Q")
+    ends = last.with_columns(
+        _AMOUNTS,
+        pl.lit(f"told before: {shown(last['pre_promo_total'][0])}").alias("told"),
+        pl.lit(f"charged: {shown(last['total'][0])}").alias("charged"),
     )
-    ticks = base.mark_point(color=SERIES[0], size=20).encode(y="total:Q")
-    return alt.layer(told, charged, ticks).properties(title=f"Property {first['property_id']}, {first['room_name']}")
+    end = alt.Chart(ends).encode(x=alt.X("valid_to:T"))
+    above = end.mark_text(align="right", dy=-8, color=INK)
+    words = above.encode(y="pre_promo_total:Q", text="told:N"), above.encode(y="total:Q", text="charged:N")
+    return alt.layer(told, charged, ticks, *words).properties(width=WIDTH, height=120)
+
+
+_AMOUNTS = pl.col("total", "pre_promo_total").cast(pl.Float64)
 
 
 def _calendar(reader: Reader) -> Section:
     limits, values = reader.scope.condition("property_id", "market", "check_in")
-    days = reader.query(
-        "SELECT property_id, check_in, count(*) AS offers, 100.0 * count(*) FILTER (WHERE total < pre_promo_total) "  # noqa: S608 - our own names; what users give is a parameter
-        f"/ count(*) AS promoted_pct FROM mart.offer_latest WHERE source = 'multi' AND total > 0 AND {limits} "
-        "GROUP BY property_id, check_in ORDER BY ALL",
-        values,
+    days = reader.named(
+        reader.query(
+            "SELECT property_id, check_in, count(*) AS offers, 100.0 * count(*) FILTER (WHERE total < pre_promo_total) "  # noqa: S608 - our own names; what users give is a parameter
+            f"/ count(*) AS promoted_pct FROM mart.offer_latest WHERE source = 'multi' AND total > 0 AND {limits} "
+            "GROUP BY property_id, check_in ORDER BY ALL",
+            values,
+        )
     )
     promoted = (
         days.group_by("property_id")
@@ -189,6 +253,7 @@ def _calendar(reader: Reader) -> Section:
         .filter(pl.col("promoted_pct") > 0)
         .sort("promoted_pct", "property_id", descending=[True, False])
     )
+    houses = counted(days["property_id"].n_unique(), "property", "properties")
     painted = calendar(
         days,
         "promoted_pct",
@@ -198,23 +263,28 @@ def _calendar(reader: Reader) -> Section:
     )
     return Section(
         "calendar",
-        f"{promoted.height:,} of {days['property_id'].n_unique():,} properties have a promotion on some day",
-        "Share of the offers of a property and check-in that are promoted. Drawn are the properties with most of it.",
+        f"{promoted.height:,} of {houses} have a promotion on some day"
+        if promoted.height
+        else "No property has a promotion on any day",
+        "Share of the list offers of a property and check-in that are promoted. Drawn are the properties with most of "
+        "it, at most 40, on the first 60 check-ins. A blank place has no offer.",
         days,
         [svg(painted)] if promoted.height else (),
         why_empty=_NO_PROMOTION,
+        source="mart.offer_latest",
     )
 
 
 def _length(reader: Reader) -> Section:
-    length = reader.rows("report.promotion_length")
-    ended = int(length["comparable"].sum()) if length.height else 0
+    length = reader.rows("report.promotion_length", order="source DESC, market, product_type")
+    ended = int(length.filter(pl.col("source") == "multi")["comparable"].sum())
     return Section(
         "length",
-        f"{ended:,} promotions were seen to begin and to end"
+        f"{counted(ended, 'promotion was', 'promotions were')} seen to begin and to end"
         if ended
         else "No promotion was watched from start to end",
-        "Only promotions that began and ended while watched have a length; the longest is no shorter than told.",
+        "Only promotions that began and ended while watched have a length; the longest is no shorter than told. "
+        "The title counts list answers.",
         length,
         columns=[
             Column("source", "Answers"),
@@ -228,4 +298,5 @@ def _length(reader: Reader) -> Section:
             Column("longest_days", "Longest", "days", 1),
         ],
         why_empty=_NO_PROMOTION,
+        source="report.promotion_length",
     )

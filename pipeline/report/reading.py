@@ -44,7 +44,32 @@ class Reader:
         """Return the names of a relation's columns."""
         return [row[0] for row in self.session.execute(f"DESCRIBE {relation}").fetchall()]
 
+    def whole(self, relation: str) -> None:
+        """Take down that a section reads all of a relation of the night, whatever the limits are."""
+        if self.scope.words:
+            self.wider[relation] = self.scope.missing()
+
+    def named(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return rows with the name of their property, where a detail answer has told it, after its id."""
+        at = frame.columns.index("property_id") + 1
+        placed = frame.join(self._names, on="property_id", how="left", maintain_order="left")
+        return placed.select(*frame.columns[:at], "property_name", *frame.columns[at:])
+
+    @cached_property
+    def _names(self) -> pl.DataFrame:
+        return self.query("SELECT property_id, property_name FROM mart.property_latest")
+
+    @cached_property
+    def nights(self) -> list[dict[str, Any]]:
+        """The rows of `mart.sweep` of the nights published, the last one first."""
+        return self.query("SELECT * FROM mart.sweep ORDER BY started_at DESC").rows(named=True)
+
     @cached_property
     def night(self) -> dict[str, Any]:
         """The row of `mart.sweep` of the night that was published last."""
-        return self.query("SELECT * FROM mart.sweep ORDER BY started_at DESC LIMIT 1").row(0, named=True)
+        return self.nights[0]
+
+    @property
+    def is_first_night(self) -> bool:
+        """Whether there is no earlier night to compare with."""
+        return len(self.nights) == 1

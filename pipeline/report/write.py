@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import duckdb
 
 from pipeline.domain.errors import LakeError
 from pipeline.lake import Lake
@@ -25,6 +27,8 @@ _MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
 }
 REPORTS = tuple(_MADE)
 _FRONT_PAGE = "digest"
+# What the audit has written beside them.
+_QUALITY = ("Quality", "quality.html")
 # All rows are in CSV and Parquet.
 _ROWS_OF_JSON = 1000
 
@@ -44,16 +48,22 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     Writing them again writes the same bytes. Raises InputError where nothing is published, and LakeError where they
     cannot be written.
     """
-    written = []
+    written, wanted = [], tuple(names)
     with open_published(lake.published_file) as session:
         reader = Reader(session, scope)
         folder = lake.root / "reports" / reader.night["sweep_id"]
         try:
-            for name in names:
+            for name in wanted:
                 reader.wider.clear()
                 page = _MADE[name][1](reader)
-                written.append(Written(name, page.title, _write(folder, page, reader)))
+                written.append(Written(name, page.title, _write(folder, page, reader, _links(folder, wanted, scope))))
             _write_overview(lake, reader)
+        except duckdb.IOException as error:
+            raise LakeError(
+                f"The published file cannot be read whole: {str(error).splitlines()[0]}",
+                kept="Reports that were written before are as they were.",
+                hint=f"If the lake was moved, delete {lake.published_file}, then: nightaudit publish",
+            ) from None
         except OSError as error:
             raise LakeError(
                 f"The reports could not be written: {error}",
@@ -79,36 +89,53 @@ def _escaped(text: str) -> str:
 
 def _write_overview(lake: Lake, reader: Reader) -> Path:
     root = lake.root / "reports"
-    sweeps = reader.query("SELECT * FROM mart.sweep ORDER BY started_at DESC").rows(named=True)
-    nights = [sweep | {"pages": pages} for sweep in sweeps if (pages := _pages(root, sweep["sweep_id"]))]
+    nights = [night | {"pages": pages} for night in reader.nights if (pages := _pages(root, night["sweep_id"]))]
     text = render("overview", {"nights": nights, "is_simulated": any(night["is_simulated"] for night in nights)})
     return _put(root / "index.html", text.encode())
 
 
 def _pages(root: Path, sweep_id: str) -> list[tuple[str, str]]:
-    known = [(label, _file_name(name)) for name, (label, _) in _MADE.items()] + [("Quality", "quality.html")]
-    return [(label, f"{sweep_id}/{file}") for label, file in known if (root / sweep_id / file).exists()]
+    """Return the pages there are of a night, the limited ones last: what each is called, and where it lies."""
+    folder = root / sweep_id
+    known = [(label, _file_name(name)) for name, (label, _) in _MADE.items()] + [_QUALITY]
+    limited = [
+        (f"{label} ({_limits_of(file.stem)})", file.name)
+        for name, (label, _) in _MADE.items()
+        for file in sorted(folder.glob(f"{name}--*.html"))
+    ]
+    return [(label, f"{sweep_id}/{file}") for label, file in known + limited if (folder / file).exists()]
+
+
+def _limits_of(stem: str) -> str:
+    return ", ".join(part.replace("-", " ", 1) for part in stem.split("--")[1:])
 
 
 def _file_name(name: str, suffix: str = "") -> str:
     return f"{'index' if name == _FRONT_PAGE and not suffix else name}{suffix}.html"
 
 
-def _write(folder: Path, page: Page, reader: Reader) -> Path:
+def _links(folder: Path, wanted: Sequence[str], scope: Scope) -> list[tuple[str, str, str]]:
+    """Return the menu of a page: the whole reports that lie beside it, or are written along with it."""
+    along = () if scope.suffix else wanted
+    pages = [(name, label, _file_name(name)) for name, (label, _) in _MADE.items()] + [("quality", *_QUALITY)]
+    return [(name, label, file) for name, label, file in pages if name in along or (folder / file).exists()]
+
+
+def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Path:
     stem = f"{page.name}{reader.scope.suffix}"
     for section in page.sections:
         _put(folder / stem / f"{section.name}.csv", as_csv(section.figures))
         _put(folder / stem / f"{section.name}.parquet", as_parquet(section.figures))
     _put(folder / f"{stem}.json", as_json(_as_values(page, reader)))
-    links = [(name, label, _file_name(name)) for name, (label, _) in _MADE.items()]
     text = render(
         "page",
         {
             "page": page,
+            "label": _MADE[page.name][0],
             "night": reader.night,
             "limits": reader.scope.words,
-            "wider": sorted(reader.wider.items()),
-            "links": [*links, ("quality", "Quality", "quality.html")],
+            "wider": reader.wider,
+            "links": links,
             "folder": stem,
         },
     )
@@ -124,6 +151,7 @@ def _as_values(page: Page, reader: Reader) -> dict[str, Any]:
         "is_simulated": reader.night["is_simulated"],
         "limits": reader.scope.words,
         "lead": page.lead,
+        "points": [point.text for point in page.points],
         "notes": list(page.notes),
         "tiles": [{"value": value, "label": label} for value, label in page.tiles],
         "sections": [
@@ -131,6 +159,7 @@ def _as_values(page: Page, reader: Reader) -> dict[str, Any]:
                 "name": section.name,
                 "title": section.title,
                 "note": section.note,
+                "source": section.source,
                 "rows_in_all": section.figures.height,
                 "rows": section.figures.head(_ROWS_OF_JSON).rows(named=True),
             }

@@ -6,16 +6,19 @@ import csv
 import json
 import re
 from datetime import date
+from decimal import Decimal
 
 import polars as pl
 import pytest
-from nights import sweep_id
+from nights import load_night, started_at, sweep_id
 
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, LakeError
+from pipeline.inputs.loading import load
 from pipeline.lake import Lake
+from pipeline.publish import publish
 from pipeline.report import REPORTS, Scope, write_reports
 
-from .conftest import FORMULA, SCRIPT, night
+from .conftest import CHECK_IN, FORMULA, SCRIPT, night
 
 
 def folder(lake, number):
@@ -36,7 +39,7 @@ def test_every_report_is_a_page_that_asks_the_network_for_nothing(two_nights):
         assert [link for link in links if link.startswith(("http", "//", "data:text"))] == []
         assert "<script" not in text
         for link in re.findall(r'href="([^"#]+)"', text):
-            assert (file.parent / link).exists() or link == "quality.html", link
+            assert (file.parent / link).exists(), link
 
 
 def test_the_same_night_gives_the_same_bytes(two_nights):
@@ -83,10 +86,21 @@ def test_a_limited_report_lies_beside_the_whole_one(two_nights):
     whole = (folder(two_nights, 1) / "index.html").read_bytes()
     (limited,) = write_reports(two_nights, ["digest"], Scope(property_id=2, market="GB", first=date(2030, 3, 1)))
     assert limited.file.name == "digest--property-2--GB--from-2030-03-01.html"
-    assert "limited to property 2, market GB" in limited.file.read_text()
+    assert "Limited to property 2, market GB" in limited.file.read_text()
     moved = rows(folder(two_nights, 1) / limited.file.stem / "largest_moves.csv")
     assert [row["property_id"] for row in moved] == ["2"]
     assert (folder(two_nights, 1) / "index.html").read_bytes() == whole
+
+
+def test_a_limited_report_says_what_it_cannot_limit(two_nights):
+    (limited,) = write_reports(two_nights, ["digest"], Scope(market="GB"))
+    page = limited.file.read_text()
+    (coverage,) = re.findall(r'<section id="coverage">.*?</section>', page, re.DOTALL)
+    assert "Not limited by market" in coverage
+    (moves,) = re.findall(r'<section id="largest_moves">.*?</section>', page, re.DOTALL)
+    assert "Not limited" not in moves
+    # Numbers of the whole night are no numbers of a limited page.
+    assert "offers stored" not in page
 
 
 def test_limits_that_hold_nothing_and_days_in_the_wrong_order_are_told(two_nights):
@@ -109,11 +123,50 @@ def test_the_page_over_all_nights_links_what_there_is(lake):
     assert f'href="{sweep_id(0)}/index.html"' in text
 
 
+def test_the_page_over_all_nights_lists_limited_reports_under_what_they_are_limited_to(lake):
+    write_reports(lake, ["parity"], Scope(market="GB", first=date(2030, 3, 1)))
+    text = (lake.root / "reports" / "index.html").read_text()
+    assert ">Parity (GB, from 2030-03-01)</a>" in text
+
+
+def test_the_menu_offers_no_page_that_is_not_there(lake):
+    (written,) = write_reports(lake, ["parity"])
+    assert "promotions.html" not in written.file.read_text()
+
+
+def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(tmp_path):
+    made = Lake(str(tmp_path / "lake"))
+    cell = {"check_in": CHECK_IN, "offers": 1}
+    cells = [
+        cell | {"operation": "multi", "search_id": 257},
+        cell | {"operation": "single", "search_id": 513, "status": "no_offer", "offers": 0},
+    ]
+    offer = {"search_id": 257, "check_in": CHECK_IN, "room_id": 7, "currency": "EUR", "total": Decimal(100)}
+    publish(made, load_night(made, 0, cell=cells, offer=[offer]), started_at(0))
+    (written,) = write_reports(made, ["availability"])
+    assert written.title == "100% of the cells answered by list searches are on sale"
+
+
+def test_a_lake_that_was_moved_is_told_and_what_to_do(tmp_path):
+    made = Lake(str(tmp_path / "lake"))
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        "property_id,market,product_type,check_in,nights,party,currency,price,observed_at\n"
+        "1,GB,Hotel,2030-03-01,2,2,EUR,90,2030-01-01T02:00:00Z\n"
+    )
+    load(made, "prices", prices, started_at(0))
+    night(made, 0, {1: 100})
+    made.root.rename(tmp_path / "moved")
+    with pytest.raises(LakeError, match="cannot be read whole") as caught:
+        write_reports(Lake(str(tmp_path / "moved")))
+    assert "nightaudit publish" in caught.value.hint
+
+
 def test_the_digest_tells_what_became_of_findings(nights_with_findings):
     (written,) = write_reports(nights_with_findings, ["digest"])
     sections = json.loads(written.file.with_name("digest.json").read_text())["sections"]
     found = {section["name"]: section["rows"] for section in sections}
     assert [row["property_id"] for row in found["new_findings"]] == [2]
-    assert [(row["property_id"], row["ending"]) for row in found["ended_findings"]] == [(1, "answered otherwise")]
+    assert [(row["property_id"], row["ended_by"]) for row in found["ended_findings"]] == [(1, "value")]
     (rule,) = found["findings_by_rule"]
     assert (rule["rule"], rule["standing"], rule["new"], rule["ended"]) == ("unnamed_promotion", 1, 1, 1)

@@ -1,0 +1,158 @@
+"""The digest in short: its title, its sentences for a reader in a hurry, and the numbers that stand first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from pipeline.report.findings import by_severity
+from pipeline.report.page import Point, counted, percent, share, shown
+from pipeline.report.reading import Reader
+
+# Share of the planned cells that were asked in vain, or never, above which a night is told as a bad one.
+_MANY_LOST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What became of findings, and of prices: all that moved, and of each property what moved most."""
+
+    standing: pl.DataFrame
+    new: pl.DataFrame
+    ended: pl.DataFrame
+    moves: pl.DataFrame
+    largest: pl.DataFrame
+
+
+def headline(reader: Reader, changes: Changes) -> str:
+    """Return the title of the digest."""
+    standing = counted(changes.standing.height, "finding")
+    if reader.is_first_night:
+        night = reader.night
+        if reader.scope.words:
+            return f"First night: {standing}"
+        offers, cells = counted(night["offers"], "offer"), counted(night["planned"], "planned cell")
+        return f"First night: {offers} in {cells}, {standing}"
+    new, moved = counted(changes.new.height, "new finding"), counted(changes.moves.height, "price")
+    return f"{new}, {changes.ended.height:,} ended; {moved} changed"
+
+
+def points(reader: Reader, changes: Changes) -> list[Point]:
+    """Return what a reader in a hurry is to know."""
+    return [*_of_findings(reader, changes), *_of_prices(reader, changes), _of_coverage(reader), _of_quality(reader)]
+
+
+def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
+    """Return the numbers that stand first; of a limited digest only those that are limited."""
+    night = reader.night
+    limited = [
+        (shown(changes.moves.height, 0), "prices changed"),
+        (shown(changes.standing.height, 0), "findings stand"),
+        (shown(changes.new.height, 0), "findings new"),
+        (shown(changes.ended.height, 0), "findings ended"),
+    ]
+    if reader.scope.words:
+        return limited
+    return [
+        (share(answered(night), night["planned"]), f"of {counted(night['planned'], 'planned cell')} answered"),
+        (shown(night["offers"], 0), "offers stored"),
+        (shown(night["offers_first"] + night["offers_back"], 0), "offers new or back"),
+        (shown(night["offers_gone"], 0), "offers gone"),
+        *limited,
+    ]
+
+
+def answered(night: Mapping[str, Any]) -> int:
+    """Return how many cells of a night were answered."""
+    return int(night["offered"] + night["no_offer"] + night["absent"])
+
+
+def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
+    """Say what became of findings, and which new one is the gravest."""
+    new, ended, standing = changes.new, changes.ended.height, changes.standing.height
+    if new.height == 0:
+        return [Point(f"No finding is new, {ended:,} ended; {standing:,} stand.", "ended_findings", "good")]
+    tone = "bad" if "high" in new["severity"] else "warn"
+    when = "as all are on a first night" if reader.is_first_night else f"{ended:,} ended"
+    told = f"{counted(new.height, 'finding is', 'findings are')} new ({by_severity(new)}), {when}; {standing:,} stand."
+    first = new.row(0, named=True)
+    place = ", ".join(filter(None, (_house(first), first["market"])))
+    return [
+        Point(told, "new_findings", tone),
+        Point(f"Gravest new one: {first['rule_words']} ({place}). {first['finding']}", "new_findings", tone),
+    ]
+
+
+def _house(row: Mapping[str, Any]) -> str:
+    name = row["property_name"]
+    return f"{name}, property {row['property_id']}" if name else f"property {row['property_id']}"
+
+
+def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
+    """Say how many prices moved, and the largest move."""
+    if reader.is_first_night:
+        return []
+    if changes.largest.height == 0:
+        return [Point("No price of an offer that was seen before has changed.", "price_changes")]
+    row = changes.largest.row(0, named=True)
+    up, down = up_and_down(changes.moves)
+    return [
+        Point(
+            f"{up:,} prices rose and {down:,} fell. The largest move: {percent(row['change_pct'], is_change=True)}, to "
+            f"{shown(row['total'])} {row['currency']} ({_house(row)}, {row['market']}, check-in {row['check_in']}).",
+            "largest_moves",
+        )
+    ]
+
+
+def _of_coverage(reader: Reader) -> Point:
+    """Say how much of what was planned was answered, and whether it was more the night before."""
+    night = reader.night
+    told = f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered"
+    lost = night["failed"] + night["not_swept"]
+    tone = "good" if lost == 0 else "warn" if lost < _MANY_LOST * night["planned"] else "bad"
+    before = ""
+    if not reader.is_first_night:
+        earlier = reader.nights[1]
+        before = f"; the night before {share(answered(earlier), earlier['planned'])} of {earlier['planned']:,}"
+    return Point(f"{told}, {night['failed']:,} failed{before}.", "coverage", tone)
+
+
+def _of_quality(reader: Reader) -> Point:
+    """Say what the audit came to."""
+    night, counts = reader.night, checks(reader)
+    if not counts:
+        return Point("The night was published without an audit.", "quality", "warn")
+    failed, critical = counts["failed"], counts["critical"]
+    if night["audit"] == "overridden":
+        return Point(
+            f"The audit failed ({counted(critical, 'critical check')} of {counts['checks']:,}) and was overridden.",
+            "quality",
+            "bad",
+        )
+    told = (
+        f"{counted(failed, 'check')} of {counts['checks']:,} failed, none of them critical"
+        if failed
+        else "nothing failed"
+    )
+    cold = f"; {counts['not_judged']:,} wait for more nights" if counts["not_judged"] else ""
+    return Point(f"The audit passed: {told}{cold}.", "quality", "warn" if failed else "good")
+
+
+def up_and_down(moves: pl.DataFrame) -> tuple[int, int]:
+    """Return how many prices rose, and how many fell."""
+    return moves.filter(pl.col("change_pct") > 0).height, moves.filter(pl.col("change_pct") < 0).height
+
+
+def checks(reader: Reader) -> dict[str, int]:
+    """Return how many checks the audit of the night has, and what came of them; nothing where there was no audit."""
+    counts = reader.query(
+        "SELECT count(*) AS checks, count(*) FILTER (WHERE outcome = 'failed') AS failed, "
+        "count(*) FILTER (WHERE outcome = 'failed' AND severity = 'critical') AS critical, "
+        "count(*) FILTER (WHERE outcome = 'not_judged') AS not_judged FROM mart.quality WHERE sweep_id = $sweep_id",
+        {"sweep_id": reader.night["sweep_id"]},
+    ).row(0, named=True)
+    return counts if counts["checks"] else {}

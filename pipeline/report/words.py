@@ -1,0 +1,74 @@
+"""The words in which people read what our columns say in codes. Figures beside a page keep the codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# What each rule finds. `report.flag` holds the rule under its own name.
+RULES: Final[Mapping[str, str]] = {
+    "all_in_gap": "Prices part once fees are added",
+    "evergreen_promotion": "Promotion without an end",
+    "excluded_charges_mismatch": "Fees above the charges they belong to",
+    "floor_breach": "Sold below the floor",
+    "floor_eats_promotion": "Floor keeps the promotion back",
+    "floor_what_if": "Below the floor at the usual mark-up",
+    "fx_markup": "Dearer than the reference rate explains",
+    "list_detail_mismatch": "List and detail tell different totals",
+    "market_disparity": "Market apart from the reference market",
+    "penalty_amount_off_formula": "Cancel penalty off its own terms",
+    "phantom_promotion": "Promotion named, nothing taken off",
+    "property_gone_quiet": "Property gone quiet",
+    "reference_above_lowest": "Struck-through price above the lowest before",
+    "reference_never_charged": "Struck-through price never charged",
+    "total_above_reference": "Dearer than its struck-through price",
+    "unnamed_promotion": "Price struck through, no promotion named",
+    "wrong_discount": "Stated discount does not fit",
+}
+
+# By the name of a column, its values.
+_VALUES: Final[Mapping[str, Mapping[str, str]]] = {
+    "rule": RULES,
+    "source": {"multi": "list", "detail": "detail"},
+    "operation": {"multi": "list", "single": "detail"},
+    "match_grade": {"exact": "exact", "board_family": "board family", "cheapest": "cheapest only"},
+    "status": {"no_offer": "no offer", "not_swept": "not swept"},
+    "verdict": {
+        "above_lowest": "above the lowest before",
+        "never_charged": "never charged",
+        "not_enough_history": "not enough history",
+    },
+    "ended_by": {"value": "answered otherwise", "gone": "its offer is gone", "stay_began": "its stay began"},
+    "dimension": {
+        "all": "all offers",
+        "lead_days": "days before check-in",
+        "product_type": "product",
+        "promotion_kinds": "kind of promotion",
+        "weekday": "weekday of check-in",
+    },
+    "weekday": dict(zip("1234567", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), strict=True)),
+    "part": {"tax_and_fee": "taxes and fees", "fx": "exchange rate"},
+    "audit": {"none": "not audited", "passed": "passed", "overridden": "failed, published all the same"},
+}
+
+
+def said(column: str, value: str) -> str:
+    """Return the words for a value of a column; a value without any is its own word."""
+    return _VALUES.get(column, {}).get(value, value)
+
+
+def rule_said(rule: str) -> str:
+    """Return what a rule finds, in words."""
+    return RULES.get(rule) or rule.replace("_", " ").capitalize()
+
+
+def lead_days_said(step: str) -> str:
+    """Return a step of lead days, such as `007-013`, as people write it: `7–13`."""
+    first, dash, last = step.partition("-")
+    ends = [end.lstrip("0") or "0" for end in (first, last) if end]
+    return "–".join(ends) if dash else step
+
+
+def kinds_said(kinds: str) -> str:
+    """Return kinds of promotions, such as `discount_off,value_add`, as people write them."""
+    return kinds.replace("_", " ").replace(",", " and ")

@@ -1,0 +1,60 @@
+"""People read words, never our codes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pipeline.publish.analytics import DETECTORS
+from pipeline.report.page import Column, percent, share, shown
+from pipeline.report.words import RULES, kinds_said, lead_days_said, rule_said, said
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_rule_has_words():
+    told = "\n".join((ROOT / "sql" / f"{name}.sql").read_text() for name in DETECTORS)
+    named = {name.removeprefix("report/") for name in DETECTORS}
+    rules = {rule for rule in RULES if f"'{rule}'" in told or rule in named}
+    assert rules == set(RULES)
+    # A relation that finds for several rules names each of them.
+    assert {name for name in named if name not in RULES} == {"promotion_arithmetic", "promotion_reference"}
+    assert set(re.findall(r"'([a-z]+(?:_[a-z]+)+)' AS rule", told)) <= set(RULES)
+
+
+def test_a_rule_without_words_is_still_no_code():
+    assert rule_said("some_new_rule") == "Some new rule"
+
+
+def test_codes_are_said_in_words_and_other_text_is_left_alone():
+    assert said("match_grade", "board_family") == "board family"
+    assert said("room_name", "board_family") == "board_family"
+    assert (lead_days_said("007-013"), lead_days_said("000-006"), lead_days_said("180+")) == ("7–13", "0–6", "180+")
+    assert kinds_said("discount_off,value_add") == "discount off and value add"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (shown(-1234.5, 1), "−1,234.5"),
+        (shown(-0.001, 2), "0.00"),
+        (percent(-13.13, is_change=True), "−13.1%"),
+        (percent(2.5, 2, is_change=True), "+2.50%"),
+        (share(9_999, 10_000), "99.9%"),
+        (share(1, 10_000), "0.1%"),
+        (share(10_000, 10_000), "100%"),
+        (share(0, 0), "0%"),
+    ],
+)
+def test_numbers_are_written_one_way(written, expected):
+    assert written == expected
+
+
+def test_an_amount_stands_beside_its_currency_and_a_change_has_a_sign():
+    row = {"total": 12.5, "currency": "EUR", "gap": 0.001, "name": None, "id": 7}
+    assert Column("total", "Now", digits=2, currency="currency").text(row) == "12.50 EUR"
+    assert Column("gap", "Gap", digits=2, is_change=True).text(row) == "0.00"
+    nameless = Column("name", "Property", below="id")
+    assert (nameless.text(row), nameless.small(row)) == ("7", None)
