@@ -60,8 +60,17 @@ _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %
 )
 _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 
-# Views in form, tables in the file: what they are made of is long, and what they give is short.
+# Views in form, tables in the file: what they are made of is long, and what they give is short. Others read the first.
 _KEPT = frozenset({"mart/fx_of_sweep", "mart/reference_market"})
+# These are what readers begin with: few lines, each over all that is on sale. Nothing else is made of them.
+_SUMMARIES = (
+    "report/market_parity",
+    "report/gap_decomposition",
+    "report/promotion_honesty",
+    "report/promotion_length",
+    "report/policy_drift",
+    "report/stay_price",
+)
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -131,6 +140,8 @@ def write_views(
 ) -> None:
     """Write the views: marts over the file's own state, schema `lake` over the files of the published sweeps.
 
+    The summaries, which take longest, are for `write_summaries`.
+
     With `as_of`, what users have loaded and asked since is left out, so that a night that is worked out again finds
     what it found.
     """
@@ -169,15 +180,25 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     if not is_kept:
         # A file of an earlier version may have as a view what is a table by now, and one does not replace the other.
         views = session.execute("SELECT schema_name || '/' || view_name FROM duckdb_views()").fetchall()
-        for name in sorted(_KEPT & {row[0] for row in views}):
+        for name in sorted(_KEPT.union(_SUMMARIES) & {row[0] for row in views}):
             session.execute(f"DROP VIEW {relation(*name.split('/')).full_name}")
     for name in VIEWS:
-        if name in _KEPT or not is_kept:
-            view = relation(*name.split("/"))
-            session.execute(f"CREATE OR REPLACE {_kind(name)} {view.full_name} AS {view.sql}")
+        if name in _KEPT or not (is_kept or name in _SUMMARIES):
+            _create_relation(session, name)
     if not is_kept:
         _create_reference(session, "CREATE OR REPLACE TABLE", "written_with")
         session.execute("INSERT INTO ref.written_with VALUES (?)", [_fingerprint()])
+
+
+def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
+    """Work out the relations that readers begin with. What they are made of is there, and nothing is made of them."""
+    for name in _SUMMARIES:
+        _create_relation(session, name)
+
+
+def _create_relation(session: duckdb.DuckDBPyConnection, name: str) -> None:
+    made = relation(*name.split("/"))
+    session.execute(f"CREATE OR REPLACE {_kind(name)} {made.full_name} AS {made.sql}")
 
 
 @cache
@@ -227,4 +248,4 @@ def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
 
 
 def _kind(name: str) -> str:
-    return "TABLE" if name in _KEPT else "VIEW"
+    return "TABLE" if name in _KEPT.union(_SUMMARIES) else "VIEW"

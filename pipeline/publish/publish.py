@@ -30,7 +30,7 @@ from pipeline.domain.tables import (
     Table,
 )
 from pipeline.lake import Lake, put_in_place, sync
-from pipeline.publish.catalogue import describe, write_reference, write_views
+from pipeline.publish.catalogue import describe, write_reference, write_summaries, write_views
 from pipeline.publish.content import add_content, forget_working_files
 from pipeline.publish.flags import move_flags_on
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
@@ -287,6 +287,7 @@ def _build(
         session.execute("BEGIN")
         write_views(session, lake, [entry.sweep_id for entry in published])
         write_view_macros(session)
+        write_summaries(session)
         describe(session)
         session.execute("COMMIT")
         session.execute("CHECKPOINT nightaudit")

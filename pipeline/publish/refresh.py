@@ -8,7 +8,7 @@ import shutil
 import duckdb
 
 from pipeline.lake import Lake, put_in_place
-from pipeline.publish.catalogue import describe, write_views
+from pipeline.publish.catalogue import describe, write_summaries, write_views
 from pipeline.warehouse import connect, quoted
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ def refresh(lake: Lake) -> bool:
             sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
             session.execute("BEGIN")
             write_views(session, lake, [row[0] for row in sweeps])
+            write_summaries(session)
             describe(session)
             session.execute("COMMIT")
             session.execute("CHECKPOINT nightaudit")
