@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import altair as alt
 import polars as pl
 import vl_convert
 from markupsafe import Markup, escape
+
+from pipeline.report.words import readable
 
 # Stand-ins that no palette contains, and the variables of `layout.html.j2` that they stand for.
 INK: Final = "#010203"
@@ -143,13 +145,20 @@ def towards_the_stay(
 
 def svg(made: AnyChart, caption: str = "") -> Markup:
     """Return a chart for a page, drawn twice: for a screen or paper, and for a phone. The page shows one of them."""
-    spec = made.to_dict()
+    spec = cast("dict[str, Any]", _drawable(made.to_dict()))
     named = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     drawn = _drawn(spec, _LABEL)
     if spec["width"] > _NARROW:
         narrow = _drawn(spec | {"width": _NARROW}, _LABEL_NARROW)
         drawn = f'<div class="wide">{drawn}</div><div class="narrow">{narrow}</div>'
     return Markup(f"<figure>{named}{drawn}</figure>")  # noqa: S704 - the drawing library escapes the text that it draws
+
+
+def _drawable(part: object) -> object:
+    """Return a part of a chart with readable text only: the drawing library ends the process at a control character."""
+    if isinstance(part, dict):
+        return {name: _drawable(value) for name, value in part.items()}
+    return [_drawable(value) for value in part] if isinstance(part, list) else readable(part)
 
 
 def _drawn(spec: dict[str, Any], label_limit: int) -> str:

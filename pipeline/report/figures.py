@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-_FORMULA = r"^[=+\-@\t\r\n]"
+# Blanks before the sign do not keep every spreadsheet from it, nor do the wide forms of the signs.
+_FORMULA = r"^(?:[\t\r\n]|[\s\x{feff}]*[=+\-@＝＋－＠])"
 
 
 def as_csv(frame: pl.DataFrame) -> bytes:

@@ -16,10 +16,13 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.report.words import said
+from pipeline.report.words import readable, said
 
 # Rows that a page shows of a table; all of them lie beside it as CSV and Parquet.
 ROWS_SHOWN = 25
+
+# Characters of a text that a table shows; the figures have all of it.
+_LONGEST = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Column:
         value = row[self.name]
         if value is None and self.below:
             return str(row[self.below])
-        written = said(self.name, value) if isinstance(value, str) else shown(value, self.digits)
+        written = _cut(said(self.name, value)) if isinstance(value, str) else shown(value, self.digits)
         sign = "+" if self.is_change and value is not None and value > 0 and _is_seen(written) else ""
         money = f" {row[self.currency]}" if self.currency and value is not None else ""
         return f"{sign}{written}{money}"
@@ -146,6 +149,10 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+
+
 def measured(value: float) -> str:
     """Return a measure of which the unit is not known here: a count whole, a share with four digits."""
     return _level(f"{value:,.0f}" if value == int(value) else f"{value:,.4g}")
@@ -166,6 +173,7 @@ def _environment() -> Environment:
         loader=PackageLoader("pipeline.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=readable,
         trim_blocks=True,
         lstrip_blocks=True,
     )

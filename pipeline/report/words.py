@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -55,6 +56,20 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 def said(column: str, value: str) -> str:
     """Return the words for a value of a column; a value without any is its own word."""
     return _VALUES.get(column, {}).get(value, value)
+
+
+# Control characters and others that no XML may hold, and those that change the direction of writing for what follows.
+_DISTURBING: Final = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ufffe\\uffff]"
+)
+
+
+def readable(value: object) -> object:
+    """Return text without the characters that would turn round what is written beside it, or that nobody can read."""
+    if not isinstance(value, str) or not _DISTURBING.search(value):
+        return value
+    # A value that is markup stays such.
+    return type(value)(_DISTURBING.sub("", value))
 
 
 def rule_said(rule: str) -> str:

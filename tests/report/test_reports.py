@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from datetime import date
 from decimal import Decimal
+from html.parser import HTMLParser
 
+import altair as alt
 import polars as pl
 import pytest
+from markupsafe import Markup
 from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.errors import InputError, LakeError
@@ -17,6 +21,10 @@ from pipeline.inputs.loading import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.report import REPORTS, Scope, write_reports
+from pipeline.report.charts import calendar, svg
+from pipeline.report.figures import as_csv
+from pipeline.report.page import Column
+from pipeline.report.words import readable
 
 from .conftest import CHECK_IN, FORMULA, SCRIPT, night
 
@@ -58,6 +66,74 @@ def test_what_a_supplier_sent_is_text_in_pages_and_in_spreadsheets(two_nights):
         row["property_id"]: row["room_name"] for row in rows(folder(two_nights, 1) / "digest" / "largest_moves.csv")
     }
     assert names == {"1": SCRIPT, "2": f"'{FORMULA}"}
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", " =1", "\ufeff=1", "＝1", "－1"])
+def test_no_cell_of_a_spreadsheet_begins_like_a_formula(text):
+    (row,) = csv.DictReader(io.StringIO(as_csv(pl.DataFrame({"name": [text]})).decode(), newline=""))
+    assert row["name"] == f"'{text}"
+
+
+HOSTILE = [
+    "<b>bold</b>",
+    "</svg><img src=x onerror=alert(1)>",
+    "a\u202eb",
+    "a\x07\x1b\ufffeb",
+    "🏨 \"a\" 'b' & c",
+    "فندق",
+    "a " * 400,
+]
+
+
+def test_names_are_text_in_charts():
+    days = pl.DataFrame(
+        {
+            "property_id": range(len(HOSTILE)),
+            "property_name": HOSTILE,
+            "check_in": [CHECK_IN] * len(HOSTILE),
+            "share": [1.0] * len(HOSTILE),
+        }
+    )
+    drawn = svg(calendar(days, "share", "Share", properties=days["property_id"], scale=alt.Scale()), HOSTILE[1])
+    # Read as HTML, the SVG has no element that a name has brought along, and its text is that of the names.
+    read = _Read()
+    read.feed(drawn)
+    assert read.tags <= {
+        "figure",
+        "figcaption",
+        "div",
+        "svg",
+        "g",
+        "path",
+        "rect",
+        "text",
+        "defs",
+        "lineargradient",
+        "stop",
+        "line",
+        "clippath",
+    }
+    assert "0 <b>bold</b>" in read.texts
+    assert "2 ab" in read.texts
+    assert max(map(len, read.texts)) < 100
+
+
+class _Read(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.texts = set(), []
+
+    def handle_starttag(self, tag, _attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_a_text_that_turns_others_round_or_fills_the_page_is_tamed():
+    assert Column("name", "Name").text({"name": "a" * 1000}) == "a" * 239 + "…"
+    assert readable("1\u202e2\x07") == "12"
+    assert isinstance(readable(Markup("<b>\u202e</b>")), Markup)
 
 
 def test_the_figures_are_the_same_in_each_form(two_nights):
