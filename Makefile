@@ -55,7 +55,7 @@ imports: setup
 	$(BIN)/lint-imports
 
 sql: setup
-	$(BIN)/sqlfluff lint sql
+	$(BIN)/sqlfluff lint --processes 0 sql
 
 bench: setup  ## measure speed beside peers; PARTS="normalise fetch" takes some of the parts
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(PARTS)

@@ -53,7 +53,7 @@ def measure(size: Size, folder: Path) -> Result:
             parameters = {name: value for name, value in known.items() if f"${name}" in query}
             result.rows.append(_timed(session, f"look-up: {what}", query, parameters, 0.050, size))
         relations = session.execute(
-            "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE database_name = 'history' "
+            "SELECT DISTINCT schema_name || '.' || table_name FROM duckdb_columns() WHERE database_name = 'history' "
             "AND schema_name = 'report' ORDER BY 1"
         ).fetchall()
         for (name,) in relations:
