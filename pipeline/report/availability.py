@@ -10,6 +10,9 @@ from pipeline.report.page import Column, Page, Section, counted, percent, share,
 from pipeline.report.reading import Reader
 from pipeline.report.words import said
 
+_ANSWERED = "count(*) FILTER (WHERE status IN ('offered', 'no_offer', 'absent')) AS answered, " + ", ".join(
+    f"count(*) FILTER (WHERE status = '{status}') AS {status}" for status in ("offered", "no_offer", "absent")
+)
 _TWICE = "It takes two nights that saw the same offer."
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
@@ -24,8 +27,10 @@ def page(reader: Reader) -> Page:
     )
     # List and detail answers are about different properties; the lists are those of all.
     operation = "multi" if "multi" in latest["operation"] else "single"
-    counts = latest.filter(pl.col("operation") == operation).select("answered", "offered", "no_offer", "absent").sum()
-    answered, offered, no_offer, absent = (int(count) for count in counts.row(0))
+    counts = reader.counts(
+        _ANSWERED, "mart.cell_latest", f"operation = '{operation}' AND sweep_id = '{reader.night['sweep_id']}'"
+    )
+    answered, offered = counts["answered"], counts["offered"]
     return Page(
         "availability",
         f"{share(offered, answered)} of the cells answered by {said('operation', operation)} searches are on sale"
@@ -36,8 +41,8 @@ def page(reader: Reader) -> Page:
         tiles=[
             (shown(answered, 0), "cells answered"),
             (shown(offered, 0), "cells on sale"),
-            (shown(no_offer, 0), "without an offer"),
-            (shown(absent, 0), "absent from answers"),
+            (shown(counts["no_offer"], 0), "without an offer"),
+            (shown(counts["absent"], 0), "absent from answers"),
         ],
     )
 

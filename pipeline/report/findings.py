@@ -11,7 +11,9 @@ from pipeline.report.reading import Reader
 from pipeline.report.words import rule_said
 
 # Order of flags: the gravest come first.
-GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, size_pct DESC NULLS LAST, flag_id"
+GRAVEST_FIRST = (
+    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
+)
 
 # So many of a rule are shown, so that one rule does not crowd out the others.
 _OF_A_RULE = 5

@@ -41,8 +41,9 @@ def headline(reader: Reader, changes: Changes) -> str:
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:
-    """Return what a reader in a hurry is to know."""
-    return [*_of_findings(reader, changes), *_of_prices(reader, changes), _of_coverage(reader), _of_quality(reader)]
+    """Return what a reader in a hurry is to know; of a limited digest only what is limited."""
+    changed = [*_of_findings(reader, changes), *_of_prices(reader, changes)]
+    return changed if reader.scope.words else [*changed, _of_coverage(reader), _of_quality(reader)]
 
 
 def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
@@ -56,9 +57,14 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     ]
     if reader.scope.words:
         return limited
-    return [
+    of_all = [
         (share(answered(night), night["planned"]), f"of {counted(night['planned'], 'planned cell')} answered"),
         (shown(night["offers"], 0), "offers stored"),
+    ]
+    if reader.is_first_night:
+        return [*of_all, (shown(changes.standing.height, 0), "findings stand")]
+    return [
+        *of_all,
         (shown(night["offers_first"] + night["offers_back"], 0), "offers new or back"),
         (shown(night["offers_gone"], 0), "offers gone"),
         *limited,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import polars as pl
 
 from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, calendar, chart, svg
 from pipeline.report.findings import findings, flags
-from pipeline.report.page import Column, Page, Section, counted, percent, shown
+from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
 from pipeline.report.reading import Reader
 from pipeline.report.words import kinds_said, lead_days_said, said
 
@@ -33,21 +31,30 @@ _DRAWN_OFFERS = 4
 # Rows of a chart, and bars of a panel, before they cannot be read any more.
 _MOST_ROWS, _MOST_BARS = 24, 12
 _PANEL = 270
+# What is promoted now, and what its history says of it, by list answers: sums that every limit can be set to.
+_PROMOTED = (
+    "count(*) AS offers, count(*) FILTER (WHERE total < pre_promo_total) AS promoted, "
+    "avg((100 * (1 - total / pre_promo_total))::DECIMAL(38, 9)) FILTER (WHERE total < pre_promo_total) "
+    "AS mean_depth_pct"
+)
+_HONEST = (
+    "count(*) FILTER (WHERE reference_verdict <> 'not_enough_history') AS comparable, "
+    "count(*) FILTER (WHERE reference_verdict = 'never_charged') AS never_charged, "
+    "count(*) FILTER (WHERE plain_seen_at IS NULL AND history_days >= (SELECT reference_days FROM ref.analysis)) "
+    "AS evergreen"
+)
 _NO_PROMOTION = "No offer of these limits was seen on sale below a price before promotions."
 
 
 def page(reader: Reader) -> Page:
     """Return the report on promotions."""
     found = flags(reader, _RULES)
-    share = reader.rows("report.promotion_targeting", where="dimension = 'all' AND source = 'multi'")
-    row: dict[str, Any] = {"incidence_pct": None, "mean_depth_pct": None, "promoted": 0}
-    if share.height:
-        row = share.row(0, named=True)
-    honesty = reader.rows("report.promotion_honesty", where="source = 'multi'")
-    depth = f", by {percent(row['mean_depth_pct'])} on average" if row["mean_depth_pct"] is not None else ""
+    row = reader.counts(_PROMOTED, "mart.offer_latest", "source = 'multi' AND total IS NOT NULL")
+    honest = reader.counts(_HONEST, "mart.reference_price", "source = 'multi'")
+    depth = f", by {percent(row['mean_depth_pct'])} on average" if row["promoted"] else ""
     return Page(
         "promotions",
-        f"{percent(row['incidence_pct'])} of the offers are promoted{depth}"
+        f"{share(row['promoted'], row['offers'])} of the offers are promoted{depth}"
         if row["promoted"]
         else "No promotion runs",
         "How often prices are struck through and how deep, and whether their history bears them out.",
@@ -67,9 +74,9 @@ def page(reader: Reader) -> Page:
         ),
         tiles=[
             (shown(row["promoted"], 0), "offers promoted"),
-            (shown(int(honesty["comparable"].sum()), 0), "of them with enough history"),
-            (shown(int(honesty["never_charged"].sum()), 0), "struck-through prices never charged"),
-            (shown(int(honesty["evergreen"].sum()), 0), "promotions without an end"),
+            (shown(honest["comparable"], 0), "of them with enough history"),
+            (shown(honest["never_charged"], 0), "struck-through prices never charged"),
+            (shown(honest["evergreen"], 0), "promotions without an end"),
             (shown(found.height, 0), "findings"),
         ],
     )

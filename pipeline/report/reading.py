@@ -18,7 +18,7 @@ class Reader:
 
     session: duckdb.DuckDBPyConnection
     scope: Scope
-    # Relations that could not be limited as asked, with the limits that they do not know: pages say so.
+    # Relations that could not be limited as asked, with the limits that they do not know: what is of them is left out.
     wider: dict[str, str] = field(default_factory=dict)
 
     def rows(
@@ -43,6 +43,19 @@ class Reader:
     def columns(self, relation: str) -> list[str]:
         """Return the names of a relation's columns."""
         return [row[0] for row in self.session.execute(f"DESCRIBE {relation}").fetchall()]
+
+    @cached_property
+    def is_out_of_reach(self) -> bool:
+        """Whether the limits hold no cell that was ever asked about."""
+        if not self.scope.words:
+            return False
+        limits, values = self.scope.condition("property_id", "market", "check_in")
+        return self.query(f"SELECT 1 FROM mart.cell_latest WHERE {limits} LIMIT 1", values).is_empty()  # noqa: S608 - our own names; what users give is a parameter
+
+    def counts(self, columns: str, relation: str, where: str) -> dict[str, Any]:
+        """Return the one row of sums over a relation's rows within the scope, all of which it must know."""
+        limits, values = self.scope.condition("property_id", "market", "check_in")
+        return self.query(f"SELECT {columns} FROM {relation} WHERE {where} AND {limits}", values).row(0, named=True)  # noqa: S608 - our own names; what users give is a parameter
 
     def whole(self, relation: str) -> None:
         """Take down that a section reads all of a relation of the night, whatever the limits are."""

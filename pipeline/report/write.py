@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from pipeline.domain.errors import LakeError
+from pipeline.domain.errors import InputError, LakeError
 from pipeline.lake import Lake
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.figures import as_csv, as_json, as_parquet
-from pipeline.report.page import Page, render
+from pipeline.report.page import Page, Section, render
 from pipeline.report.reading import Reader
 from pipeline.report.scope import Scope
 from pipeline.warehouse import open_published
@@ -45,17 +45,23 @@ class Written:
 def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Scope()) -> list[Written]:  # noqa: B008 - frozen
     """Write reports of the published file under `reports/<sweep_id>` of the lake, and return their pages.
 
-    Writing them again writes the same bytes. Raises InputError where nothing is published, and LakeError where they
-    cannot be written.
+    Writing them again writes the same bytes. Raises InputError where nothing is published, or the limits hold nothing,
+    and LakeError where they cannot be written.
     """
     written, wanted = [], tuple(names)
     with open_published(lake.published_file) as session:
         reader = Reader(session, scope)
         folder = lake.root / "reports" / reader.night["sweep_id"]
+        if reader.is_out_of_reach:
+            raise InputError(
+                f"No cell of a stay that lies ahead was ever asked about with these limits: {scope.words}.",
+                kept="No report was written.",
+                hint='See what is asked: nightaudit query "SELECT DISTINCT market FROM mart.cell_latest"',
+            )
         try:
             for name in wanted:
                 reader.wider.clear()
-                page = _MADE[name][1](reader)
+                page = _within(_MADE[name][1](reader), reader.wider)
                 written.append(Written(name, page.title, _write(folder, page, reader, _links(folder, wanted, scope))))
             _write_overview(lake, reader)
         except duckdb.IOException as error:
@@ -71,6 +77,22 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                 hint="Mend the cause, then: nightaudit report",
             ) from None
     return written
+
+
+def _within(page: Page, wider: Mapping[str, str]) -> Page:
+    """Return a page without the sections that could not be limited as asked: they would tell of something else."""
+    return replace(page, sections=[_left_out(each) if each.source in wider else each for each in page.sections])
+
+
+def _left_out(section: Section) -> Section:
+    return Section(
+        section.name,
+        section.name.replace("_", " ").capitalize(),
+        "",
+        section.figures.clear(),
+        why_empty="This is known of the whole night only: see the whole report.",
+        source=section.source,
+    )
 
 
 def reports_page(lake: Lake) -> Path:
@@ -134,7 +156,6 @@ def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, 
             "label": _MADE[page.name][0],
             "night": reader.night,
             "limits": reader.scope.words,
-            "wider": reader.wider,
             "links": links,
             "folder": stem,
         },

@@ -168,21 +168,36 @@ def test_a_limited_report_lies_beside_the_whole_one(two_nights):
     assert (folder(two_nights, 1) / "index.html").read_bytes() == whole
 
 
-def test_a_limited_report_says_what_it_cannot_limit(two_nights):
+def test_a_limited_report_leaves_out_what_it_cannot_limit(two_nights):
     (limited,) = write_reports(two_nights, ["digest"], Scope(market="GB"))
     page = limited.file.read_text()
     (coverage,) = re.findall(r'<section id="coverage">.*?</section>', page, re.DOTALL)
-    assert "Not limited by market" in coverage
+    assert "known of the whole night only" in coverage
     (moves,) = re.findall(r'<section id="largest_moves">.*?</section>', page, re.DOTALL)
-    assert "Not limited" not in moves
+    assert "whole night" not in moves
     # Numbers of the whole night are no numbers of a limited page.
     assert "offers stored" not in page
+    assert "planned cells were answered" not in page
+
+
+def test_the_titles_of_limited_reports_are_limited_too(two_nights):
+    titles = {
+        house: [written.title for written in write_reports(two_nights, REPORTS, Scope(property_id=house))]
+        for house in (1, 3)
+    }
+    assert titles[1][0] == "0 new findings, 0 ended; 1 price changed"
+    assert titles[3][0] == "0 new findings, 0 ended; 0 prices changed"
+    (whole,) = write_reports(two_nights, ["availability"])
+    (limited,) = write_reports(two_nights, ["availability"], Scope(property_id=1))
+    tiles = [json.loads(file.with_suffix(".json").read_text())["tiles"][0] for file in (whole.file, limited.file)]
+    assert tiles == [{"value": "3", "label": "cells answered"}, {"value": "1", "label": "cells answered"}]
 
 
 def test_limits_that_hold_nothing_and_days_in_the_wrong_order_are_told(two_nights):
     with pytest.raises(InputError, match="lies after"):
         Scope(first=date(2030, 3, 2), last=date(2030, 3, 1))
-    write_reports(two_nights, ["digest"], Scope(property_id=99))
+    with pytest.raises(InputError, match=r"No cell .* property 99"):
+        write_reports(two_nights, ["digest"], Scope(property_id=99))
 
 
 def test_without_a_published_night_there_is_no_report(tmp_path):
