@@ -7,7 +7,6 @@ noticed when it is read and not believed.
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 from collections.abc import Sequence
@@ -80,7 +79,8 @@ def encode_shard(records: Sequence[RawRecord]) -> bytes:
     """Return a shard's bytes. Rows are ordered by search, so equal answers make equal bytes."""
     ordered = sorted(records, key=lambda record: record.search_id)
     columns = [pa.array([getattr(record, field.name) for record in ordered], type=field.type) for field in _SCHEMA]
-    sink = io.BytesIO()
+    # A file object of Python would hold the bodies several times over, each time in fresh memory.
+    sink = pa.BufferOutputStream()
     pq.write_table(
         pa.Table.from_arrays(columns, schema=_SCHEMA),
         sink,
@@ -90,7 +90,7 @@ def encode_shard(records: Sequence[RawRecord]) -> bytes:
         write_page_checksum=True,
         store_schema=False,
     )
-    return sink.getvalue()
+    return bytes(sink.getvalue())
 
 
 def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
@@ -111,7 +111,7 @@ def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
 
 def _whole_table(data: bytes) -> pa.Table:
     # Checksums guard the pages alone. A damaged footer may name other columns, which would be read as NULL.
-    table = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
+    table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read()
     if table.schema.names != _SCHEMA.names:
         msg = "its columns are not those of a shard"
         raise ValueError(msg)

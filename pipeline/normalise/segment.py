@@ -7,7 +7,6 @@ names, the `cell` file last: where it exists, the segment is done.
 from __future__ import annotations
 
 import gc
-import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -216,7 +215,7 @@ def encode_table(table: pa.Table, note: bytes = b"") -> bytes:
         for name, column in zip(names, table.columns, strict=True)
         if name in _TEXT_LIKE or pa.types.is_dictionary(column.type) or pa.types.is_string(column.type)
     ]
-    sink = io.BytesIO()
+    sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
         sink,
         table.schema,
@@ -231,4 +230,4 @@ def encode_table(table: pa.Table, note: bytes = b"") -> bytes:
         writer.write_table(table, row_group_size=1 << 20)
         if note:
             writer.add_key_value_metadata({_NOTE.decode(): note.decode()})
-    return sink.getvalue()
+    return bytes(sink.getvalue())
