@@ -100,6 +100,11 @@ def _night(given: Given) -> NightSummary:
     settings = given.settings or read_settings()
     place = Lake(settings.lake)
     night.refuse_before_making(settings, place, given.now())
+    if settings.alerts:
+        # A mistake is told now, and not when the night is over.
+        from pipeline.alerts import read_rules
+
+        read_rules(settings.alerts)
     with place.writing("the nightly run"):
         publish_left_over(settings, place)
         manifest = begin(settings, place)
@@ -107,9 +112,10 @@ def _night(given: Given) -> NightSummary:
         audit(settings, place, manifest)
         published = publish(settings, place, manifest)
         report(place)
+        summary = summarise(place, published)
+        given.show(summary)
+        # Last, so that a mistake in the rules costs the alerts alone.
         alert(settings, place)
-    summary = summarise(place, published)
-    given.show(summary)
     judge(settings, summary)
     return summary
 

@@ -11,6 +11,9 @@ from pipeline.alerts.rules import Rule
 # Rows that a message lists; it says how many there are.
 LISTED = 10
 
+# What says where a finding was made, and the words before it.
+_PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
+
 Row = Mapping[str, Any]
 
 
@@ -32,10 +35,13 @@ def key_of(rule: Rule, row: Row) -> str:
 
 
 def words_of(rule: Rule, row: Row) -> str:
-    """Return a row in words: its finding where it has one, otherwise its key."""
+    """Return a row in words: where it was found and its finding, where it has one, and its key."""
     told = row.get("finding")
     key = key_of(rule, row)
-    return f"{key}: {told}" if told else key
+    if not told:
+        return key
+    place = ", ".join(f"{word}{row[name]}" for name, word in _PLACE.items() if row.get(name) is not None)
+    return f"{place}: {told} ({key})" if place else f"{told} ({key})"
 
 
 def news(rule: Rule, rows: Sequence[Row], told: Mapping[str, str]) -> News:

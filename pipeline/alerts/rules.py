@@ -97,7 +97,12 @@ def read_rules(file: Path) -> AlertRules:
     try:
         return AlertRules.model_validate(document.data)
     except ValidationError as error:
-        lines = [_explained(file, document, item["loc"], item["msg"]) for item in error.errors(include_url=False)]
+        found = error.errors(include_url=False, include_input=False)
+        # Where no rule can be used it says as well that there is none.
+        told = [item for item in found if item["type"] != "too_short" or len(found) == 1]
+        lines = [
+            _explained(file, document, item["loc"], _said(item["type"], item["loc"], item["msg"])) for item in told
+        ]
     raise InputError("The rule file cannot be used:\n" + "\n".join(lines), kept=_NOTHING, hint="Correct it.")
 
 
@@ -105,5 +110,21 @@ def _explained(file: Path, document: Document, place: tuple[str | int, ...], mes
     line = next((found for end in range(len(place), 0, -1) if (found := document.line_of(place[:end]))), None)
     at = f"{file}:{line}" if line else f"{file}"
     written = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
-    said = message.removeprefix("Value error, ").replace("Input should", "must")
-    return f"  {at}: {f'{written}: ' if written else ''}{said}"
+    return f"  {at}: {f'{written}: ' if written else ''}{message}"
+
+
+# What a text must look like, by the last part of its place.
+_FORMS = {
+    "relation": "must be a relation of mart or report, such as report.flag",
+    "name": "must be up to 80 letters, digits, blanks and . : % + -, beginning with a letter or digit",
+    "webhook_from": "must be the name of an environment variable that holds the address, not the address itself",
+    "block": "must be a notification block as type/name, such as slack-webhook/watch",
+}
+
+
+def _said(kind: str, place: tuple[str | int, ...], message: str) -> str:
+    if kind == "string_pattern_mismatch" and place[-1] in _FORMS:
+        return _FORMS[str(place[-1])]
+    if kind == "extra_forbidden":
+        return "there is no such key"
+    return message.removeprefix("Value error, ").replace("Input should", "must").replace("Field required", "is missing")

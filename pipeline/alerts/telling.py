@@ -18,7 +18,7 @@ from pipeline.alerts.matching import Row, messages, news
 from pipeline.alerts.rules import AlertRules, Receiver, Rule
 from pipeline.domain.errors import CorruptObject, InputError
 from pipeline.lake import Lake
-from pipeline.notify import Tell, webhook
+from pipeline.notify import NotDelivered, Tell, webhook
 from pipeline.warehouse import query_published
 
 logger = logging.getLogger(__name__)
@@ -27,13 +27,20 @@ _STATE = "alerts/told.json"
 # Rule, receiver and key of a row: the words in which it was told.
 _Told = dict[str, dict[str, dict[str, str]]]
 
+# A message lists the first few: the gravest, and not ten of one property.
+_GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
+_OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_GRAVEST_FIRST},"
+
 # Returns the flags among those named that were found again just now.
 Confirm = Callable[[Sequence[str]], set[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What came of a rule for one receiver. `failure` is why nothing could be sent."""
+    """What came of a rule for one receiver. `failure` is why nothing could be sent.
+
+    `texts` are the messages, subject and text, that were sent or, in a rehearsal, would be.
+    """
 
     rule: str
     receiver: str
@@ -41,6 +48,7 @@ class Told:
     over: int
     standing: int
     failure: str | None = None
+    texts: tuple[tuple[str, str], ...] = ()
 
 
 def tell_alerts(
@@ -68,21 +76,25 @@ def tell_alerts(
             before = told.setdefault(rule.name, {}).setdefault(who, {})
             changed = news(rule, rows, before)
             counts = (len(changed.new), len(changed.over), changed.standing)
+            texts = tuple(messages(rule, changed, where))
             failure = None
             if changed and not is_rehearsal:
-                failure = _send(messages(rule, changed, where), _ways(who, rules.receiver[who], block))
-                if failure is None:
+                failure = _send(texts, _ways(who, rules.receiver[who], block))
+                if failure:
+                    logger.warning("%r could not be told of %r: %s. It is tried again.", who, rule.name, failure)
+                else:
                     for key in changed.over:
                         del before[key]
                     before |= changed.new
                     # After each receiver: what was sent must not be sent again, whatever happens next.
                     lake.put(_STATE, msgspec.json.encode(told))
-            results.append(Told(rule.name, who, *counts, failure))
+            results.append(Told(rule.name, who, *counts, failure, texts))
     return results
 
 
 def _rows(lake: Lake, rule: Rule) -> list[Row]:
-    order = ", ".join(f'"{name}"' for name in rule.key)
+    key = ", ".join(f'"{name}"' for name in rule.key)
+    order = f"{_OF_EACH_PROPERTY} {key}), {_GRAVEST_FIRST}, {key}" if rule.relation == "report.flag" else key
     query = f"SELECT * FROM {rule.relation} WHERE {rule.where} ORDER BY {order}"  # noqa: S608 - the user's own condition, run read-only
     try:
         result = query_published(lake.published_file, query)
@@ -138,11 +150,11 @@ def _send(texts: Sequence[tuple[str, str]], ways: Sequence[Callable[[], Tell]]) 
             for subject, text in texts:
                 tell(subject, text)
     except InputError as error:
-        logger.warning("An alert could not be sent: %s", error.message)
-        return error.message
+        return error.message.removesuffix(".")
+    except NotDelivered as error:
+        return str(error)
     except Exception as error:
-        # Neither the error's text nor the address: both may hold the address's secret part.
-        logger.warning("An alert could not be sent (%s); it is tried again after the next night.", type(error).__name__)
+        # Not the error's text: that of a notification block may hold the secret part of its address.
         return type(error).__name__
     return None
 

@@ -17,7 +17,7 @@ import msgspec
 from pipeline.audit.findings import Audit, Cause
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
-from pipeline.notify import Tell, Ways
+from pipeline.notify import NotDelivered, Tell, Ways
 
 logger = logging.getLogger(__name__)
 
@@ -117,11 +117,9 @@ def _deliver(lake: Lake, outbox: _Outbox, way: str, tell: Tell) -> None:
             try:
                 tell(message.subject, message.text)
             except Exception as error:
-                # Neither the error's text nor the address: both may hold the address's secret part.
-                logger.warning(
-                    "A notification could not be sent (%s); it is tried again with the next audit.",
-                    type(error).__name__,
-                )
+                # The text of other errors may hold the secret part of an address.
+                why = str(error) if isinstance(error, NotDelivered) else type(error).__name__
+                logger.warning("A notification could not be sent: %s. It is tried again with the next audit.", why)
                 return
             message.is_delivered = True
             # After each: what was sent is not to be sent again, whatever happens next.

@@ -49,7 +49,12 @@ def alert(*, is_rehearsal: bool) -> None:
     for item in told:
         sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")
         table.add_row(item.rule, item.receiver, str(item.new), str(item.over), str(item.standing), Text(sent))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    for item in told if is_rehearsal else ():
+        for subject, text in item.texts:
+            console.print(Text(f"\nTo {item.receiver}: {subject}", style="bold"), soft_wrap=True)
+            console.print(Text(text), soft_wrap=True)
     if any(item.failure for item in told):
         raise NightauditError("Not every alert could be sent.", hint="Those are tried again: nightaudit alerts")
 

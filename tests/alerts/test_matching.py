@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,10 +41,16 @@ def test_one_message_says_what_is_new_and_one_what_is_over():
     found = news(RULE, rows("bcd"), {"a": "finding a", "b": "finding b"})
     new, over = messages(RULE, found, "see the page")
     assert new[0] == "nightaudit [warning] floors: 2 new"
-    assert "c: finding c" in new[1]
+    assert "- finding c (c)" in new[1]
     assert "1 told of before still stand." in new[1]
     assert over[0] == "nightaudit [resolved] floors: 1 over"
     assert "3 still stand." in over[1]
+
+
+def test_a_message_says_where_it_was_found():
+    row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "market": "GB", "check_in": date(2030, 3, 1)}
+    ((_, text),) = messages(RULE, news(RULE, [row], {}), "see the page")
+    assert "- property 7, GB, check-in 2030-03-01: Sold too low. (x-1)" in text
 
 
 def test_a_long_list_is_cut_and_counted():

@@ -35,11 +35,16 @@ def test_the_sample_can_be_read():
 @pytest.mark.parametrize(
     ("before", "after", "line", "told"),
     [
-        ("who =", "whom =", "5:", "Extra inputs"),
-        ('"report.flag"', '"report.flag; DROP TABLE x"', "4:", "pattern"),
+        ("who =", "whom =", "5:", "rule[1].whom: there is no such key"),
+        ('"report.flag"', '"report.flag; DROP TABLE x"', "4:", "must be a relation of mart or report"),
         ('["me"]', '["you"]', "", " rule 'floors' is for 'you', and there is no [receiver.you]"),
         ('webhook_from = "ADDRESS"', "", "7:", "needs webhook_from or block"),
-        ('webhook_from = "ADDRESS"', 'webhook_from = "https://chat.example/secret"', "8:", "pattern"),
+        (
+            'webhook_from = "ADDRESS"',
+            'webhook_from = "https://chat.example/secret"',
+            "8:",
+            "the name of an environment variable",
+        ),
         ('relation = "report.flag"', 'relation = "mart.sweep"\nconfirm = true', "2:", "can be confirmed"),
         ('name = "floors"', "name = ", "", "Invalid value (at line 3"),
     ],
@@ -50,6 +55,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path, before, after, line, told):
     assert told in str(refused.value)
     assert f"alerts.toml:{line}" in str(refused.value)
     assert "No alert was sent." in str(refused.value)
+    assert "chat.example" not in str(refused.value)
 
 
 def test_a_missing_file_is_told(tmp_path):

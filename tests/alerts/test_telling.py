@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from nights import load_night, started_at, sweep_id
 
+from pipeline import notify
 from pipeline.alerts import AlertRules, tell_alerts
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.telling import confirmed
@@ -34,14 +35,18 @@ def _nobody_was_told(lake):
 
 
 @contextmanager
-def receiver(status=200):
+def receiver(status=200, delay=0.0, is_dripping=False):
     got = []
+    is_over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             got.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            is_over.wait(delay)
             self.send_response(status)
             self.end_headers()
+            while is_dripping and not is_over.wait(0.05):
+                self.wfile.write(b"x")
 
         def log_message(self, *_):
             pass
@@ -51,6 +56,7 @@ def receiver(status=200):
     try:
         yield f"http://127.0.0.1:{server.server_port}/hidden-part", got
     finally:
+        is_over.set()
         server.shutdown()
         server.server_close()
 
@@ -94,8 +100,41 @@ def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
         monkeypatch.setenv("ADDRESS_ONE", address)
         (told,) = tell_alerts(lake, rules(), WHERE, is_rehearsal=True)
         assert (told.new, got) == (1, [])
+        ((subject, text),) = told.texts
+        assert subject == "nightaudit [warning] sweeps: 1 new"
+        assert sweep_id(0) in text
         tell_alerts(lake, rules(), WHERE)
         assert len(got) == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"status": 500}, "it answered 500"),
+        ({"status": 302}, "it answered 302"),
+        ({"delay": 30}, "no answer within"),
+        ({"address": "http://127.0.0.1:9/hidden-part"}, "it could not be reached"),
+        ({"address": "htp:/hidden-part"}, "its address is not one of the web"),
+    ],
+)
+def test_why_a_message_did_not_arrive_is_told_without_the_address(lake, monkeypatch, caplog, how, said):
+    monkeypatch.setattr(notify, "_TIMEOUT_SECONDS", 0.2)
+    address = how.pop("address", None)
+    with receiver(**how) as (own, _), caplog.at_level(logging.DEBUG):
+        monkeypatch.setenv("ADDRESS_ONE", address or own)
+        (told,) = tell_alerts(lake, rules(), WHERE)
+    assert said in told.failure
+    assert f"'one' could not be told of 'sweeps': {said}" in caplog.text
+    assert "hidden-part" not in caplog.text + str(told)
+
+
+def test_an_answer_that_drips_holds_nobody_up(lake, monkeypatch):
+    monkeypatch.setattr(notify, "_TIMEOUT_SECONDS", 5)
+    with receiver(is_dripping=True) as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        (told,) = tell_alerts(lake, rules(), WHERE)
+        # The receiver goes on until it is let go.
+        assert (told.failure, len(got)) == (None, 1)
 
 
 def test_an_address_that_is_not_set_is_told_by_its_name(lake, monkeypatch):

@@ -8,11 +8,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from pipeline import night
-from pipeline.domain.errors import CallsUsedUp, LakeBusy, SettingsError, SupplierDown, TooManyFailures
+from pipeline.domain.errors import CallsUsedUp, InputError, LakeBusy, SettingsError, SupplierDown, TooManyFailures
 from pipeline.lake import Lake
 from pipeline.publish import published_sweeps
 from pipeline.sandbox.process import SandboxProcess
@@ -172,6 +173,25 @@ def test_a_second_run_at_the_same_time_is_refused(settings):
     with lake.writing("a test"), pytest.raises(LakeBusy):
         run_nightly(given)
     assert lake.sweep_ids() == []
+
+
+def test_a_mistake_in_the_alert_rules_is_told_before_anything_is_asked(settings, tmp_path):
+    given = settings(alerts=tmp_path / "none.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        run_nightly(given)
+    assert not Path(given.lake).exists()
+
+
+def test_rules_that_cannot_be_asked_cost_the_alerts_alone(settings, tmp_path):
+    file, shown = tmp_path / "alerts.toml", []
+    file.write_text(
+        '[[rule]]\nname = "x"\nrelation = "mart.none"\nwho = ["me"]\n[receiver.me]\nwebhook_from = "ADDRESS"\n'
+    )
+    given = settings(alerts=file)
+    with pytest.raises(InputError, match="cannot be asked"):
+        run_nightly(given, show=shown.append)
+    assert published(Lake(given.lake)) == [shown[0].sweep_id]
+    assert shown[0].reports.exists()
 
 
 def test_too_many_failed_cells_end_with_an_error_once_the_night_is_published(settings, write_spec):
