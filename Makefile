@@ -60,8 +60,8 @@ sql: setup
 bench: setup  ## measure speed beside peers; PARTS="normalise fetch" takes some of the parts
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(PARTS)
 
-bench-quick: setup  ## what the hot paths cost, to run before and after a change
-	@PYTHONPATH=tests $(BIN)/python -m benchmarks.quick
+bench-quick: setup  ## what the hot paths cost, to run before and after a change; QUICK=--keep begins anew
+	@PYTHONPATH=tests $(BIN)/python -m benchmarks.quick $(QUICK)
 
 lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt

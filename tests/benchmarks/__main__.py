@@ -1,4 +1,8 @@
-"""`make bench`, or `PYTHONPATH=tests python -m benchmarks [PART …] [--tiny] [--into FOLDER]`."""
+"""`make bench`, or `PYTHONPATH=tests python -m benchmarks [PART …] [--tiny] [--into FOLDER] [--readme]`.
+
+Parts that are measured again take the place of their last results in the folder; the others stay. `--readme` measures
+nothing: it keeps the folder's results as `tests/benchmarks/results.json`, which the README's table is made of.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +11,37 @@ import importlib
 import json
 import os
 import platform
+import runpy
+import shutil
 import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import psutil
 from benchmarks.measuring import Result, Row, Size
 from rich.console import Console
 from rich.table import Table
 
-PARTS = ("normalise", "fetch", "sweep", "publish", "queries", "start")
+PARTS = ("normalise", "fetch", "sweep", "growth", "publish", "queries", "start")
+KEPT = Path(__file__).parent
 
 
-def run(names: list[str], size: Size, console: Console) -> Result:
-    """Run the parts, one after the other; each has a folder of its own that goes when it has ended."""
-    whole = Result()
-    for name in names:
-        began = time.perf_counter()
-        console.print(f"{name} …", style="dim")
-        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            found = importlib.import_module(f"benchmarks.parts.{name}").measure(size, Path(folder))
-        console.print(_table(name, found.rows, time.perf_counter() - began))
-        whole.rows += found.rows
-        whole.points += found.points
-    return whole
+def run(name: str, size: Size, console: Console) -> dict[str, Any]:
+    """Run a part in a folder of its own; return its results with the load that it met."""
+    began, before = time.perf_counter(), os.getloadavg()[0]
+    console.print(f"{name} …", style="dim")
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        found: Result = importlib.import_module(f"benchmarks.parts.{name}").measure(size, Path(folder))
+    seconds = time.perf_counter() - began
+    console.print(_table(name, found.rows, seconds))
+    return {
+        "seconds": round(seconds),
+        "load": [round(before, 1), round(os.getloadavg()[0], 1)],
+        "rows": [asdict(row) for row in found.rows],
+        "points": found.points,
+    }
 
 
 def machine() -> dict[str, object]:
@@ -39,18 +49,19 @@ def machine() -> dict[str, object]:
     return {
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 1e9),
-        "load": round(os.getloadavg()[0], 1),
         "system": platform.system(),
         "python": platform.python_version(),
     }
 
 
 def _table(name: str, rows: list[Row], seconds: float) -> Table:
-    table = Table("what", "value", "spread", "to reach", "", title=f"{name} ({seconds:.0f} s)", title_justify="left")
+    table = Table(
+        "what", "value", "spread", "to reach", "", "", title=f"{name} ({seconds:.0f} s)", title_justify="left"
+    )
     for row in rows:
         spread = "" if row.low is None or row.high is None else f"{row.low:,.3g} .. {row.high:,.3g}"
         mark = {True: "[green]reached[/]", False: "[red]missed[/]", None: ""}[row.reached]
-        table.add_row(row.what, f"{row.value:,.4g} {row.unit}", spread, row.reach, mark or row.note)
+        table.add_row(row.what, f"{row.value:,.4g} {row.unit}", spread, row.reach, mark, row.note)
     return table
 
 
@@ -60,19 +71,33 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of: {', '.join(PARTS)} (default: all)")
     parser.add_argument("--tiny", action="store_true", help="only see that the parts run")
     parser.add_argument("--into", type=Path, default=Path("bench"), help="folder of the results (default: %(default)s)")
+    parser.add_argument("--readme", action="store_true", help="take the folder's results into the README")
     given = parser.parse_args()
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    if given.readme:
+        _keep(given.into)
+        return
     console = Console()
-    result = run(given.parts or list(PARTS), Size(given.tiny), console)
     given.into.mkdir(parents=True, exist_ok=True)
-    said = {"machine": machine(), "rows": [asdict(row) for row in result.rows], "points": result.points}
-    (given.into / "bench.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-    if result.points:
+    kept = given.into / "bench.json"
+    before = json.loads(kept.read_text(encoding="utf-8")).get("parts", {}) if kept.exists() else {}
+    for name in given.parts or PARTS:
+        before[name] = run(name, Size(given.tiny), console)
+        # Written after each part: one that fails, or is given up, takes nothing along.
+        said = {"machine": machine(), "parts": {part: before[part] for part in PARTS if part in before}}
+        kept.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    if points := [point for part in PARTS if part in before for point in before[part]["points"]]:
         from benchmarks.picture import draw
 
-        draw(result.points, given.into / "bench.svg")
+        draw(points, given.into / "bench.svg")
     console.print(f"{machine()}; written to {given.into}/")
+
+
+def _keep(folder: Path) -> None:
+    shutil.copyfile(folder / "bench.json", KEPT / "results.json")
+    shutil.copyfile(folder / "bench.svg", KEPT / "results.svg")
+    runpy.run_path(str(KEPT.parent / "docs" / "test_readme.py"), run_name="__main__")
 
 
 if __name__ == "__main__":

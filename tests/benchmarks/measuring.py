@@ -1,22 +1,32 @@
 """What every part of the benchmark shares: a cost, contenders in processes of their own, and rows of the result.
 
-A part has contenders. Each runs in a fresh process and says what its work cost; rounds interleave them, so that what
-else the machine does meets all alike. Ratios are made within a round.
+A part has contenders. Each runs in a fresh process, says when it is ready, and then what its work cost; rounds
+interleave them, so that what else the machine does meets all alike. Ratios are made within a round. Memory is looked
+at from outside, over all processes that a contender starts.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import IO
+
+import psutil
 
 _TESTS = Path(__file__).parents[1]
+_READY = "ready"
+_LOOK_EVERY_S = 0.05
+# Finding the processes costs more than looking at them.
+_LOOKS_A_FAMILY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +47,17 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What some work cost: CPU of the process and its children, wall time, and the peak of memory above its base."""
+    """What some work cost: CPU of the process and its children, wall time, and the peak of memory above its base.
+
+    `peak_mb` is the greatest sum that was seen of the memory of all processes together (PSS: a page that several
+    share is counted once), and `largest_mb` that of the largest of them, with its base.
+    """
 
     units: float
     cpu_s: float
     wall_s: float
-    peak_mb: float
+    peak_mb: float = 0.0
+    largest_mb: float = 0.0
 
     @property
     def cpu_us(self) -> float:
@@ -80,28 +95,115 @@ def cpu_seconds() -> float:
 
 
 def cost_of(work: Callable[[], float]) -> Cost:
-    """Run work, which returns how many units it did."""
-    with Path("/proc/self/statm").open() as status:
-        base_mb = int(status.read().split()[1]) * resource.getpagesize() / 1e6
+    """Run work, which returns how many units it did, in this process."""
     cpu, wall = cpu_seconds(), time.perf_counter()
     units = work()
-    cpu, wall = cpu_seconds() - cpu, time.perf_counter() - wall
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    return Cost(units, cpu, wall, max(own - base_mb, 0.0))
+    return Cost(units, cpu_seconds() - cpu, time.perf_counter() - wall)
+
+
+class Watch:
+    """Looks at a process and its descendants until they end: how much memory they take, and how much CPU they took."""
+
+    def __init__(self, pid: int) -> None:
+        self._root = pid
+        self._family: list[psutil.Process] = []
+        self._looks = 0
+        self._cpu_s: dict[int, float] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, daemon=True)
+        self.peak_mb = self.largest_mb = 0.0
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of all processes as they were seen last; counts also those that nobody waits for."""
+        return sum(self._cpu_s.values())
+
+    def look(self) -> float:
+        """Look once; return the memory of all processes together, in MB."""
+        held = []
+        try:
+            if self._looks % _LOOKS_A_FAMILY == 0:
+                root = psutil.Process(self._root)
+                self._family = [root, *root.children(recursive=True)]
+        except psutil.Error:
+            pass
+        self._looks += 1
+        for process in self._family:
+            try:
+                times = process.cpu_times()
+                self._cpu_s[process.pid] = times.user + times.system
+                held.append(process.memory_full_info().pss / 1e6)
+            except psutil.Error:
+                continue
+        self.largest_mb = max(self.largest_mb, max(held, default=0.0))
+        self.peak_mb = max(self.peak_mb, sum(held))
+        return sum(held)
+
+    def start(self) -> Watch:
+        """Go on looking, in a thread."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Look no longer."""
+        self._ended.set()
+        self._thread.join()
+
+    def _look_on(self) -> None:
+        while not self._ended.is_set():
+            self.look()
+            self._ended.wait(_LOOK_EVERY_S)
 
 
 def in_own_process(module: str, contender: str, arguments: Mapping[str, object]) -> Cost:
     """Run one contender of a part in a fresh process. Raises RuntimeError with what it wrote."""
-    done = subprocess.run(
+    running = subprocess.Popen(
         [sys.executable, "-m", f"benchmarks.parts.{module}", contender, json.dumps(arguments)],
         cwd=_TESTS,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    if done.returncode:
-        raise RuntimeError(f"{module}: {contender} failed:\n{done.stderr[-2000:]}")
-    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+    assert running.stdin is not None
+    assert running.stdout is not None
+    is_ready = any(line.strip() == _READY for line in running.stdout)
+    watch = Watch(running.pid)
+    base_mb = watch.look() if is_ready else 0.0
+    watch.start()
+    said, failure = running.communicate("go\n" if is_ready else None)
+    watch.stop()
+    if running.returncode:
+        raise RuntimeError(f"{module}: {contender} failed:\n{failure[-2000:]}")
+    cost = Cost(**json.loads(said.splitlines()[-1]))
+    return Cost(cost.units, cost.cpu_s, cost.wall_s, max(watch.peak_mb - base_mb, 0.0), watch.largest_mb)
+
+
+def cost_of_command(
+    command: Sequence[str], environment: Mapping[str, str], units: float = 1, accepted: Sequence[int] = (0,)
+) -> Cost:
+    """Run a command from nothing; its whole life is counted. Raises RuntimeError for an exit code not accepted."""
+    began = time.perf_counter()
+    with _scratch() as output:
+        running = subprocess.Popen(command, env=dict(environment), stdout=output, stderr=subprocess.STDOUT)
+        watch = Watch(running.pid).start()
+        # wait4 alone tells of one child; what the children of all times took is known to everybody.
+        _, status, usage = os.wait4(running.pid, 0)
+        wall_s = time.perf_counter() - began
+        running.returncode = os.waitstatus_to_exitcode(status)
+        watch.stop()
+        output.seek(0)
+        said = output.read().decode(errors="replace")
+    if running.returncode not in accepted:
+        raise RuntimeError(f"{command} ended with {running.returncode}:\n{said[-2000:]}")
+    cpu_s = max(usage.ru_utime + usage.ru_stime, watch.cpu_s)
+    return Cost(units, cpu_s, wall_s, watch.peak_mb, watch.largest_mb)
+
+
+def _scratch() -> IO[bytes]:
+    import tempfile
+
+    return tempfile.TemporaryFile()
 
 
 def contend(
@@ -116,9 +218,12 @@ def contend(
 
 
 def answer_contender(contenders: Mapping[str, Callable[..., Callable[[], float]]]) -> None:
-    """Be the process of one contender: prepare it, run it, and print its cost."""
+    """Be the process of one contender: prepare it, wait for the word, run it, and print its cost."""
     name, arguments = sys.argv[1], json.loads(sys.argv[2])
-    print(json.dumps(asdict(cost_of(contenders[name](**arguments)))))  # noqa: T201 - what it is for
+    work = contenders[name](**arguments)
+    print(_READY, flush=True)  # noqa: T201 - what it is for
+    sys.stdin.readline()
+    print(json.dumps(asdict(cost_of(work))))  # noqa: T201 - what it is for
 
 
 def ratio_row(
@@ -137,3 +242,22 @@ def ratio_row(
     reached = None if reach is None else (value >= reach if is_least else value <= reach)
     text = "" if reach is None else f"{sign} {reach:g}"
     return Row(part, what, value, unit, min(ratios), max(ratios), text, reached, note)
+
+
+TIMES = (1, 4, 16)
+
+
+def add_growth(result: Result, part: str, stage: str, sizes: Sequence[float], cpu_s: Sequence[float]) -> None:
+    """Add what a cell costs at 1x, 4x and 16x of a stage: a row, and a curve.
+
+    What is paid once a night makes small ones dearer a cell; what grows faster than the cells, large ones.
+    """
+    a_cell = [1e6 * cost / cells for cells, cost in zip(sizes, cpu_s, strict=True)]
+    note = "CPU us a cell: " + ", ".join(f"{t}x {us:.3g}" for t, us in zip(TIMES, a_cell, strict=True))
+    result.rows.append(
+        ratio_row(part, f"{stage}: CPU a cell, 16x against 4x", [a_cell[2] / a_cell[1]], 1.1, is_least=False, note=note)
+    )
+    result.points += [
+        {"curve": "CPU seconds of a stage over the night's cells", "who": stage, "x": cells, "y": cost}
+        for cells, cost in zip(sizes, cpu_s, strict=True)
+    ]

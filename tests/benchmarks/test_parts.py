@@ -19,4 +19,4 @@ def test_a_part_of_the_benchmark_runs(part, tmp_path):
     command = [sys.executable, "-m", "benchmarks", part, "--tiny", "--into", str(tmp_path)]
     done = subprocess.run(command, env=environment, cwd=_TESTS.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads((tmp_path / "bench.json").read_text())["rows"]
+    assert json.loads((tmp_path / "bench.json").read_text())["parts"][part]["rows"]

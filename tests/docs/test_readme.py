@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -44,7 +45,37 @@ def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-TABLES = {"settings": settings_table, "spec keys": spec_table, "price columns": price_table}
+def speed_table() -> str:
+    """What `make bench` found last of what is kept; report relations that are quick enough are one row together."""
+    kept = json.loads((ROOT / "tests/benchmarks/results.json").read_text())
+    lines = ["| what | measured | least to most | to reach | |", "|---|---|---|---|---|"]
+    for name, part in kept["parts"].items():
+        load = " to ".join(f"{each:g}" for each in part["load"])
+        lines.append(f"| **`{name}`**, {part['seconds']} s at a load of {load} | | | | |")
+        rows = part["rows"]
+        quick = [row for row in rows if row["what"].startswith("report.") and row["reached"]]
+        lines += [_speed_row(row) for row in rows if row not in quick]
+        if quick:
+            slowest = max(quick, key=lambda row: row["value"])
+            lines.append(_speed_row(slowest | {"what": f"{len(quick)} other report relations, the slowest of them"}))
+    held = kept["machine"]
+    machine = f"{held['cores']} cores, {held['memory_gb']} GB, {held['system']}, Python {held['python']}"
+    return "\n".join([f"Measured with `make bench` on: {machine}.", "", *lines])
+
+
+def _speed_row(row: dict) -> str:
+    is_spread = row["low"] is not None and row["low"] != row["high"]
+    spread = f"{_figure(row['low'])} to {_figure(row['high'])}" if is_spread else ""
+    mark = {True: "reached", False: "**missed**", None: ""}[row["reached"]]
+    note = "; ".join(part for part in (mark, row["note"]) if part)
+    return f"| {row['what']} | {_figure(row['value'])} {row['unit']} | {spread} | {row['reach']} | {note} |"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+TABLES = {"settings": settings_table, "spec keys": spec_table, "price columns": price_table, "speed": speed_table}
 
 
 def between(text: str, name: str) -> str:

@@ -17,6 +17,8 @@ from benchmarks.server import missing, serving
 
 PART = "fetch"
 PATH = "/v1/property/multi"
+# What the figure to reach was measured with.
+_PLANNED = 32
 ASK = b'{"propertyIds":[1]}'
 
 
@@ -26,7 +28,7 @@ def measure(size: Size, _folder: Path) -> Result:
     if said := missing("nginx", "wrk"):
         result.rows.append(Row(PART, "fetch and land", 0, "", note=said))
         return result
-    requests, flights = size.of(1500, 20), ([1, 8, 32, 64] if not size.is_tiny else [2])
+    requests, flights = size.of(1000, 20), ([1, 8, 32, 64] if not size.is_tiny else [2])
     body = next(body for _, _, body in bodies(1))
     with serving([(body * (400_000 // len(body) + 1))[:400_000]], gzip=False) as base:
         for in_flight in flights:
@@ -43,7 +45,7 @@ def measure(size: Size, _folder: Path) -> Result:
                     costs.setdefault(name, []).append(cost)
             for name, found in ratios.items():
                 is_ours = name == "nightaudit"
-                reach = 11.0 if is_ours and in_flight == flights[-1] else None
+                reach = 11.0 if is_ours and in_flight == _PLANNED else None
                 what = f"{name}{' (fetch and land)' if is_ours else ''}, {in_flight} in flight, x wrk's CPU"
                 result.rows.append(ratio_row(PART, what, found, reach, is_least=False))
                 us = statistics.median(cost.cpu_us for cost in costs[name])
