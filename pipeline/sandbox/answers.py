@@ -207,6 +207,10 @@ def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guest
     if dearer is not None:
         details["resortFee"] += round(price.total * dearer.size)
     excluded = sum(details.values()) + round(fees.optional_stay * factor)
+    missing = _planted_in(profile, search, planted.EXCLUDED_CHARGES)
+    if missing is not None:
+        excluded = sum(details.values())
+        details["resortFee"] += round(price.total * missing.size)
     # Fees that differ between markets can be seen to differ only where both state them.
     states_all = profile.reference_style or (
         profile.anomaly is not None and profile.anomaly.kind == planted.MARKET_FEES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pipeline.sandbox import documented, identifiers
+from pipeline.sandbox import documented, identifiers, planted
 from pipeline.sandbox.availability import (
     BLOCK_DAYS,
     MAX_LEAD_DAYS,
@@ -119,6 +119,9 @@ class Offering:
         """Return the code of a property that sells nothing to this search whatever the rooms; 0 otherwise."""
         search = self.search
         if not self._on_sale or (profile.hotel_only and search.product_type == "Package"):
+            return documented.NO_OFFER
+        anomaly = profile.anomaly
+        if anomaly and anomaly.kind == planted.GONE_QUIET and self._night >= planted.QUIET_FROM:
             return documented.NO_OFFER
         if not is_open(profile, self._night, search.market, self._block):
             return documented.NO_OFFER

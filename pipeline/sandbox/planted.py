@@ -18,6 +18,17 @@ FLOOR_EATS_PROMOTION: Final = "floor_eats_promotion"
 MARKET_DISPARITY: Final = "market_disparity"
 MARKET_FEES: Final = "market_fees"
 PENALTY_AMOUNT: Final = "penalty_amount"
+RAISED_REFERENCE: Final = "raised_reference"
+PACKAGE_LEAK: Final = "package_leak"
+LIST_AGAINST_DETAIL: Final = "list_against_detail"
+EXCLUDED_CHARGES: Final = "excluded_charges"
+GONE_QUIET: Final = "gone_quiet"
+ROOM_LADDER: Final = "room_ladder"
+
+# Nights of the world at which what is planted in time happens.
+CHEAPER_FROM: Final = 12
+PROMOTED_FROM: Final = 36
+QUIET_FROM: Final = 2
 
 MEANING: Final[dict[str, str]] = {
     FLOOR_BREACH: "minSellablePrice = total x (1 + size): any selling price below that mark-up breaches the floor",
@@ -30,9 +41,18 @@ MEANING: Final[dict[str, str]] = {
     MARKET_DISPARITY: "prices of this market x (1 + size) against every other market, floors included",
     MARKET_FEES: "total as in every market, resortFee of this one dearer by size x total (detail answers only)",
     PENALTY_AMOUNT: "penaltyInAmount = (1 + size) x what percentage and nights give (detail answers only)",
+    RAISED_REFERENCE: (
+        f"dearer by size (share) before night {CHEAPER_FROM}; from night {PROMOTED_FROM} on, prePromoTotal is that price "
+        "again, and total = prePromoTotal x (1 - size)"
+    ),
+    PACKAGE_LEAK: "total = (1 - size) x minSellablePrice of the same product without the package",
+    LIST_AGAINST_DETAIL: "total of detail answers and quotes = (1 + size) x total of list answers",
+    EXCLUDED_CHARGES: "excludedCharges is less than the sum of its details by size x total (detail answers only)",
+    GONE_QUIET: f"nothing is offered from night {QUIET_FROM} on; size 1",
+    ROOM_LADDER: "the dearest room costs size (share) less than the plainest, and in no other month",
 }
 _KINDS: Final = tuple(MEANING)
-_WEIGHTS: Final = (22, 12, 8, 14, 8, 6, 8, 11, 5, 6)
+_WEIGHTS: Final = (22, 12, 8, 14, 8, 6, 8, 11, 5, 6, 6, 6, 4, 4, 4, 4)
 
 
 class Anomaly(NamedTuple):
@@ -64,6 +84,12 @@ _SIZES: Final[dict[str, tuple[int, int]]] = {
     MARKET_DISPARITY: (6, 20),
     MARKET_FEES: (6, 15),
     PENALTY_AMOUNT: (10, 50),
+    RAISED_REFERENCE: (10, 20),
+    PACKAGE_LEAK: (4, 12),
+    LIST_AGAINST_DETAIL: (2, 12),
+    EXCLUDED_CHARGES: (2, 10),
+    GONE_QUIET: (100, 100),
+    ROOM_LADDER: (5, 15),
 }
 _ABOUT_FLOORS: Final = frozenset({FLOOR_BREACH, FLOOR_EATS_PROMOTION})
 _OF_ONE_MARKET: Final = frozenset({MARKET_DISPARITY, MARKET_FEES})
@@ -79,7 +105,7 @@ def anomaly_of(seed: int, index: int, share: float) -> Anomaly | None:
     low, high = _SIZES[kind]
     size = dice.between(low, high) / 100
     # Floors speak of hotel-only products; the other kinds do not care for the product type.
-    product_type = "Hotel" if kind in _ABOUT_FLOORS else None
+    product_type = "Hotel" if kind in _ABOUT_FLOORS else "Package" if kind == PACKAGE_LEAK else None
     market = None
     if kind in _OF_ONE_MARKET:
         market = dice.pick(MARKETS)
@@ -87,6 +113,11 @@ def anomaly_of(seed: int, index: int, share: float) -> Anomaly | None:
         size = size if dice.chance(500) else -size
     first = dice.between(1, 12)
     months = _ALL_YEAR if dice.chance(500) else frozenset((first + step - 1) % 12 + 1 for step in range(6))
+    if kind == GONE_QUIET:
+        months = _ALL_YEAR
+    if kind == ROOM_LADDER:
+        # Which room is the better one, the other months must tell.
+        months = frozenset({first})
     return Anomaly(kind, size, product_type, market, months)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from functools import lru_cache
+from math import ceil
 from typing import Final, NamedTuple
 
 import msgspec
@@ -119,9 +120,10 @@ class Terms(NamedTuple):
     stay_price: float
     """EUR cents of the plainest room for the stay, two adults, at level 1."""
     to_minor: float
-    """From EUR cents to the minor units of the answer, market and product type included."""
+    """From EUR cents to the minor units of the answer, market included."""
     step: int
     states_floor: bool
+    is_package: bool
     anomaly: planted.Anomaly | None
 
 
@@ -134,9 +136,9 @@ def terms_of(profile: Profile, search: Search, currency: str, night: int) -> Ter
     abroad = market_factor(profile, search.market)
     if anomaly and anomaly.kind == planted.MARKET_DISPARITY:
         abroad *= 1 + anomaly.size
+    if anomaly and anomaly.kind == planted.LIST_AGAINST_DETAIL and search.operation != "multi":
+        abroad *= 1 + anomaly.size
     is_hotel = search.product_type == "Hotel"
-    if not is_hotel:
-        abroad *= profile.package_factor
     stay_price = profile.nightly * stay_units(profile.kind, search.check_in, nights)
     return Terms(
         profile=profile,
@@ -146,6 +148,7 @@ def terms_of(profile: Profile, search: Search, currency: str, night: int) -> Ter
         to_minor=minor_per_euro_cent(currency, profile.home_currency) * abroad,
         step=minor_units(currency) if profile.whole_prices else 1,
         states_floor=profile.states_floor == 0 and (is_hotel or profile.floor_on_package),
+        is_package=not is_hotel,
         anomaly=anomaly,
     )
 
@@ -154,7 +157,10 @@ def room_level(terms: Terms, room: Room, key: int, lead_days: int) -> RoomLevel:
     """Return level x lead step and the running promotion of a room; `key` stands for room and block of dates.
 
     A promoted epoch takes the lower of the two levels before it as its reference: that price has been charged.
+    Where what is planted is about one price against another, no other move may be in between.
     """
+    if terms.profile.anomaly is not None and terms.profile.anomaly.kind in _STEADY:
+        return RoomLevel(1.0, None)
     period, shape = room.period, terms.profile.lead_shape
     epoch, into = divmod(terms.night + key % period, period)
     lead_at_start = lead_days + into
@@ -183,16 +189,19 @@ def price_room(
     `quote_factor` moves the price between search and quote; the floor is that of the search.
     """
     profile, anomaly, step, to_minor = terms.profile, terms.anomaly, terms.step, terms.to_minor
-    room_price = terms.stay_price * room.rate * at.level * guests_factor(profile.children, guests)
+    room_price = terms.stay_price * _rate(room, terms) * at.level * guests_factor(profile.children, guests)
     board_nights = guests.people * terms.nights
     floor_share = _floor_share(room, terms.night) if terms.states_floor else None
+    package_share = _package_share(room, terms) if terms.is_package else 1.0
     prices = []
     for slot in slots:
         before = (room_price * slot.factor + slot.board.price * board_nights) * to_minor
         full = max(step, round(before / step) * step)
+        if terms.is_package:
+            full = max(step, ceil(full * package_share / step) * step)
         offer = at.offer if slot.takes_promotions else None
         if anomaly and anomaly.kind in _RESHAPED:
-            money: _Money = _reshaped(full, anomaly, profile)
+            money: _Money = _reshaped(full, anomaly, profile, terms.night)
         elif offer is None:
             money = (full, None, None, room.gift)
         else:
@@ -204,6 +213,24 @@ def price_room(
             reference = None if reference is None else round(reference * quote_factor)
         prices.append(Price(slot, total, reference, percent, floor, written))
     return prices
+
+
+def _rate(room: Room, terms: Terms) -> float:
+    anomaly, rooms = terms.anomaly, terms.profile.rooms
+    if anomaly and anomaly.kind == planted.ROOM_LADDER and room is max(rooms, key=lambda other: other.rate):
+        return min(other.rate for other in rooms) * (1 - anomaly.size)
+    return room.rate
+
+
+def _package_share(room: Room, terms: Terms) -> float:
+    """Return what a package costs against the hotel alone: never less than that must be sold at, unless planted."""
+    profile, anomaly = terms.profile, terms.anomaly
+    if profile.states_floor != 0:
+        return profile.package_factor
+    floor = _floor_share(room, terms.night)
+    if anomaly and anomaly.kind == planted.PACKAGE_LEAK:
+        return floor * (1 - anomaly.size)
+    return max(profile.package_factor, floor)
 
 
 def _floor_share(room: Room, night: int) -> float:
@@ -228,11 +255,13 @@ _RESHAPED: Final = frozenset(
         planted.WRONG_DISCOUNT,
         planted.TOTAL_ABOVE_REFERENCE,
         planted.FLOOR_EATS_PROMOTION,
+        planted.RAISED_REFERENCE,
     }
 )
+_STEADY: Final = frozenset({planted.RAISED_REFERENCE, planted.ROOM_LADDER})
 
 
-def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile) -> _Money:
+def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile, night: int) -> _Money:
     """Return the money of a product whose promotion is a planted anomaly; `full` is the honest full price."""
     percent = round(anomaly.size * 100)
     named = promotions.discount(percent, profile.promotion_spelling, f"{percent}% off").written
@@ -248,4 +277,9 @@ def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile) -> _Money:
         return round(full * 0.9), full, 10 + percent, given.written
     if anomaly.kind == planted.TOTAL_ABOVE_REFERENCE:
         return round(full * (1 + anomaly.size)), full, 0, named
+    if anomaly.kind == planted.RAISED_REFERENCE:
+        dear = round(full * (1 + anomaly.size))
+        if night < planted.PROMOTED_FROM:
+            return dear if night < planted.CHEAPER_FROM else full, None, None, None
+        return round(dear * (1 - anomaly.size)), dear, percent, named
     return reduced, full, percent, named

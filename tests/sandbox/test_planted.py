@@ -3,7 +3,7 @@
 from datetime import date
 
 import pytest
-from sandbox_searches import ask, multi, products, world
+from sandbox_searches import ask, multi, products, totals, world
 
 from pipeline.sandbox import planted
 
@@ -161,6 +161,87 @@ def test_planted_penalty_amounts_exceed_the_rule_by_their_listed_size(a_world):
                         assert penalty["penaltyInAmount"] / rule - 1 == pytest.approx(size, abs=0.001)
                         checked += 1
     assert checked > 20
+
+
+def test_packages_below_the_floor_are_the_planted_ones(a_world, hotel):
+    """Beyond a cent of rounding; but for houses whose floor itself is what is planted: it lies above everything."""
+    sizes = listed(a_world, planted.PACKAGE_LEAK, product_type="Package")
+    elsewhere = listed(a_world, planted.FLOOR_BREACH, planted.FLOOR_EATS_PROMOTION)
+    package = totals(multi(a_world, currency="EUR", market="SE", check_in=CHECK_IN, nights=3, product_type="Package"))
+    floors = {key: product["charges"].get("minSellablePrice") for key, product in products(hotel)}
+    both = [key for key in floors if floors[key] and key in package and key[0] not in elsewhere]
+    assert {key[0] for key in both if package[key] < floors[key] - 0.015} == {key[0] for key in both} & sizes.keys()
+    leaks = {key: 1 - package[key] / floors[key] for key in both if key[0] in sizes}
+    assert leaks == {key: pytest.approx(sizes[key[0]], abs=0.01) for key in leaks}
+    assert leaks
+
+
+ASKED = {"market": "SE", "currency": "EUR", "check_in": CHECK_IN, "nights": 3}
+
+
+def test_a_raised_reference_was_charged_but_not_in_the_weeks_before(a_world):
+    sizes = listed(a_world, planted.RAISED_REFERENCE)
+    dear, cheap, promoted = (
+        {key: product["charges"] for key, product in products(multi(a_world.at(night, a_world.today), **ASKED))}
+        for night in (0, planted.CHEAPER_FROM, planted.PROMOTED_FROM)
+    )
+    common = [key for key in dear.keys() & cheap.keys() & promoted.keys() if key[0] in sizes]
+    assert len(common) > 20
+    for key in common:
+        size = sizes[key[0]]
+        assert dear[key]["total"] / cheap[key]["total"] - 1 == pytest.approx(size, abs=0.001)
+        assert promoted[key]["prePromoTotal"] == dear[key]["total"]
+        assert promoted[key]["total"] / dear[key]["total"] == pytest.approx(1 - size, abs=0.001)
+
+
+def test_details_that_are_dearer_than_their_lists_are_the_planted_ones(a_world, hotel):
+    sizes = listed(a_world, planted.LIST_AGAINST_DETAIL)
+    asked = offered(hotel, [*sizes, *a_world.property_ids()[:40]])
+    assert asked & sizes.keys()
+    for identifier in asked:
+        details = ask(a_world, "single", [identifier], **ASKED)["property"]["roomStays"]
+        for listed_room, room in zip(hotel[identifier]["roomStays"], details, strict=True):
+            listed_at = min(product["charges"]["total"] for product in listed_room["products"])
+            detail_at = min(product["charges"]["total"] for product in room["products"])
+            assert detail_at / listed_at - 1 == pytest.approx(sizes.get(identifier, 0), abs=0.02)
+
+
+def test_fees_that_exceed_the_charges_that_they_are_part_of_are_the_planted_ones(a_world):
+    sizes = listed(a_world, planted.EXCLUDED_CHARGES)
+    found = set()
+    for identifier in [*sizes, *a_world.property_ids()[:100]]:
+        for charges in detail_charges(a_world, identifier, "SE", CHECK_IN).values():
+            excess = sum(charges["excludedChargeDetails"].values()) - charges["excludedCharges"]
+            if excess > 0.01:
+                found.add(identifier)
+                assert excess / charges["total"] == pytest.approx(sizes[identifier], abs=0.001)
+    assert found
+    assert found <= sizes.keys()
+
+
+def test_a_house_that_goes_quiet_sells_nothing_from_its_night_on(a_world):
+    quiet = set(listed(a_world, planted.GONE_QUIET))
+    asked = {"market": "SE", "currency": "EUR", "check_in": CHECK_IN, "nights": 3}
+    before, after = (multi(a_world.at(night, a_world.today), **asked) for night in (1, planted.QUIET_FROM))
+    assert offered(before, quiet)
+    assert not offered(after, quiet)
+
+
+def test_the_dearest_room_is_the_cheapest_in_the_month_that_is_listed_and_in_no_other(a_world):
+    entries = [entry for entry in a_world.planted() if entry["kind"] == planted.ROOM_LADDER]
+    checked = set()
+    for month in range(1, 13):
+        check_in = date(2030 if month > 1 else 2031, month, 10)
+        told = totals(multi(a_world, **ASKED | {"check_in": check_in}))
+        for entry in entries:
+            rooms = a_world.find(entry["property_id"]).rooms
+            best, plainest = (choice(rooms, key=lambda room: room.rate).room_id for choice in (max, min))
+            for key in told.keys() if best != plainest else ():
+                other = (key[0], plainest, *key[2:])
+                if key[:2] == (entry["property_id"], best) and other in told:
+                    assert (told[key] < told[other]) == (month in entry["check_in_months"])
+                    checked.add((entry["property_id"], month in entry["check_in_months"]))
+    assert len(checked) > 4
 
 
 def test_nothing_is_planted_when_it_is_switched_off():

@@ -149,7 +149,8 @@ def test_a_package_costs_less_and_seldom_states_a_floor():
     hotel_totals, package_totals = totals(hotel), totals(package)
     both = hotel_totals.keys() & package_totals.keys()
     assert len(both) > 1000
-    assert all(package_totals[key] < hotel_totals[key] for key in both)
+    assert all(package_totals[key] <= hotel_totals[key] for key in both)
+    assert sum(package_totals[key] < hotel_totals[key] for key in both) > 0.98 * len(both)
     stated = [product["charges"].get("minSellablePrice") is not None for _, product in products(package)]
     assert 0 < sum(stated) < 0.1 * len(stated)
 
