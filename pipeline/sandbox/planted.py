@@ -42,8 +42,8 @@ MEANING: Final[dict[str, str]] = {
     MARKET_FEES: "total as in every market, resortFee of this one dearer by size x total (detail answers only)",
     PENALTY_AMOUNT: "penaltyInAmount = (1 + size) x what percentage and nights give (detail answers only)",
     RAISED_REFERENCE: (
-        f"dearer by size (share) before night {CHEAPER_FROM}; from night {PROMOTED_FROM} on, prePromoTotal is that price "
-        "again, and total = prePromoTotal x (1 - size)"
+        f"dearer by size (share) before night {CHEAPER_FROM}; from night {PROMOTED_FROM} on, prePromoTotal is that "
+        "price again, and total = prePromoTotal x (1 - size)"
     ),
     PACKAGE_LEAK: "total = (1 - size) x minSellablePrice of the same product without the package",
     LIST_AGAINST_DETAIL: "total of detail answers and quotes = (1 + size) x total of list answers",

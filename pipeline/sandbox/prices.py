@@ -201,7 +201,9 @@ def price_room(
             full = max(step, ceil(full * package_share / step) * step)
         offer = at.offer if slot.takes_promotions else None
         if anomaly and anomaly.kind in _RESHAPED:
-            money: _Money = _reshaped(full, anomaly, profile, terms.night)
+            money: _Money = _reshaped(full, anomaly, profile)
+        elif anomaly and anomaly.kind == planted.RAISED_REFERENCE:
+            money = _raised(full, anomaly.size, profile, terms.night)
         elif offer is None:
             money = (full, None, None, room.gift)
         else:
@@ -255,13 +257,12 @@ _RESHAPED: Final = frozenset(
         planted.WRONG_DISCOUNT,
         planted.TOTAL_ABOVE_REFERENCE,
         planted.FLOOR_EATS_PROMOTION,
-        planted.RAISED_REFERENCE,
     }
 )
 _STEADY: Final = frozenset({planted.RAISED_REFERENCE, planted.ROOM_LADDER})
 
 
-def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile, night: int) -> _Money:
+def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile) -> _Money:
     """Return the money of a product whose promotion is a planted anomaly; `full` is the honest full price."""
     percent = round(anomaly.size * 100)
     named = promotions.discount(percent, profile.promotion_spelling, f"{percent}% off").written
@@ -277,9 +278,13 @@ def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile, night: int)
         return round(full * 0.9), full, 10 + percent, given.written
     if anomaly.kind == planted.TOTAL_ABOVE_REFERENCE:
         return round(full * (1 + anomaly.size)), full, 0, named
-    if anomaly.kind == planted.RAISED_REFERENCE:
-        dear = round(full * (1 + anomaly.size))
-        if night < planted.PROMOTED_FROM:
-            return dear if night < planted.CHEAPER_FROM else full, None, None, None
-        return round(dear * (1 - anomaly.size)), dear, percent, named
     return reduced, full, percent, named
+
+
+def _raised(full: int, size: float, profile: Profile, night: int) -> _Money:
+    """Return the money of a product that is dear, then cheap, then reduced from what it was when it was dear."""
+    dear, percent = round(full * (1 + size)), round(size * 100)
+    if night < planted.PROMOTED_FROM:
+        return dear if night < planted.CHEAPER_FROM else full, None, None, None
+    named = promotions.discount(percent, profile.promotion_spelling, f"{percent}% off").written
+    return round(dear * (1 - size)), dear, percent, named

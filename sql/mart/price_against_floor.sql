@@ -12,7 +12,7 @@
 -- days_apart: Days from observed_at to the last sighting of the offer; below 0: the price is the younger one.
 -- verdict: `breach`, `kept`, or why nothing can be said: `none_stated`, `outdated`, `no_rate`, `no_offer`, and others.
 -- none_stated: it may be of an offer without a floor. outdated: price and floor are further apart than price_days.
--- no_offer: none like it was on sale. not_hotel: floors do not bind packages. several_rooms: a floor is of one room.
+-- no_offer: none like it was read. not_hotel: floors do not bind packages. several_rooms: a floor is of one room.
 -- rate: Units of floor_currency for one currency; NULL: they are the same.
 -- rate_date: Business day that the rate was set for, the older one of the two currencies; NULL: no rate was needed.
 -- floor_offer_key: Offer key of the offer with that floor.

@@ -9,7 +9,8 @@
 -- evidence: First and last observation, the last without the promotion, the first with it, and the one held against it.
 -- fx: Reference rate used; NULL: none.
 -- Indicators with their evidence and the length of history behind them, not verdicts: with less history than
--- reference_days of ref.analysis nothing is found. `evergreen_promotion`: never seen without, in as long a history.
+-- reference_days of ref.analysis nothing is found, and where it was not seen for as long in between, neither: what was
+-- asked for it in that time nobody knows. `evergreen_promotion`: never seen without, in as long a history.
 -- It and `reference_never_charged` stand beside each other: the one is about time, the other about a price. An offer
 -- that is always promoted for another reason (unnamed, wrong percentage, eaten by the floor) breaks both as well.
 WITH judged AS (
@@ -72,14 +73,20 @@ observed AS (
         history.last_seen_at = found.plain_seen_at AS is_plain,
         history.valid_from = found.held_from AS is_held,
         history.valid_from = found.first_seen_at AS is_first,
-        history.valid_from = found.began_at AS is_beginning
+        history.valid_from = found.began_at AS is_beginning,
+        date_diff(
+            'day',
+            lag(history.last_seen_at) OVER (
+                PARTITION BY found.rule, found.source, found.property_id, found.offer_key ORDER BY history.valid_from
+            ),
+            history.valid_from
+        ) AS days_unseen
     FROM found
     INNER JOIN mart.offer_history AS history
         ON
             history.source = found.source
             AND history.property_id = found.property_id
             AND history.offer_key = found.offer_key
-    WHERE history.is_offered
 ),
 
 proved AS (
@@ -116,7 +123,8 @@ proved AS (
                 } ORDER BY observed.valid_from
             ) FILTER (WHERE (observed.is_held OR observed.is_plain) AND observed.last_seen_at > observed.valid_from),
             []
-        ) AS evidence
+        ) AS evidence,
+        max(observed.days_unseen) AS longest_unseen
     FROM observed
     GROUP BY observed.rule, observed.source, observed.property_id, observed.offer_key
 )
@@ -196,3 +204,4 @@ INNER JOIN proved
         AND proved.source = found.source
         AND proved.property_id = found.property_id
         AND proved.offer_key = found.offer_key
+WHERE coalesce(proved.longest_unseen < found.reference_days, TRUE)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -19,12 +20,15 @@ from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.sandbox import planted
 from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.profiles import Profile
+from pipeline.sandbox.world import World
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
 
 OPENED = date(2030, 4, 1)
 CHECK_IN = date(2030, 6, 10)
 REFERENCE = "GB"
+OTHER = "DE"
 # Above it lie the floors that are planted, and no others.
 MARKUP_PCT = 20
 SPEC = """
@@ -32,38 +36,72 @@ SPEC = """
 ids = {ids}
 [stays]
 nights = [3]
-check_in = ["{check_in}"]
+check_in = {check_ins}
 [ask]
 markets = {markets}
 parties = ["2"]
-currencies = ["EUR"]
-product_types = ["Hotel"]
-operations = ["multi", "single"]
+currencies = {currencies}
+product_types = {product_types}
+operations = {operations}
 """
 
 
+class Questions(NamedTuple):
+    """What a world is asked about."""
+
+    check_ins: tuple[date, ...]
+    currencies: tuple[str, ...]
+    product_types: tuple[str, ...]
+    operations: tuple[str, ...]
+    kinds: frozenset[str]
+    """Kinds of planted anomalies that some of its properties carry."""
+
+
+_ROUND_THE_YEAR = frozenset({planted.PACKAGE_LEAK, planted.GONE_QUIET, planted.ROOM_LADDER})
+# One stay over weeks, in lists and details of all markets concerned: what prices, fees and promotions are measured on.
+ONE_STAY = Questions(
+    (CHECK_IN,), ("EUR",), ("Hotel",), ("multi", "single"), frozenset(planted.MEANING) - _ROUND_THE_YEAR
+)
+# Stays of every month, in lists, two currencies and packages: what needs several stays, or both of something.
+MANY_STAYS = Questions(
+    tuple(date(2030 + month // 12, month % 12 + 1, 10) for month in range(4, 16)),
+    ("EUR", "GBP"),
+    ("Hotel", "Package"),
+    ("multi",),
+    _ROUND_THE_YEAR,
+)
+
+
 class PlantedWorld(NamedTuple):
-    """A published lake, and what was planted in it: kind and size by property, market and product type."""
+    """A published lake, what it was asked about, and what was planted in it: kind and size by the cells they are in."""
 
     lake: Lake
     settings: Settings
     planted: list[dict[str, Any]]
     markets: list[str]
+    houses: dict[int, Profile]
+    """What is fixed about the properties, by id."""
+    questions: Questions
 
 
 def chosen(
-    anomalies: Sequence[dict[str, Any]], ids: Sequence[int], of_a_kind: int, plain: int
+    anomalies: Sequence[dict[str, Any]],
+    ids: Sequence[int],
+    of_a_kind: int,
+    plain: int,
+    questions: Questions = ONE_STAY,
 ) -> tuple[list[int], list[str]]:
-    """Some properties of every kind that the stay meets, as many plain ones, and the markets that show them all."""
+    """Some properties of every kind that the stays meet, as many plain ones, and the markets that show them all."""
+    months = {check_in.month for check_in in questions.check_ins}
     by_kind = defaultdict(list)
     for entry in anomalies:
-        if CHECK_IN.month in entry["check_in_months"]:
+        if entry["kind"] in questions.kinds and months & set(entry["check_in_months"]):
             # The reference market is a kind of its own: that it stands apart, all others must tell.
             by_kind[entry["kind"], entry["market"] == REFERENCE].append(entry)
     # Its fees would be seen in each of the others.
     by_kind.pop((planted.MARKET_FEES, True), None)
     taken = [entry for entries in by_kind.values() for entry in entries[:of_a_kind]]
-    markets = sorted({entry["market"] for entry in taken if entry["market"]} | {REFERENCE})
+    markets = sorted({entry["market"] for entry in taken if entry["market"]} | {REFERENCE, OTHER})
     known = {entry["property_id"] for entry in anomalies}
     honest = [each for each in ids if each not in known][:plain]
     return sorted({entry["property_id"] for entry in taken} | set(honest)), markets
@@ -76,14 +114,23 @@ def made(
     *,
     of_a_kind: int = 4,
     plain: int = 20,
+    questions: Questions = ONE_STAY,
     **given: Any,
 ) -> PlantedWorld:
     """Sweep and publish the given nights of the sandbox; `given` are settings."""
     anomalies = sandbox.control("planted")["anomalies"]
-    ids, markets = chosen(anomalies, sandbox.control("properties")["property_ids"], of_a_kind, plain)
+    ids, markets = chosen(anomalies, sandbox.control("properties")["property_ids"], of_a_kind, plain, questions)
     spec = home / "spec.toml"
-    quoted = "[" + ", ".join(f'"{market}"' for market in markets) + "]"
-    spec.write_text(SPEC.format(ids=ids, check_in=CHECK_IN, markets=quoted))
+    spec.write_text(
+        SPEC.format(
+            ids=ids,
+            check_ins=json.dumps([each.isoformat() for each in questions.check_ins]),
+            markets=json.dumps(markets),
+            currencies=json.dumps(questions.currencies),
+            product_types=json.dumps(questions.product_types),
+            operations=json.dumps(questions.operations),
+        )
+    )
     settings = Settings(
         _env_file=None,
         base_url=sandbox.base_url,
@@ -99,6 +146,7 @@ def made(
         **given,
     )
     lake = Lake(settings.lake)
+    load_rates(lake, home / "rates.csv", sandbox.control("rates")["rates"], nights)
     # A process of its own for each sweep takes longer than all that it does here.
     with mock.patch.object(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers)):
         for number in nights:
@@ -110,7 +158,18 @@ def made(
             if number == nights[-2]:
                 seen_at = at + timedelta(days=nights[-1] - number)
                 load_prices(lake, home / "prices.csv", seen_at, loaded_at=at + timedelta(hours=2))
-    return PlantedWorld(lake, settings, anomalies, markets)
+    health = sandbox.control("health")
+    world = World(health["seed"], 0, OPENED, health["properties"])
+    houses = {identifier: house for identifier in ids if (house := world.find(identifier))}
+    return PlantedWorld(lake, settings, anomalies, markets, houses, questions)
+
+
+def load_rates(lake: Lake, file: Path, rates: Mapping[str, float], nights: Sequence[int]) -> None:
+    """Load the sandbox's own reference rates for the day of each night."""
+    names = sorted(name for name in rates if name != "EUR")
+    days = [f"{OPENED + timedelta(days=number)},{','.join(str(rates[name]) for name in names)}" for number in nights]
+    file.write_text("\n".join([f"Date,{','.join(names)}", *days]) + "\n")
+    load(lake, "rates", file, datetime.combine(OPENED, datetime.min.time(), UTC))
 
 
 def load_prices(lake: Lake, file: Path, observed_at: datetime, *, loaded_at: datetime) -> None:

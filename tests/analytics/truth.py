@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planted_world import CHECK_IN, REFERENCE, PlantedWorld
+from planted_world import MANY_STAYS, ONE_STAY, REFERENCE, PlantedWorld, Questions
 
 from pipeline.sandbox import planted
+from pipeline.sandbox.money import MARKUP
 from pipeline.warehouse import query_published
 
 
@@ -17,12 +19,24 @@ class Truth(NamedTuple):
     must: frozenset[str]
     may: frozenset[str] = frozenset()
     seen_as: str = "TRUE"
-    """What an offer must be like for the rule to be able to judge it, as SQL over mart.offer_latest."""
+    """What an offer must be like for the rule to be able to judge it, as SQL over `seen_in`."""
+    questions: Questions = ONE_STAY
+    """What the world is asked about that the rule is measured on."""
+    seen_in: str = "mart.offer_latest"
+    found_in: str = "report.flag"
 
+
+# What the sandbox does to every house, beside what is planted in some.
+CONVERTED = "converted"
+UPSIDE_DOWN = "upside_down"
 
 # With less history than this, a rule about the past says nothing.
 _WATCHED = "first_seen_at <= last_seen_at - INTERVAL 30 DAYS"
 _REFERRED = f"property_id IN (SELECT property_id FROM mart.offer_latest WHERE market = '{REFERENCE}')"  # noqa: S608 - our own
+_IN_BOTH = (
+    "source = 'detail' AND (property_id, market) IN"
+    " (SELECT (property_id, market) FROM mart.offer_latest WHERE source = 'multi')"
+)
 # A planted price before promotions is planted for good: nobody ever paid it, and the promotion never ends.
 _FOR_GOOD = frozenset(
     {planted.INFLATED_REFERENCE, planted.UNNAMED_PROMOTION, planted.WRONG_DISCOUNT, planted.FLOOR_EATS_PROMOTION}
@@ -46,6 +60,25 @@ TRUTH = {
         "floor > 0 AND source = 'multi' AND currency IS NOT NULL",
     ),
     "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
+    "reference_above_lowest": Truth(frozenset({planted.RAISED_REFERENCE}), seen_as=_WATCHED),
+    "excluded_charges_mismatch": Truth(frozenset({planted.EXCLUDED_CHARGES}), seen_as="source = 'detail'"),
+    "list_detail_mismatch": Truth(frozenset({planted.LIST_AGAINST_DETAIL}), seen_as=_IN_BOTH),
+    "property_gone_quiet": Truth(frozenset({planted.GONE_QUIET}), seen_in="state.property_sale", questions=MANY_STAYS),
+    "fx_markup": Truth(frozenset({CONVERTED}), questions=MANY_STAYS),
+    "package_leak": Truth(
+        frozenset({planted.PACKAGE_LEAK}),
+        seen_as="product_type = 'Package' AND property_id IN"
+        " (SELECT property_id FROM mart.offer_latest WHERE product_type = 'Hotel' AND floor > 0)",
+        questions=MANY_STAYS,
+        found_in="report.package_leak",
+    ),
+    # Rooms have a price path each, so some ladders are upside down for some stays by themselves.
+    "room_ladder_inversion": Truth(
+        frozenset({planted.ROOM_LADDER}),
+        frozenset({UPSIDE_DOWN}),
+        questions=MANY_STAYS,
+        found_in="report.room_ladder_inversion",
+    ),
     # A floor above every total is above one with an honest promotion too. A house that states no floor breaks none.
     "floor_eats_promotion": Truth(
         frozenset({planted.FLOOR_EATS_PROMOTION}), frozenset({planted.FLOOR_BREACH}), "floor > 0"
@@ -72,24 +105,55 @@ class Score:
 
 
 def scores(world: PlantedWorld) -> dict[str, Score]:
-    """Hold the flags that stand after the last night against what was planted, rule by rule."""
+    """Hold what stands after the last night against what was planted, rule by rule of those that it was made for."""
     made = {}
     for rule, truth in TRUTH.items():
-        found = cells(world, f"SELECT DISTINCT property_id, market FROM report.flag WHERE rule = '{rule}'")  # noqa: S608 - our own names
-        on_sale = cells(world, f"SELECT DISTINCT property_id, market FROM mart.offer_latest WHERE {truth.seen_as}")  # noqa: S608 - our own SQL
-        must = carrying(world, truth.must) & on_sale
-        right = carrying(world, truth.must | truth.may)
-        made[rule] = Score(len(must), len(found), frozenset(found - right), frozenset(must - found))
+        if truth.questions is world.questions:
+            found = cells(world, f"SELECT DISTINCT property_id, market FROM {truth.found_in} WHERE rule = '{rule}'")  # noqa: S608 - our own names
+            on_sale = cells(world, f"SELECT DISTINCT property_id, market FROM {truth.seen_in} WHERE {truth.seen_as}")  # noqa: S608 - our own SQL
+            must = carrying(world, truth.must) & on_sale
+            right = carrying(world, truth.must | truth.may)
+            made[rule] = Score(len(must), len(found), frozenset(found - right), frozenset(must - found))
     return made
 
 
 def carrying(world: PlantedWorld, kinds: frozenset[str]) -> set[tuple[int, str]]:
     """The cells that carry an anomaly of some kinds."""
-    return {
+    months = {check_in.month for check_in in world.questions.check_ins}
+    found = {
         (entry["property_id"], market)
         for entry in world.planted
         for market in world.markets
-        if entry["kind"] in kinds and CHECK_IN.month in entry["check_in_months"] and entry["market"] in {None, market}
+        if entry["kind"] in kinds and months & set(entry["check_in_months"]) and entry["market"] in {None, market}
+    }
+    if CONVERTED in kinds:
+        found |= converted(world)
+    return found | upside_down(world) if UPSIDE_DOWN in kinds else found
+
+
+def converted(world: PlantedWorld) -> set[tuple[int, str]]:
+    """The cells of houses that were asked in their own currency and in another, which is dearer by the mark-up."""
+    asked = world.questions.currencies
+    assert MARKUP > 0
+    own = [identifier for identifier, house in world.houses.items() if house.home_currency in asked and len(asked) > 1]
+    return {(identifier, market) for identifier in own for market in world.markets}
+
+
+def upside_down(world: PlantedWorld) -> set[tuple[int, str]]:
+    """The cells where, in some stay of some night, a room costs less than a plainer one of the house."""
+    query = """
+        SELECT property_id, market, room_id, min(total),
+            (sweep_id, product_type, check_in, currency, board_id, policy_key) AS terms
+        FROM lake.offer WHERE room_id IS NOT NULL GROUP BY ALL
+    """
+    ladders = defaultdict(list)
+    for identifier, market, room_id, total, terms in query_published(world.lake.published_file, query).fetchall():
+        rate = next(room.rate for room in world.houses[identifier].rooms if room.room_id == room_id)
+        ladders[identifier, market, terms].append((rate, total))
+    return {
+        (identifier, market)
+        for (identifier, market, _), rooms in ladders.items()
+        if any(one < other and dearer > cheaper for one, dearer in rooms for other, cheaper in rooms)
     }
 
 
