@@ -11,11 +11,12 @@ def _():
     import altair as alt
     import marimo as mo
 
+    from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
     from pipeline.settings import read_settings
     from pipeline.warehouse import open_published
 
-    return Lake, alt, mo, open_published, read_settings
+    return Lake, NightauditError, alt, mo, open_published, read_settings
 
 
 @app.cell
@@ -31,8 +32,11 @@ def _(mo):
 
 
 @app.cell
-def _(Lake, open_published, read_settings):
-    session = open_published(Lake(read_settings().lake).published_file)
+def _(Lake, NightauditError, mo, open_published, read_settings):
+    try:
+        session = open_published(Lake(read_settings().lake).published_file)
+    except NightauditError as _error:
+        mo.stop(True, mo.callout(mo.md(f"{_error.message}\n\n{_error.hint or ''}"), kind="warn"))
 
     def ask(sql, **values):
         """Return the rows of a query over the published file as a polars frame."""
@@ -47,8 +51,9 @@ def _(ask, mo):
         "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep"
     ).row(0, named=True)
     _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    _sweeps = f"{_told['nights']} published sweep{'s' if _told['nights'] > 1 else ''}"
     mo.callout(
-        mo.md(f"{_told['nights']} published sweeps, the last of {_told['last']}.{_simulated}"),
+        mo.md(f"{_sweeps}, the last of {_told['last']}.{_simulated}"),
         kind="warn" if _simulated else "neutral",
     )
 
@@ -79,9 +84,11 @@ def _(alt, ask, furthest, markets, mo, product_type):
         alt.Chart(path)
         .mark_line(point=True)
         .encode(
-            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
+            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("index_first:Q", title="Price index, first lead time = 100", scale=alt.Scale(zero=False)),
             color=alt.Color("market:N", title=None),
+            # Thinner lines lie upon thicker ones, so that those which coincide are all seen.
+            strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "pairs", "index_first"],
         )
         .properties(width=680, height=240, title=f"{int(path['pairs'].sum()):,} prices, each held against itself")
@@ -106,7 +113,7 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
         alt.Chart(curve)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
+            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y(
                 "on_sale_share:Q",
                 title="Still on sale (estimate)",
@@ -114,6 +121,8 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
                 scale=alt.Scale(zero=False),
             ),
             color=alt.Color("market:N", title=None),
+            # Thinner lines lie upon thicker ones, so that those which coincide are all seen.
+            strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "at_risk", "ended", "on_sale_share"],
         )
         .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells were seen to end")
@@ -126,9 +135,10 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
 @app.cell
 def _(ask, mo):
     pick_up = ask(
-        "SELECT property_id::VARCHAR AS property_id, check_in, picked_up, given_back, reopenings, rooms, cells "
-        "FROM report.pick_up WHERE source = 'multi' AND picked_up > 0 "
-        "ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
+        "SELECT property_id::VARCHAR AS property_id, property_name AS property, check_in, picked_up, given_back, "
+        "reopenings, rooms, cells FROM report.pick_up "
+        "LEFT JOIN (SELECT property_id, property_name FROM mart.property_latest) USING (property_id) "
+        "WHERE source = 'multi' AND picked_up > 0 ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
     )
     mo.vstack(
         [

@@ -12,11 +12,12 @@ def _():
     import marimo as mo
     import polars as pl
 
+    from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
     from pipeline.settings import read_settings
     from pipeline.warehouse import open_published
 
-    return Lake, alt, mo, open_published, pl, read_settings
+    return Lake, NightauditError, alt, mo, open_published, pl, read_settings
 
 
 @app.cell
@@ -27,14 +28,17 @@ def _(mo):
     **Is the same room sold at another price in another market, and since when?** Choose the markets, how alike two
     offers must be, and how far apart two prices may lie and still meet. Every pair was seen in one sweep; prices in
     different currencies are compared at the reference rate of that day. Grades of likeness are never mixed: a pair of
-    grade `board_family` or `cheapest` compares products that differ. The reference market itself is a setting
-    (NIGHTAUDIT_REFERENCE_MARKET) of the published night.
+    the same board family only, or of the cheapest offers, compares products that differ. The reference market itself
+    is a setting (NIGHTAUDIT_REFERENCE_MARKET) of the published night.
     """)
 
 
 @app.cell
-def _(Lake, open_published, read_settings):
-    session = open_published(Lake(read_settings().lake).published_file)
+def _(Lake, NightauditError, mo, open_published, read_settings):
+    try:
+        session = open_published(Lake(read_settings().lake).published_file)
+    except NightauditError as _error:
+        mo.stop(True, mo.callout(mo.md(f"{_error.message}\n\n{_error.hint or ''}"), kind="warn"))
 
     def ask(sql, **values):
         """Return the rows of a query over the published file as a polars frame."""
@@ -64,7 +68,11 @@ def _(ask, mo, reference, usual_tolerance):
     _markets = ask("SELECT DISTINCT market FROM state.cell ORDER BY market")["market"].to_list()
     _others = [name for name in _markets if name != reference]
     markets = mo.ui.multiselect(_others, value=_others[:5], label="Markets")
-    grade = mo.ui.dropdown(["exact", "board_family", "cheapest"], value="exact", label="Likeness")
+    grade = mo.ui.dropdown(
+        {"exact": "exact", "same board family": "board_family", "cheapest only": "cheapest"},
+        value="exact",
+        label="Likeness",
+    )
     product_type = mo.ui.dropdown(["Hotel", "Package"], value="Hotel", label="Product")
     source = mo.ui.dropdown({"list (multi)": "multi", "detail": "detail"}, value="list (multi)", label="Answers")
     tolerance = mo.ui.slider(0, 10, step=0.1, value=usual_tolerance, label="Tolerance, percent", show_value=True)
@@ -75,9 +83,10 @@ def _(ask, mo, reference, usual_tolerance):
 @app.cell
 def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, tolerance):
     pairs = ask(
-        "SELECT market, property_id, check_in, nights, party, room_id, board_id, currency, total, "
-        "reference_converted, gap, gap_pct, losing_snapshots, offer_key, seen_sweep_id, seen_search_id, seen_offer_no, "
-        "reference_sweep_id, reference_search_id, reference_offer_no FROM mart.market_parity "
+        "SELECT market, property_name AS property, check_in, gap_pct, total, reference_converted, currency, gap, "
+        "nights, party, losing_snapshots, property_id, room_id, board_id, offer_key, seen_sweep_id, seen_search_id, "
+        "seen_offer_no, reference_sweep_id, reference_search_id, reference_offer_no FROM mart.market_parity "
+        "LEFT JOIN (SELECT property_id, property_name FROM mart.property_latest) USING (property_id) "
         "WHERE match_grade = $grade AND source = $source AND product_type = $product_type AND market IN $markets "
         "ORDER BY abs(gap_pct) DESC, market, property_id, check_in, offer_key LIMIT 200000",
         grade=grade.value,
@@ -138,7 +147,9 @@ def _(judged, mo, pl):
     _worst = judged.filter(pl.col("verdict") == "lose").head(1000)
     mo.stop(_worst.height == 0, mo.md("No offer is dearer, beyond the tolerance."))
     losing = mo.ui.table(
-        _worst.drop("offer_key").with_columns(pl.col("property_id", "room_id").cast(pl.String)),
+        _worst.drop("offer_key").with_columns(
+            pl.col("property_id", "room_id").cast(pl.String), pl.col("gap_pct").round(2)
+        ),
         selection="single",
         page_size=10,
         label="Dearest first; choose a row to see its evidence",

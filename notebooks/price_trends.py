@@ -12,11 +12,12 @@ def _():
     import marimo as mo
     import polars as pl
 
+    from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
     from pipeline.settings import read_settings
     from pipeline.warehouse import open_published
 
-    return Lake, alt, mo, open_published, pl, read_settings
+    return Lake, NightauditError, alt, mo, open_published, pl, read_settings
 
 
 @app.cell
@@ -32,8 +33,11 @@ def _(mo):
 
 
 @app.cell
-def _(Lake, open_published, read_settings):
-    session = open_published(Lake(read_settings().lake).published_file)
+def _(Lake, NightauditError, mo, open_published, read_settings):
+    try:
+        session = open_published(Lake(read_settings().lake).published_file)
+    except NightauditError as _error:
+        mo.stop(True, mo.callout(mo.md(f"{_error.message}\n\n{_error.hint or ''}"), kind="warn"))
 
     def ask(sql, **values):
         """Return the rows of a query over the published file as a polars frame."""
@@ -48,8 +52,9 @@ def _(ask, mo):
         "SELECT count(*) AS nights, max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep"
     ).row(0, named=True)
     _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    _sweeps = f"{_told['nights']} published sweep{'s' if _told['nights'] > 1 else ''}"
     mo.callout(
-        mo.md(f"{_told['nights']} published sweeps, the last of {_told['last']}.{_simulated}"),
+        mo.md(f"{_sweeps}, the last of {_told['last']}.{_simulated}"),
         kind="warn" if _simulated else "neutral",
     )
 
@@ -67,13 +72,18 @@ def _(ask, mo):
 def _(ask, market, mo, source):
     # Those whose prices moved most often come first: they have the most to show.
     _found = ask(
-        "SELECT property_id, count(*) FILTER (WHERE is_offered) AS states FROM mart.offer_history "
+        "SELECT property_id, any_value(property_name) AS property_name, count(*) FILTER (WHERE is_offered) AS states "
+        "FROM mart.offer_history "
+        "LEFT JOIN (SELECT property_id, property_name FROM mart.property_latest) USING (property_id) "
         "WHERE market = $market AND source = $source GROUP BY property_id "
         "ORDER BY states DESC, property_id LIMIT 500",
         market=market.value,
         source=source.value,
     )
-    _options = {f"{row['property_id']} ({row['states']} states)": row["property_id"] for row in _found.to_dicts()}
+    _options = {
+        f"{row['property_name'] or 'Property'} {row['property_id']} ({row['states']:,} states)": row["property_id"]
+        for row in _found.to_dicts()
+    }
     house = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Property", searchable=True)
     house
     return (house,)
@@ -115,7 +125,11 @@ def _(ask, house, market, pl, source, stay):
         source=source.value,
         **{name: stay.value[name] for name in ("check_in", "nights", "party", "product_type")},
     ).with_columns(
-        pl.concat_str(["room", "board", pl.col("refundability").str.replace("_", "-")], separator=", ").alias("offer")
+        pl.concat_str(["room", "board", pl.col("refundability").str.replace("_", "-")], separator=", ").alias("offer"),
+        *(
+            pl.col(name).dt.strftime("%Y-%m-%d %H:%M UTC").alias(said)
+            for name, said in (("valid_from", "since"), ("valid_to", "until"))
+        ),
     )
     return (history,)
 
@@ -124,24 +138,27 @@ def _(ask, house, market, pl, source, stay):
 def _(history, mo):
     _rooms = history["room"].unique(maintain_order=True).to_list()
     room = mo.ui.dropdown(["all rooms", *_rooms], value=_rooms[0] if _rooms else "all rooms", label="Room")
+    # Prices in two currencies stand in no chart together.
+    _currencies = sorted(history["currency"].drop_nulls().unique())
+    currency = mo.ui.dropdown(_currencies, value=_currencies[0] if _currencies else None, label="Currency")
     with_floor = mo.ui.checkbox(value=True, label="Draw floors")
-    mo.hstack([room, with_floor], justify="start")
-    return room, with_floor
+    mo.hstack([room, currency, with_floor], justify="start")
+    return currency, room, with_floor
 
 
 @app.cell
-def _(alt, history, mo, pl, room, with_floor):
+def _(alt, currency, history, mo, pl, room, with_floor):
     _chosen = history if room.value == "all rooms" else history.filter(pl.col("room") == room.value)
-    shown = _chosen.filter("is_offered")
-    mo.stop(shown.height == 0, mo.md("This room was not on sale in any of the published nights."))
+    shown = _chosen.filter(pl.col("is_offered") & (pl.col("currency") == currency.value))
+    mo.stop(shown.height == 0, mo.md("This room was not on sale, in this currency, in any of the published nights."))
     shown = shown.with_columns(pl.col("offer").str.strip_prefix(f"{room.value}, "))
     # An interval is drawn from its start to its end; the next one of its key may begin at another price.
     _base = alt.Chart(shown).encode(
-        x=alt.X("valid_from:T", title="Start of the sweep (UTC)"),
+        x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc")),
         color=alt.Color("offer:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=500)),
-        tooltip=["offer", "valid_from", "valid_to", "total", "pre_promo_total", "floor", "available_rooms"],
+        tooltip=["offer", "since", "until", "total", "pre_promo_total", "floor", "available_rooms"],
     )
-    _title = f"Total of the stay ({shown['currency'][0]})"
+    _title = f"Total of the stay ({currency.value})"
     _paths = _base.mark_rule(strokeWidth=3).encode(
         x2="valid_to:T", y=alt.Y("total:Q", title=_title, scale=alt.Scale(zero=False))
     )
@@ -159,7 +176,9 @@ def _(alt, history, mo, pl, room, with_floor):
     mo.vstack(
         [
             alt.layer(*_layers).properties(
-                width=680, height=340, title=f"{_offers} offers changed {shown.height - _offers} times"
+                width=680,
+                height=340,
+                title=f"{_offers} offer{'s' if _offers > 1 else ''} changed {shown.height - _offers} times",
             ),
             mo.md(
                 "Thick line: total. Thin line above it: the price before a promotion. Dashed: the floor "
@@ -175,7 +194,7 @@ def _(mo, shown):
     mo.vstack(
         [
             mo.md("### Every state behind the chart\n\n`began_sweep_id` and `began_search_id` lead to the raw answer."),
-            mo.ui.table(shown.drop("offer_key"), selection=None, page_size=15),
+            mo.ui.table(shown.drop("offer_key", "offer", "since", "until"), selection=None, page_size=15),
         ]
     )
 

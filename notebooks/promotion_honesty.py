@@ -11,11 +11,12 @@ def _():
     import altair as alt
     import marimo as mo
 
+    from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
     from pipeline.settings import read_settings
     from pipeline.warehouse import open_published
 
-    return Lake, alt, mo, open_published, read_settings
+    return Lake, NightauditError, alt, mo, open_published, read_settings
 
 
 @app.cell
@@ -31,8 +32,11 @@ def _(mo):
 
 
 @app.cell
-def _(Lake, open_published, read_settings):
-    session = open_published(Lake(read_settings().lake).published_file)
+def _(Lake, NightauditError, mo, open_published, read_settings):
+    try:
+        session = open_published(Lake(read_settings().lake).published_file)
+    except NightauditError as _error:
+        mo.stop(True, mo.callout(mo.md(f"{_error.message}\n\n{_error.hint or ''}"), kind="warn"))
 
     def ask(sql, **values):
         """Return the rows of a query over the published file as a polars frame."""
@@ -48,9 +52,10 @@ def _(ask, mo):
         "(SELECT reference_days FROM ref.analysis) AS reference_days FROM mart.sweep"
     ).row(0, named=True)
     _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    _sweeps = f"{_told['nights']} published sweep{'s' if _told['nights'] > 1 else ''}"
     mo.callout(
         mo.md(
-            f"{_told['nights']} published sweeps, the last of {_told['last']}; a verdict takes "
+            f"{_sweeps}, the last of {_told['last']}; a verdict takes "
             f"{_told['reference_days']} days of history.{_simulated}"
         ),
         kind="warn" if _simulated else "neutral",
@@ -78,28 +83,45 @@ def _(ask, mo):
 
 @app.cell
 def _(alt, ask, market, mo, verdict):
+    _counts = ask(
+        "SELECT replace(reference_verdict, '_', ' ') AS verdict, count(*) AS offers FROM mart.reference_price "
+        "WHERE source = 'multi' AND market = $market AND reference_verdict LIKE $verdict GROUP BY ALL ORDER BY ALL",
+        market=market.value,
+        verdict=verdict.value,
+    )
     found = ask(
         "SELECT price.reference_verdict, price.property_id, offer.room_name, offer.board_name, price.check_in, "
         "price.nights, price.product_type, price.currency, price.total, price.pre_promo_total, price.lowest_before, "
         "price.highest, price.history_days, price.promoted_share_pct, price.offer_key "
         "FROM mart.reference_price AS price JOIN mart.offer_latest AS offer USING (source, property_id, offer_key) "
         "WHERE price.source = 'multi' AND price.market = $market AND price.reference_verdict LIKE $verdict "
-        "ORDER BY price.pre_promo_total / price.total DESC, price.property_id, price.offer_key LIMIT 1000",
+        "ORDER BY array_position(['never_charged', 'above_lowest', 'honest'], price.reference_verdict) NULLS LAST, "
+        "price.pre_promo_total / price.total DESC, price.property_id, price.offer_key LIMIT 200",
         market=market.value,
         verdict=verdict.value,
     )
     _bars = (
-        alt.Chart(found.group_by("reference_verdict").len("offers").sort("reference_verdict"))
+        alt.Chart(_counts)
         .mark_bar()
         .encode(
-            x=alt.X("offers:Q", title="Promoted offers"),
-            y=alt.Y("reference_verdict:N", title=None),
-            color=alt.Color("reference_verdict:N", legend=None),
+            x=alt.X("offers:Q", title="Promoted offers", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("verdict:N", title=None),
+            color=alt.Color(
+                "verdict:N",
+                legend=None,
+                scale=alt.Scale(
+                    domain=["above lowest", "honest", "never charged", "not enough history"],
+                    range=["#b08d1a", "#228833", "#b2412f", "#b9c6d2"],
+                ),
+            ),
+            tooltip=["verdict", "offers"],
         )
-        .properties(width=620, height=120, title=f"{found.height:,} promoted offers in {market.value}")
+        .properties(
+            width=620, height=alt.Step(30), title=f"{_counts['offers'].sum():,} promoted offers in {market.value}"
+        )
     )
     mo.stop(found.height == 0, mo.md("No promoted offer of this kind is on sale."))
-    mo.vstack([_bars, mo.md("At most a thousand offers, those with the deepest promotions.")])
+    mo.vstack([_bars, mo.md("Below, at most two hundred of them: the least honest first, then the deepest.")])
     return (found,)
 
 
@@ -108,7 +130,7 @@ def _(found, mo):
     _options = {
         f"{row['property_id']}, {row['room_name']}, {row['board_name']}, {row['check_in']}, {row['nights']} n., "
         f"{row['product_type']} ({row['reference_verdict'].replace('_', ' ')})": row
-        for row in found.head(200).to_dicts()
+        for row in found.to_dicts()
     }
     offer = mo.ui.dropdown(_options, value=next(iter(_options)), label="Offer", searchable=True, full_width=True)
     offer
@@ -125,7 +147,9 @@ def _(alt, ask, mo, offer):
         house=offer.value["property_id"],
         key=offer.value["offer_key"],
     )
-    _base = alt.Chart(history).encode(x=alt.X("valid_from:T", title="Start of the sweep (UTC)"))
+    _base = alt.Chart(history).encode(
+        x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc"))
+    )
     _axis = alt.Axis(title=f"Total of the stay ({offer.value['currency']})")
     _told = _base.mark_rule(strokeDash=[4, 4], strokeWidth=2, color="#8a8a8a").encode(
         x2="valid_to:T", y=alt.Y("pre_promo_total:Q", axis=_axis, scale=alt.Scale(zero=False))
@@ -139,7 +163,8 @@ def _(alt, ask, mo, offer):
             alt.layer(_told, _charged, _points).properties(
                 width=680,
                 height=260,
-                title=f"Told before: {offer.value['pre_promo_total']}, highest ever charged: {offer.value['highest']}",
+                title=f"Told before: {offer.value['pre_promo_total']:,.2f}, highest ever charged: "
+                f"{offer.value['highest']:,.2f} {offer.value['currency']}",
             ),
             mo.md("Line: what was charged. Dashed: the price before the promotion, as told."),
             mo.ui.table(history, selection=None, page_size=10),

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.lake import Lake
+
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.py"))
 # What a night without one before it cannot show, and the words that say why.
 OF_THE_FIRST_NIGHT = {
     "booking_window": ["takes two nights", "two answers to the same cell", "No room was seen to be picked up yet"],
     "parity_explorer": ["offers are dearer than in"],
     "price_trends": ["offers changed 0 times"],
-    "promotion_honesty": ["not_enough_history"],
+    "promotion_honesty": ["(not enough history)"],
 }
 
 
@@ -52,6 +54,13 @@ def test_on_the_first_night_it_says_what_is_not_known_yet(notebook, nights, monk
     shown, _ = ran(notebook, nights.first, monkeypatch)
     for words in OF_THE_FIRST_NIGHT[notebook.stem]:
         assert words in shown
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
+def test_before_the_first_night_it_says_what_to_do(notebook, tmp_path, monkeypatch):
+    shown, _ = ran(notebook, Lake(str(tmp_path / "none")), monkeypatch)
+    assert "Nothing is published yet" in shown
+    assert "nightaudit nightly" in shown
 
 
 def test_the_notebooks_are_as_marimo_wants_them():

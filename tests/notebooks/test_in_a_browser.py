@@ -91,22 +91,30 @@ def furthest(page):
     page.keyboard.press("End")
 
 
+def without_floors(page):
+    page.get_by_role("checkbox", name="Draw floors").first.click()
+
+
 # What is changed in each notebook.
-CHANGED = {
-    "booking_window": furthest,
-    "parity_explorer": choose("Likeness", "cheapest"),
-    "price_trends": choose("Market", "HU"),
-    "promotion_honesty": choose("Verdict", "not enough history"),
-}
+CHANGED = [
+    ("booking_window", furthest),
+    ("parity_explorer", choose("Likeness", "cheapest only")),
+    ("parity_explorer", furthest),
+    ("price_trends", choose("Market", "HU")),
+    ("price_trends", choose("Room", "all rooms")),
+    ("price_trends", without_floors),
+    ("promotion_honesty", choose("Verdict", "not enough history")),
+    ("promotion_honesty", choose("Market", "HU")),
+]
 
 
-@pytest.mark.parametrize("notebook", CHANGED)
-def test_a_chart_follows_its_control(page, address, notebook):
+@pytest.mark.parametrize(("notebook", "change"), CHANGED)
+def test_a_chart_follows_its_control(page, address, notebook, change):
     page.goto(f"{address}/notebooks/{notebook}/")
     chart = page.locator("canvas.marks, svg.marks").first
     expect(chart).to_be_visible(timeout=30_000)
     drawn = _settled(page, chart)
-    CHANGED[notebook](page)
+    change(page)
     for _ in range(100):
         if chart.is_visible() and _picture(chart) != drawn:
             break
