@@ -138,6 +138,13 @@ class Lake:
             raise _write_failed(self.root, path, error) from None
         self._settle(path)
 
+    def remove(self, path: str) -> None:
+        """Remove an object, if there is one."""
+        place = self.local(path)
+        if place.exists():
+            place.unlink()
+            sync(place.parent)
+
     def get(self, path: str) -> bytes:
         """Read an object. Raises FileNotFoundError or LakeError."""
         if not self.root.is_dir():

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Segment, Shard
+from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
 from pipeline.lake import Lake
 from pipeline.normalise.answer import Reading, read_answer
 from pipeline.normalise.interned import Interned
@@ -42,6 +43,11 @@ _TEXT_LIKE = {
 _DELTA = {"offer_no", "total", "pre_promo_total", "floor", "penalty_no", "promotion_no"}
 # What readers skip files by; least and greatest of all the other columns cost a fifth of the writing.
 _STATISTICS = {"sweep_id", "market", "search_id", "searched_at", "property_id", "check_in"}
+
+# What a segment may have no rows of.
+_HELD = frozenset(
+    {"search", "offer", "penalty", "promotion", "reject", "drift", PROPERTY_CONTENT.name, ROOM_CONTENT.name}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,9 @@ def normalise_segment(
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
     result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, tuple(unreadable))
     file_bytes: dict[str, int] = {}
+    # Normalised before, it may have had rows of a table of which it has none now that some was asked again.
+    for name in _HELD - built.keys():
+        lake.remove(lake.table_file(name, sweep_id, segment.name))
     for name, table in built.items():
         note = msgspec.json.encode(_Note(_shards_there(lake, sweep_id, segment), file_bytes, result))
         data = encode_table(table, note if name == "cell" else b"")

@@ -87,6 +87,16 @@ def test_a_passing_fault_leaves_no_failed_cell(lake, sandbox, tmp_path):
     assert Counter(cell["status"] for cell in rows(lake, "cell", sweep_id))["failed"] == 0
 
 
+def test_what_was_asked_again_leaves_no_reject_behind(lake, tmp_path):
+    with SandboxProcess(seed=3, properties=40, today=date(2030, 1, 1), missing_share=0) as whole:
+        whole.control("faults", {"schedule": {"2": "cut_json"}})
+        sweep_id = sweep(lake, whole, tmp_path)
+    assert Counter(search["outcome"] for search in rows(lake, "search", sweep_id))["split"] == 1
+    # None of the searches has a reject, so none is stored: the night would be blocked otherwise.
+    assert sum(search["rejects"] for search in rows(lake, "search", sweep_id)) == 0
+    assert rows(lake, "reject", sweep_id) == []
+
+
 def test_running_it_again_asks_nothing_and_changes_nothing(lake, sandbox, tmp_path):
     sandbox.control("faults", {"unreadable_property_ids": [BAD]})
     sweep_id = sweep(lake, sandbox, tmp_path)
