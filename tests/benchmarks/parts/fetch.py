@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -98,7 +100,9 @@ def nightaudit(base: str, requests: int, in_flight: int) -> Callable[[], float]:
     from pipeline.supplier.client import SupplierClient
     from pipeline.supplier.pacing import Pacer
 
-    lake = Lake(tempfile.mkdtemp())
+    folder = tempfile.mkdtemp(prefix="bench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    lake = Lake(folder)
 
     async def run() -> int:
         records: list[RawRecord] = []
