@@ -74,8 +74,11 @@ def _notebooks() -> Starlette:
     return cast("Starlette", builder.build())
 
 
-def serve_reports(lake: Lake, port: int) -> None:
-    """Serve until interrupted. Raises InputError where there are no reports, or the port is taken."""
+def serve_reports(lake: Lake, port: int, tell: Callable[[], None] = lambda: None) -> None:
+    """Serve until interrupted; `tell` is called once nothing stands in the way.
+
+    Raises InputError where there are no reports, or the port is taken.
+    """
     app = application(lake)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -83,4 +86,5 @@ def serve_reports(lake: Lake, port: int) -> None:
             probe.bind((_HOST, port))
         except OSError as error:
             raise InputError(f"Port {port} cannot be used: {error.strerror}.", hint="Choose another: --port") from None
+    tell()
     uvicorn.run(app, host=_HOST, port=port, log_level="warning", access_log=False)

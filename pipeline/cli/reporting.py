@@ -62,14 +62,18 @@ def alert(*, is_rehearsal: bool) -> None:
 def serve(port: int) -> None:
     """Serve reports and notebooks on the loopback address until interrupted."""
     from pipeline.serve import notebook_names, serve_reports
+    from pipeline.stopping import told_when_stopped
 
-    lake = Lake(read_settings().lake)
     console = Console()
-    console.print(f"Reports: http://127.0.0.1:{port}/reports/", soft_wrap=True)
-    for name in notebook_names():
-        console.print(f"Notebook: http://127.0.0.1:{port}/notebooks/{name}/", soft_wrap=True)
-    console.print("Ctrl-C ends it.", style="dim")
-    serve_reports(lake, port)
+
+    def tell() -> None:
+        console.print(f"Reports: http://127.0.0.1:{port}/reports/", soft_wrap=True)
+        for name in notebook_names():
+            console.print(f"Notebook: http://127.0.0.1:{port}/notebooks/{name}/", soft_wrap=True)
+        console.print("Ctrl-C ends it.", style="dim")
+
+    with told_when_stopped("Reports and notebooks are served no longer.", "Serve them again: nightaudit serve"):
+        serve_reports(Lake(read_settings().lake), port, tell)
 
 
 def _day(option: str, text: str | None) -> date | None:
