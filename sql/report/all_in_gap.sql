@@ -36,7 +36,7 @@ SELECT
     pair.all_in,
     pair.reference_all_in,
     format(
-        '{} pays {:.2f} {} with fees, {:+.1f} percent against {:.2f} in {}; without fees the prices meet.',
+        '{} pays {:.2f} {} with fees, {:+.1f}% against {:.2f} in {}; without fees the prices meet.',
         pair.market,
         pair.all_in::DOUBLE,
         pair.currency,

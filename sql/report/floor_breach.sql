@@ -62,12 +62,12 @@ SELECT
     held.input_id AS price_input_id,
     held.line_no AS price_line_no,
     format(
-        'Sold at {:.2f} {}, {:.1f} percent below the floor of {:.2f} ({}).',
+        'Sold at {:.2f} {}, {:.1f}% below the floor of {:.2f} ({}).',
         held.price_converted::DOUBLE,
         held.floor_currency,
         held.below_floor_pct,
         held.floor::DOUBLE,
-        held.match_grade
+        replace(held.match_grade, '_', ' ')
     ) AS finding,
     [
         {

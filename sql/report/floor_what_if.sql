@@ -52,7 +52,7 @@ SELECT
     judged.markup_pct,
     judged.price,
     format(
-        'With {} percent on {:.2f} {} it sells at {:.2f}, {:.1f} percent below the floor of {:.2f}.',
+        'With {}% on {:.2f} {} it sells at {:.2f}, {:.1f}% below the floor of {:.2f}.',
         judged.markup_pct,
         judged.total::DOUBLE,
         judged.currency,

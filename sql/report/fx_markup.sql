@@ -33,7 +33,7 @@ SELECT
     pair.base_total,
     pair.base_converted,
     format(
-        '{:.2f} {} for {:.2f} {}: {:.1f} percent above the reference rate.',
+        '{:.2f} {} for {:.2f} {}: {:.1f}% above the reference rate.',
         pair.total::DOUBLE,
         pair.currency,
         pair.base_total::DOUBLE,

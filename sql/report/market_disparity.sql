@@ -226,7 +226,7 @@ SELECT
     found.compared_total,
     found.losing_snapshots,
     format(
-        '{} pays {:.2f} {}, {:+.1f} percent against {:.2f} in {}.',
+        '{} pays {:.2f} {}, {:+.1f}% against {:.2f} in {}.',
         found.market,
         found.total::DOUBLE,
         found.currency,

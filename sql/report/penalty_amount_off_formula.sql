@@ -93,7 +93,7 @@ SELECT
     worst.party,
     worst.currency,
     format(
-        'Stated for cancelling are {:.2f} {}, but {:g} %{} of {:.2f} are {:.2f}',
+        'Stated for cancelling are {:.2f} {}, but {:g}%{} of {:.2f} are {:.2f}.',
         worst.stated_amount::DOUBLE, coalesce(worst.currency, ''), worst.penalty_pct,
         coalesce(format(' of {:g} of {} nights', nullif(worst.penalty_nights, 0), worst.nights), ''),
         worst.total::DOUBLE, worst.formula_amount::DOUBLE

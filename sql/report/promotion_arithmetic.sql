@@ -81,26 +81,26 @@ SELECT
         WHEN 'phantom_promotion'
             THEN
                 format(
-                    '"{}" is named, and the total of {:.2f} {} is the price before promotions',
+                    '"{}" is named, and the total of {:.2f} {} is the price before promotions.',
                     coalesce(found.promotion_text, found.promotion_kinds), found.total::DOUBLE,
                     coalesce(found.currency, '')
                 )
         WHEN 'unnamed_promotion'
             THEN
                 format(
-                    'The total of {:.2f} {} is {:.1f} % below {:.2f}, and no discount is named',
+                    'The total of {:.2f} {} is {:.1f}% below {:.2f}, and no discount is named.',
                     found.total::DOUBLE, coalesce(found.currency, ''), found.depth_pct, found.pre_promo_total::DOUBLE
                 )
         WHEN 'wrong_discount'
             THEN
                 format(
-                    'Stated are {:.2f} %, but {:.2f} of {:.2f} {} are {:.2f} % off',
+                    'Stated are {:.2f}%, but {:.2f} of {:.2f} {} are {:.2f}% off.',
                     found.discount_pct, found.total::DOUBLE, found.pre_promo_total::DOUBLE,
                     coalesce(found.currency, ''), found.depth_pct
                 )
         ELSE
             format(
-                'The total of {:.2f} {} is {:.1f} % above the price before promotions of {:.2f}',
+                'The total of {:.2f} {} is {:.1f}% above the price before promotions of {:.2f}.',
                 found.total::DOUBLE, coalesce(found.currency, ''), -found.depth_pct, found.pre_promo_total::DOUBLE
             )
     END AS finding,
