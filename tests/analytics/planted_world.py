@@ -24,6 +24,7 @@ from pipeline.sandbox.profiles import Profile
 from pipeline.sandbox.world import World
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
+from pipeline.warehouse import query_published
 
 OPENED = date(2030, 4, 1)
 CHECK_IN = date(2030, 6, 10)
@@ -185,3 +186,8 @@ def load_prices(lake: Lake, file: Path, observed_at: datetime, *, loaded_at: dat
         session.execute("USE held")
         session.execute(f"COPY ({query}) TO '{file}'")
     load(lake, "prices", file, loaded_at)
+
+
+def rows(lake: Lake, query: str) -> list[tuple[Any, ...]]:
+    """What a query over the published file gives."""
+    return query_published(lake.published_file, query).fetchall()

@@ -1,10 +1,8 @@
-"""Findings over time, and back to the raw answers: flags, `nightaudit explain` and `nightaudit confirm`."""
+"""Findings over time: flags, and `nightaudit confirm`."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,58 +11,26 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from planted_world import made
+from conftest import NIGHTS
+from planted_world import rows
 
 from pipeline import confirming
 from pipeline.alerts import AlertRules, tell_alerts
-from pipeline.cli import main
 from pipeline.confirming import choose_flags, confirm, confirmer
 from pipeline.delta import is_committed
-from pipeline.domain.errors import CorruptObject, InputError, LakeError
+from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CONFIRMATION
-from pipeline.explaining import explain
-from pipeline.lake import Lake
 from pipeline.publish.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.sandbox.process import SandboxProcess
-from pipeline.warehouse import query_published
 
 MOST = 64_000_000
-NIGHTS = (0, 18, 36)
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with SandboxProcess(seed=1, properties=400, plant_share=0.5, missing_share=0) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def world(sandbox, tmp_path_factory):
-    return made(tmp_path_factory.mktemp("findings"), sandbox, NIGHTS, of_a_kind=1, plain=2)
-
-
-@pytest.fixture
-def lake(world, tmp_path):
-    """A lake of its own to damage, and to confirm in."""
-    shutil.copytree(world.lake.root, tmp_path / "lake")
-    copy = Lake(str(tmp_path / "lake"))
-    refresh(copy)
-    return copy
 
 
 @pytest.fixture
 def settings(world, lake, sandbox):
     sandbox.control("faults", {})
     return world.settings.model_copy(update={"lake": str(lake.root)})
-
-
-def rows(lake, query):
-    return query_published(lake.published_file, query).fetchall()
-
-
-def flag_of(lake, rule):
-    return rows(lake, f"SELECT min(flag_id) FROM report.flag WHERE rule = '{rule}'")[0][0]  # noqa: S608 - our own names
 
 
 def now(lake):
@@ -92,76 +58,6 @@ def test_a_file_built_anew_holds_the_same_flags(lake):
     lake.published_file.unlink()
     publish(lake, lake.sweep_ids()[-1], datetime(2031, 1, 1, tzinfo=UTC))
     assert rows(lake, flags) == before
-
-
-# Explained ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world):
-    flags = rows(world.lake, "SELECT rule, min(flag_id) FROM report.flag GROUP BY rule ORDER BY rule")
-    assert len(flags) >= 6
-    for rule, flag_id in flags:
-        explained = explain(world.lake, flag_id, MOST)
-        assert explained.is_found, rule
-        assert [each for each in explained.comparisons if not each.is_same] == [], rule
-        assert all(each.offer for each in explained.observations), rule
-
-
-def test_what_reads_history_is_replayed_over_the_nights_between(world):
-    explained = explain(world.lake, flag_of(world.lake, "reference_never_charged"), MOST)
-    assert len(explained.sweeps) == len(NIGHTS)
-
-
-def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
-    flag_id = flag_of(lake, "wrong_discount")
-
-    def told(*arguments):
-        monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
-        monkeypatch.setattr(sys, "argv", ["nightaudit", "explain", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out + err
-
-    code, text = told(flag_id)
-    assert code == 0
-    for expected in ("raw/", "SHA-256", "wrong_discount, version 1", '"market"', "number by number", "total"):
-        assert expected in text
-    code, text = told(flag_id, "--format", "json")
-    document = json.loads(text)
-    assert document["verdict"]["is_reproduced"] is True
-    assert document["observations"][0]["request"]["roomStays"]
-    code, text = told(flag_id[:-1] + "z")
-    assert (code, flag_id in text) == (2, True)
-
-
-def test_raw_answers_that_are_gone_are_told(lake):
-    flag_id = flag_of(lake, "wrong_discount")
-    shutil.rmtree(lake.local(lake.raw_folder(lake.sweep_ids()[-1])))
-    with pytest.raises(LakeError, match="gone"):
-        explain(lake, flag_id, MOST)
-
-
-def test_changed_bytes_are_told(lake):
-    flag_id = flag_of(lake, "wrong_discount")
-    for file in lake.local(lake.raw_folder(lake.sweep_ids()[-1])).glob("*.parquet"):
-        data = bytearray(file.read_bytes())
-        data[len(data) // 2] ^= 1
-        file.write_bytes(data)
-    with pytest.raises(CorruptObject):
-        explain(lake, flag_id, MOST)
-
-
-def test_a_verdict_that_raw_does_not_bear_out_is_told(lake):
-    import duckdb
-
-    flag_id = flag_of(lake, "wrong_discount")
-    with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH '{lake.published_file}' AS held")
-        session.execute(f"UPDATE held.state.flag_open SET size_pct = 99 WHERE flag_id = '{flag_id}'")  # noqa: S608 - our own names
-    explained = explain(lake, flag_id, MOST)
-    assert not explained.is_reproduced
-    assert [each.name for each in explained.comparisons if not each.is_same] == ["size_pct"]
 
 
 # Confirmed ------------------------------------------------------------------------------------------------------------
