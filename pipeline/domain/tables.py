@@ -724,6 +724,7 @@ _OPEN_COLUMNS = (
     _required("valid_from", INSTANT, "Start of the sweep that saw this state first."),
     _required("first_seen_at", INSTANT, "Start of the sweep that saw the offer key first."),
     _required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
+    _required("snapshots", INT, "Sweeps that saw this state; those that got no answer do not count."),
     Column("unobserved_since", INSTANT, "First sweep since last_seen_at that asked and got no answer; NULL: none."),
     _required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
     _required("began_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),

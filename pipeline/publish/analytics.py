@@ -48,6 +48,7 @@ PROMOTIONS: tuple[str, ...] = (
     "report/promotion_reference",
     "report/floor_eats_promotion",
     "report/promotion_targeting",
+    "mart/promotion_target",
     "report/promotion_honesty",
     "report/promotion_length",
 )
@@ -72,6 +73,7 @@ AVAILABILITY: tuple[str, ...] = (
     "mart/pick_up",
     "report/pick_up",
     "mart/price_path",
+    "mart/price_volatility",
     "report/price_path",
     "report/regret_of_waiting",
     "report/coverage",
@@ -80,6 +82,7 @@ AVAILABILITY: tuple[str, ...] = (
     "mart/party",
     "mart/stay_length",
     "mart/minimum_stay",
+    "report/minimum_stay",
     "mart/occupancy_supplement",
     "mart/multi_room_premium",
     "mart/board_premium",

@@ -80,7 +80,7 @@ _STEPS = (
 )
 
 # What relations of a night, and views, are written with.
-MACROS = ("cell_key", "offer_key", "tolerance", "severity")
+MACROS = ("cell_key", "offer_key", "tolerance", "severity", "lead_step")
 
 # Macros over views, in the order in which they build on each other.
 _VIEW_MACROS = ("offer_as_of", "penalty_of_units", "penalty_cost", "penalty_step", "penalty_at", "floor_what_if")

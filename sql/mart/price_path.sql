@@ -2,6 +2,7 @@
 -- nearer. Ask for one property or one offer key: the path is worked out of all that is asked for.
 -- lead_days_from: Days from the sweep that saw the total first to check-in.
 -- lead_days_seen: Days from the last sweep that saw it to check-in.
+-- snapshots: Sweeps that saw it at that total.
 -- step_no: Position in the path, from 0.
 -- total_before: Total before, in currency; NULL: it is the first.
 -- change_pct: Change of the total against the one before, in percent; NULL: it is the first.
@@ -25,10 +26,13 @@ WITH told AS (
         history.policy_key,
         history.is_offered,
         history.total,
+        history.snapshots,
         history.valid_from,
         history.last_seen_at,
         count(*) FILTER (WHERE NOT history.is_offered) OVER in_time AS times_gone
     FROM mart.offer_history AS history
+    -- Of a detail that could not all be read, a dearer product may stand for the key.
+    WHERE history.is_whole OR history.source = 'multi'
     WINDOW in_time AS (PARTITION BY history.source, history.property_id, history.offer_key ORDER BY history.valid_from)
 ),
 
@@ -54,7 +58,8 @@ numbered AS (
 
 stretch AS (
     SELECT
-        numbered.* EXCLUDE (is_offered, is_same, valid_from, last_seen_at), -- noqa: RF03
+        numbered.* EXCLUDE (is_offered, is_same, valid_from, last_seen_at, snapshots), -- noqa: RF03
+        sum(numbered.snapshots)::INTEGER AS snapshots,
         min(numbered.valid_from) AS valid_from,
         max(numbered.last_seen_at) AS last_seen_at
     FROM numbered

@@ -8,9 +8,9 @@
 -- lowest_from: When that was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: When that was first seen: valid_from of its interval.
--- days_seen: Days on sale with a price, intervals counted from first to last sighting.
--- promoted_days: Those among them on which it was below its price before promotions.
--- promoted_share_pct: 100 x promoted_days / days_seen: 100 is evergreen so far.
+-- snapshots: Sweeps that saw it on sale with a price.
+-- promoted_snapshots: Those among them that saw it below its price before promotions.
+-- promoted_share_pct: 100 x promoted_snapshots / snapshots: 100 is evergreen so far.
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not a verdict.
 -- `never_charged`: the price before promotions is above all totals ever seen, in a history of reference_days or more.
 -- `above_lowest`: it is above lowest_before, where the offer was watched for reference_days before the promotion began.
@@ -36,6 +36,7 @@ seen AS (
         history.valid_from,
         history.last_seen_at,
         history.total,
+        history.snapshots,
         coalesce(history.total < history.pre_promo_total, FALSE) AS is_below
     FROM mart.offer_history AS history
     -- An inner join, unlike a semi join, hands a filter on the property on to both sides; and it reads keys only.
@@ -94,10 +95,8 @@ priced AS (
             WHERE seen.valid_from < begun.began_at
             AND seen.last_seen_at >= begun.began_at - to_days(analysis.reference_days)
         ) AS lowest_from,
-        sum(date_diff('day', seen.valid_from, seen.last_seen_at) + 1)::INTEGER AS days_seen,
-        coalesce(
-            sum(date_diff('day', seen.valid_from, seen.last_seen_at) + 1) FILTER (WHERE seen.is_below), 0
-        )::INTEGER AS promoted_days
+        sum(seen.snapshots)::INTEGER AS snapshots,
+        coalesce(sum(seen.snapshots) FILTER (WHERE seen.is_below), 0)::INTEGER AS promoted_snapshots
     FROM seen
     INNER JOIN begun
         ON
@@ -134,9 +133,9 @@ SELECT
     priced.lowest_from,
     priced.highest,
     priced.highest_from,
-    priced.days_seen,
-    priced.promoted_days,
-    100.0 * priced.promoted_days / priced.days_seen AS promoted_share_pct,
+    priced.snapshots,
+    priced.promoted_snapshots,
+    100.0 * priced.promoted_snapshots / priced.snapshots AS promoted_share_pct,
     CASE
         WHEN
             history_days >= analysis.reference_days

@@ -1,4 +1,5 @@
--- One row per source and currency: how far markets' floors for the same hotel-only offer lie apart.
+-- One row per source, currency and whether floors were converted: how far floors of one hotel-only offer lie apart.
+-- is_converted: Whether a floor was converted at the reference rate; see mart.floor_dispersion.
 -- planned: Hotel-only cells asked about, of all markets and currencies.
 -- answered: Cells of these that were answered when they were asked about last.
 -- comparable: Offers whose floor at least two markets state in this currency, in one sweep.
@@ -19,6 +20,7 @@ WITH asked AS (
 SELECT
     dispersion.source,
     dispersion.currency,
+    dispersion.is_converted,
     any_value(asked.planned) AS planned,
     any_value(asked.answered) AS answered,
     count(*) AS comparable,
@@ -29,4 +31,4 @@ SELECT
 FROM mart.floor_dispersion AS dispersion
 CROSS JOIN ref.analysis AS analysis
 LEFT JOIN asked ON asked.source = dispersion.source
-GROUP BY dispersion.source, dispersion.currency
+GROUP BY dispersion.source, dispersion.currency, dispersion.is_converted

@@ -9,6 +9,7 @@
 -- mean_depth_pct: Mean of 100 x (1 - total / pre_promo_total) of the promoted.
 -- median_depth_pct: Median of it.
 -- free_night_like: Promoted offers of which the depth is whole nights of the stay, within rounding.
+-- One dimension at a time; all of them together: mart.promotion_target.
 -- An offer counts once a source, room, board and policy; promotions of value adds only cost nothing and are none here.
 WITH told AS (
     SELECT
@@ -43,15 +44,7 @@ WITH told AS (
 placed AS (
     SELECT
         told.*,
-        CASE
-            WHEN told.lead_days < 7 THEN '000-006'
-            WHEN told.lead_days < 14 THEN '007-013'
-            WHEN told.lead_days < 30 THEN '014-029'
-            WHEN told.lead_days < 60 THEN '030-059'
-            WHEN told.lead_days < 90 THEN '060-089'
-            WHEN told.lead_days < 180 THEN '090-179'
-            ELSE '180 and more'
-        END AS lead_step,
+        mart.lead_step(told.lead_days) AS lead_step,
         isodow(told.check_in) AS weekday,
         round(told.depth_pct / 100 * told.nights) BETWEEN 1 AND told.nights - 1
         AND abs(told.depth_pct - 100 * round(told.depth_pct / 100 * told.nights) / told.nights)

@@ -1,0 +1,46 @@
+-- One row per source and offer key that was seen with a total at least twice in a row: how restless its price is.
+-- Ask for one property or one offer key: it is worked out of the paths of all that is asked for.
+-- snapshots: Sweeps that saw it with a total.
+-- pairs: Those among them that saw it with a total in the last answer before as well: the comparable ones.
+-- changes: Pairs of two totals.
+-- changes_per_snapshot: changes / pairs.
+-- volatility_pct: Root of the mean squared logarithmic change between the two of a pair, in percent.
+-- lowest: Lowest total, in currency.
+-- highest: Highest total, in currency.
+-- first_total: First total, in currency.
+-- last_total: Last total, in currency.
+SELECT
+    path.source,
+    path.property_id,
+    path.offer_key,
+    any_value(path.market) AS market,
+    any_value(path.product_type) AS product_type,
+    any_value(path.check_in) AS check_in,
+    any_value(path.nights) AS nights,
+    any_value(path.party) AS party,
+    any_value(path.currency) AS currency,
+    any_value(path.room_id) AS room_id,
+    any_value(path.board_id) AS board_id,
+    any_value(path.policy_key) AS policy_key,
+    sum(path.snapshots)::INTEGER AS snapshots,
+    -- A first sighting, and one after being gone, has none before it.
+    (sum(path.snapshots) - count(*) FILTER (WHERE path.step_no = 0 OR path.was_gone))::INTEGER AS pairs,
+    count(*) FILTER (WHERE path.step_no > 0 AND NOT path.was_gone) AS changes,
+    changes::DOUBLE / pairs AS changes_per_snapshot, -- noqa: RF02
+    -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+    round(
+        100 * sqrt(
+            coalesce(
+                sum((ln(path.total::DOUBLE / path.total_before::DOUBLE) ** 2)::DECIMAL(38, 12)) FILTER (
+                    WHERE NOT path.was_gone
+                ), 0
+            )::DOUBLE / pairs -- noqa: RF02
+        ), 6
+    ) AS volatility_pct,
+    min(path.total) AS lowest,
+    max(path.total) AS highest,
+    arg_min(path.total, path.step_no) AS first_total,
+    arg_max(path.total, path.step_no) AS last_total
+FROM mart.price_path AS path
+GROUP BY path.source, path.property_id, path.offer_key
+HAVING pairs > 0 -- noqa: RF02

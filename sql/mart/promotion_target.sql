@@ -1,0 +1,63 @@
+-- One row per source, market, product type, lead days, nights and weekday of check-in: promotions where all these meet.
+-- lead_step: Lead days in steps.
+-- weekday: Weekday of check-in, 1 for Monday.
+-- planned: Cells as they were asked about last.
+-- answered: Cells among them that were answered.
+-- comparable: Offers on sale with a total.
+-- promoted: Offers among them with the total below the price before promotions.
+-- incidence_pct: 100 x promoted / comparable.
+-- mean_depth_pct: Mean of 100 x (1 - total / pre_promo_total) of the promoted.
+-- deepest_pct: Most of it.
+-- with_discount: Promoted offers that name a discount.
+-- with_free_night: Promoted offers that name a free night.
+-- none_named: Promoted offers that name neither.
+WITH told AS (
+    SELECT
+        latest.source,
+        latest.market,
+        latest.product_type,
+        mart.lead_step(latest.lead_days) AS lead_step,
+        latest.nights,
+        isodow(latest.check_in) AS weekday,
+        NULL::BOOLEAN AS is_answered,
+        coalesce(latest.total < latest.pre_promo_total, FALSE) AS is_promoted,
+        CASE WHEN is_promoted THEN 100 * (1 - latest.total::DOUBLE / latest.pre_promo_total::DOUBLE) END AS depth_pct,
+        coalesce(contains(named.promotion_kinds, 'discount_off'), FALSE) AS is_discount,
+        coalesce(contains(named.promotion_kinds, 'free_night'), FALSE) AS is_free_night
+    FROM mart.offer_latest AS latest
+    LEFT JOIN mart.promotion_named AS named ON named.promotion_key = latest.promotion_key
+    WHERE latest.total IS NOT NULL
+
+    UNION ALL BY NAME
+
+    SELECT
+        CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
+        cell.market,
+        cell.product_type,
+        mart.lead_step(date_diff('day', (cell.asked_at AT TIME ZONE 'UTC')::DATE, cell.check_in)) AS lead_step,
+        cell.nights,
+        isodow(cell.check_in) AS weekday,
+        cell.status IN ('offered', 'no_offer', 'absent') AS is_answered
+    FROM state.cell AS cell
+)
+
+SELECT
+    told.source,
+    told.market,
+    told.product_type,
+    told.lead_step,
+    told.nights,
+    told.weekday,
+    count(told.is_answered) AS planned,
+    count(*) FILTER (WHERE told.is_answered) AS answered,
+    count(*) FILTER (WHERE told.is_answered IS NULL) AS comparable,
+    count(*) FILTER (WHERE told.is_promoted) AS promoted,
+    100.0 * promoted / nullif(comparable, 0) AS incidence_pct, -- noqa: RF02
+    -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+    avg(told.depth_pct::DECIMAL(38, 9)) AS mean_depth_pct,
+    max(told.depth_pct) AS deepest_pct,
+    count(*) FILTER (WHERE told.is_promoted AND told.is_discount) AS with_discount,
+    count(*) FILTER (WHERE told.is_promoted AND told.is_free_night) AS with_free_night,
+    count(*) FILTER (WHERE told.is_promoted AND NOT told.is_discount AND NOT told.is_free_night) AS none_named
+FROM told
+GROUP BY told.source, told.market, told.product_type, told.lead_step, told.nights, told.weekday
