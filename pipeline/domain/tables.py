@@ -877,7 +877,8 @@ PRICE_MOVE = Table(
         _required("pairs", LONG, "Of those, seen with a total in the last answer before as well."),
         _required("raised", LONG, "Pairs of which the total rose."),
         _required("lowered", LONG, "Pairs of which the total fell."),
-        _required("drift", NUMBER, "Sum over the pairs of ln(total / total before) for each day between the two."),
+        _required("spanning", LONG, "Pairs of any lead days whose two answers lie before and after this day's end."),
+        _required("drift", NUMBER, "Sum over these of ln(total / total before) for each day between the two answers."),
         _required("squares", NUMBER, "Sum over the pairs of ln(total / total before) squared."),
     ),
 )

@@ -1,49 +1,60 @@
 -- One row per source, market, product type and lead days: how totals move as the stay comes nearer, over all sweeps.
--- Each offer is held against itself as it was last seen, so a change of what is offered is no change of price.
+-- Each offer is held against itself as it was last seen, so a change of what is offered is no change of price. A change
+-- between answers several days apart is spread evenly over these days; lead times that no sweep saw are left out.
 -- sweeps: Sweeps that saw such offers.
 -- seen: Offers seen, summed over the sweeps.
 -- pairs: Of those, seen with a total in the last answer before as well: the comparable ones.
 -- raised: Pairs of which the total rose.
 -- lowered: Pairs of which the total fell.
 -- changed_share: (raised + lowered) / pairs: changes for each offer and snapshot.
--- daily_change_pct: Mean change of the pairs for each day, in percent (geometric); NULL: no pairs.
+-- daily_change_pct: Mean change on that day of the offers seen before and after it, in percent (geometric); NULL: none.
 -- volatility_pct: Root of the mean squared logarithmic change between answers, in percent; NULL: no pairs.
--- index_first: Chained mean changes from the largest lead time on; 100 there. Lead times without pairs change nothing.
+-- index_first: Chained mean changes of all days from the largest lead time on; 100 before. Days that no offer was seen
+-- before and after change nothing.
 WITH by_lead AS (
     SELECT
         move.source,
         move.market,
         move.product_type,
         move.lead_days,
-        count(*) AS sweeps,
+        count(*) FILTER (WHERE move.seen > 0) AS sweeps,
         sum(move.seen)::BIGINT AS seen,
         sum(move.pairs)::BIGINT AS pairs,
         sum(move.raised)::BIGINT AS raised,
         sum(move.lowered)::BIGINT AS lowered,
+        sum(move.spanning)::BIGINT AS spanning,
         -- Decimals, as they are kept to nine places: a sum of fractions would depend on the order of its rows.
         sum(move.drift::DECIMAL(38, 9))::DOUBLE AS drift,
         sum(move.squares::DECIMAL(38, 9))::DOUBLE AS squares
     FROM state.price_move AS move
     GROUP BY move.source, move.market, move.product_type, move.lead_days
+),
+
+chained AS (
+    SELECT
+        by_lead.*,
+        sum(by_lead.drift / nullif(by_lead.spanning, 0)) OVER so_far AS drift_so_far
+    FROM by_lead
+    WINDOW
+        so_far AS (
+            PARTITION BY by_lead.source, by_lead.market, by_lead.product_type
+            ORDER BY by_lead.lead_days DESC
+        )
 )
 
 SELECT
-    by_lead.source,
-    by_lead.market,
-    by_lead.product_type,
-    by_lead.lead_days,
-    by_lead.sweeps,
-    by_lead.seen,
-    by_lead.pairs,
-    by_lead.raised,
-    by_lead.lowered,
-    (by_lead.raised + by_lead.lowered)::DOUBLE / nullif(by_lead.pairs, 0) AS changed_share,
-    round(100 * (exp(by_lead.drift / nullif(by_lead.pairs, 0)) - 1), 6) AS daily_change_pct,
-    round(100 * sqrt(by_lead.squares / nullif(by_lead.pairs, 0)), 6) AS volatility_pct,
-    round(100 * exp(coalesce(sum(by_lead.drift / nullif(by_lead.pairs, 0)) OVER so_far, 0)), 6) AS index_first
-FROM by_lead
-WINDOW
-    so_far AS (
-        PARTITION BY by_lead.source, by_lead.market, by_lead.product_type
-        ORDER BY by_lead.lead_days DESC
-    )
+    chained.source,
+    chained.market,
+    chained.product_type,
+    chained.lead_days,
+    chained.sweeps,
+    chained.seen,
+    chained.pairs,
+    chained.raised,
+    chained.lowered,
+    (chained.raised + chained.lowered)::DOUBLE / nullif(chained.pairs, 0) AS changed_share,
+    round(100 * (exp(chained.drift / nullif(chained.spanning, 0)) - 1), 6) AS daily_change_pct,
+    round(100 * sqrt(chained.squares / nullif(chained.pairs, 0)), 6) AS volatility_pct,
+    round(100 * exp(coalesce(chained.drift_so_far, 0)), 6) AS index_first
+FROM chained
+WHERE chained.seen > 0

@@ -1,4 +1,6 @@
 -- One row per source, market, product type and lead days of this sweep: how totals moved since offers were last seen.
+-- What a total moved by between two answers is spread over the days between, as nobody knows when it did: a pair of
+-- weekly sweeps tells of seven lead days, of which only the last is one that offers were seen on.
 WITH pair AS (
     SELECT
         observed.source,
@@ -23,20 +25,80 @@ WITH pair AS (
             -- A dearer product of the key stands in for one that could not be read: that is no change of price.
             AND (observed.source = 'multi' OR (observed.is_whole AND before.is_whole))
     WHERE observed.total > 0
+),
+
+seen AS (
+    SELECT
+        pair.source,
+        pair.market,
+        pair.product_type,
+        pair.lead_days,
+        count(*) AS seen,
+        count(pair.total_before) AS pairs,
+        count(*) FILTER (WHERE pair.total > pair.total_before) AS raised,
+        count(*) FILTER (WHERE pair.total < pair.total_before) AS lowered,
+        -- Sums of floats differ by the order of the rows; sums of whole billionths do not.
+        sum(round(pair.change * pair.change * 1e9)::HUGEINT) AS squares
+    FROM pair
+    GROUP BY pair.source, pair.market, pair.product_type, pair.lead_days
+),
+
+-- Added up before it is spread: as many rows as there are distances between two answers, not as there are offers.
+by_distance AS (
+    SELECT
+        pair.source,
+        pair.market,
+        pair.product_type,
+        pair.lead_days,
+        pair.days,
+        count(*) AS spanning,
+        sum(round(pair.change / pair.days * 1e9)::HUGEINT) AS drift
+    FROM pair
+    WHERE pair.total_before IS NOT NULL
+    GROUP BY pair.source, pair.market, pair.product_type, pair.lead_days, pair.days
+),
+
+spread AS (
+    SELECT
+        by_distance.source,
+        by_distance.market,
+        by_distance.product_type,
+        by_distance.lead_days + unnest(range(by_distance.days)) AS lead_days,
+        by_distance.spanning,
+        by_distance.drift
+    FROM by_distance
+),
+
+spanned AS (
+    SELECT
+        spread.source,
+        spread.market,
+        spread.product_type,
+        spread.lead_days,
+        sum(spread.spanning) AS spanning,
+        sum(spread.drift) AS drift
+    FROM spread
+    GROUP BY spread.source, spread.market, spread.product_type, spread.lead_days
 )
 
 SELECT
-    any_value(pair.sweep_id) AS sweep_id,
-    pair.source,
-    pair.market,
-    pair.product_type,
-    pair.lead_days,
-    count(*) AS seen,
-    count(pair.total_before) AS pairs,
-    count(*) FILTER (WHERE pair.total > pair.total_before) AS raised,
-    count(*) FILTER (WHERE pair.total < pair.total_before) AS lowered,
-    -- Sums of floats differ by the order of the rows; sums of whole billionths do not.
-    coalesce(sum(round(pair.change / pair.days * 1e9)::HUGEINT), 0) / 1e9 AS drift,
-    coalesce(sum(round(pair.change * pair.change * 1e9)::HUGEINT), 0) / 1e9 AS squares
-FROM pair
-GROUP BY pair.source, pair.market, pair.product_type, pair.lead_days
+    sweep.sweep_id,
+    coalesce(seen.source, spanned.source) AS source,
+    coalesce(seen.market, spanned.market) AS market,
+    coalesce(seen.product_type, spanned.product_type) AS product_type,
+    coalesce(seen.lead_days, spanned.lead_days) AS lead_days,
+    coalesce(seen.seen, 0) AS seen,
+    coalesce(seen.pairs, 0) AS pairs,
+    coalesce(seen.raised, 0) AS raised,
+    coalesce(seen.lowered, 0) AS lowered,
+    coalesce(spanned.spanning, 0) AS spanning,
+    coalesce(spanned.drift, 0) / 1e9 AS drift,
+    coalesce(seen.squares, 0) / 1e9 AS squares
+FROM seen
+FULL JOIN spanned
+    ON
+        spanned.source = seen.source
+        AND spanned.market = seen.market
+        AND spanned.product_type = seen.product_type
+        AND spanned.lead_days = seen.lead_days
+CROSS JOIN night.sweep AS sweep
