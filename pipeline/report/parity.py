@@ -365,7 +365,7 @@ def _packages(reader: Reader) -> Section:
 
 def _currencies(reader: Reader) -> Section:
     rates = reader.rows("report.fx_markup_by_currency", order="source DESC, market, base_currency, currency")
-    dearer = rates.filter(pl.col("highest_markup_pct") > 0).sort(
+    dearer = rates.filter(pl.col("beyond_rounding") > 0).sort(
         ["highest_markup_pct", "source", "market", "currency"], descending=[True, True, False, False]
     )
     most = dearer.row(0, named=True) if dearer.height else None
@@ -386,6 +386,7 @@ def _currencies(reader: Reader) -> Section:
             Column("currency", "Currency"),
             Column("base_currency", "Against"),
             Column("pairs", "Pairs", digits=0),
+            Column("beyond_rounding", "Beyond rounding", digits=0),
             Column("median_markup_pct", "Median mark-up", "%", 2, is_change=True),
             Column("lowest_markup_pct", "Lowest", "%", 2, is_change=True),
             Column("highest_markup_pct", "Highest", "%", 2, is_change=True),

@@ -8,12 +8,15 @@
 -- base_converted: base_total in currency, at the reference rate of the day of the sweep, to its minor unit.
 -- markup: total - base_converted, in currency.
 -- markup_pct: markup in percent of base_converted: what the supplier's rate is above the reference rate.
+-- rounding: How much of markup can be rounding, in currency: a step of total, and of base_total at the reference rate.
 -- supplier_rate: Units of currency for one base_currency, as the two totals say.
 -- reference_rate: Units of currency for one base_currency, by the reference rates.
 -- rate_date: Business day that the rate was set for, the older one of the two currencies.
 -- base_offer_key: Offer key of the offer in base_currency.
 -- base_search_id: Search of the last observation of it.
 -- base_offer_no: Offer of that observation.
+-- A step is a unit of money where both totals are written in whole units, or are what a discount leaves of such a price
+-- before promotions; else the minor unit. A whole step, not half of one: some prices are rounded up, and some twice.
 WITH several AS (
     SELECT
         offer.source,
@@ -29,7 +32,10 @@ rated AS (
         offer.*,
         rate.rate,
         rate.rate_date,
-        offer.total::DOUBLE / rate.rate::DOUBLE AS total_eur
+        offer.total::DOUBLE / rate.rate::DOUBLE AS total_eur,
+        offer.total % 1 = 0 OR coalesce(offer.pre_promo_total % 1 = 0, FALSE) AS is_in_units,
+        coalesce(unit.minor_unit, 0.01) AS minor_unit,
+        coalesce(unit.minor_digits, 2) AS minor_digits
     FROM mart.comparable_offer AS offer
     SEMI JOIN several
         ON
@@ -37,6 +43,7 @@ rated AS (
             AND several.property_id = offer.property_id
             AND several.market = offer.market
     INNER JOIN mart.fx_of_sweep AS rate ON rate.sweep_id = offer.seen_sweep_id AND rate.currency = offer.currency
+    LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
     WHERE offer.match_grade = 'exact'
 ),
 
@@ -54,6 +61,8 @@ base AS (
                 'total': rated.total,
                 'rate': rated.rate,
                 'rate_date': rated.rate_date,
+                'is_in_units': rated.is_in_units,
+                'minor_unit': rated.minor_unit,
                 'search_id': rated.seen_search_id,
                 'offer_no': rated.seen_offer_no
             },
@@ -84,12 +93,16 @@ SELECT
     rated.total,
     base.cheapest.total AS base_total,
     round(
-        base.cheapest.total::DOUBLE * rated.rate::DOUBLE / base.cheapest.rate::DOUBLE, coalesce(unit.minor_digits, 2)
+        base.cheapest.total::DOUBLE * rated.rate::DOUBLE / base.cheapest.rate::DOUBLE, rated.minor_digits
     )::DECIMAL(18, 4) AS base_converted,
     (rated.total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
     100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
     rated.total::DOUBLE / base.cheapest.total::DOUBLE AS supplier_rate,
     rated.rate::DOUBLE / base.cheapest.rate::DOUBLE AS reference_rate,
+    CASE
+        WHEN rated.is_in_units AND base.cheapest.is_in_units THEN 1 + reference_rate -- noqa: RF02
+        ELSE rated.minor_unit + base.cheapest.minor_unit * reference_rate -- noqa: RF02
+    END::DECIMAL(18, 4) AS rounding,
     least(rated.rate_date, base.cheapest.rate_date) AS rate_date,
     rated.seen_sweep_id,
     rated.seen_search_id,
@@ -104,5 +117,4 @@ INNER JOIN base
         AND base.market = rated.market
         AND base.product_type = rated.product_type
         AND base.match_key = rated.match_key
-LEFT JOIN ref.currency AS unit ON unit.currency = rated.currency
 WHERE rated.currency <> base.cheapest.currency

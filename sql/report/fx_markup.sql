@@ -1,6 +1,6 @@
 -- One row per source, offer and currency in which it costs more than the reference rate explains.
--- A finding when total is above base_converted by more than the tolerance, and at least one minor unit of either
--- currency.
+-- A finding when total is above base_converted by more than the tolerance, and by more than rounding of the two totals
+-- explains: at least a minor unit of either currency, and a unit of either where both are written in whole units.
 -- rule: Rule that found it.
 -- rule_version: Version of that rule.
 -- subject_key: Stable key of what the finding is about, the same night after night.
@@ -12,7 +12,7 @@
 -- fx: Reference rate that was needed; NULL: none.
 SELECT
     'fx_markup' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     (md5_number_lower(concat_ws('|', 'fx_markup', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
     mart.severity(pair.markup_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.markup_pct AS size_pct,
@@ -69,7 +69,6 @@ SELECT
 FROM mart.fx_markup AS pair
 CROSS JOIN ref.analysis AS analysis
 LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
-LEFT JOIN ref.currency AS base_unit ON base_unit.currency = pair.base_currency
 WHERE
     pair.markup > mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit)
-    AND pair.markup > coalesce(base_unit.minor_unit, 0.01) * pair.reference_rate
+    AND pair.markup > pair.rounding

@@ -3,9 +3,10 @@
 -- answered: Cells of these that were answered when they were asked about last.
 -- comparable: Cells in currency with at least one offer that was seen in base_currency in the same sweep.
 -- pairs: Offers that were compared.
--- median_markup_pct: Median mark-up on the reference rate, in percent.
+-- beyond_rounding: Pairs whose mark-up is more than rounding of their totals explains.
+-- median_markup_pct: Median mark-up of all pairs on the reference rate, in percent.
 -- lowest_markup_pct: Smallest of them.
--- highest_markup_pct: Largest of them.
+-- highest_markup_pct: Largest of those beyond rounding; NULL: there is none.
 WITH asked AS (
     SELECT
         coverage.source,
@@ -25,9 +26,10 @@ SELECT
     any_value(asked.answered) AS answered,
     count(DISTINCT pair.cell_key) AS comparable,
     count(*) AS pairs,
+    count(*) FILTER (WHERE pair.markup > pair.rounding) AS beyond_rounding,
     median(pair.markup_pct) AS median_markup_pct,
     min(pair.markup_pct) AS lowest_markup_pct,
-    max(pair.markup_pct) AS highest_markup_pct
+    max(pair.markup_pct) FILTER (WHERE pair.markup > pair.rounding) AS highest_markup_pct
 FROM mart.fx_markup AS pair
 LEFT JOIN asked ON asked.source = pair.source AND asked.market = pair.market
 GROUP BY pair.source, pair.market, pair.base_currency, pair.currency

@@ -36,11 +36,11 @@ SPEC = """
 [properties]
 ids = {ids}
 [stays]
-nights = [3]
+nights = [{nights}]
 check_in = {check_ins}
 [ask]
 markets = {markets}
-parties = ["2"]
+parties = ["{party}"]
 currencies = {currencies}
 product_types = {product_types}
 operations = {operations}
@@ -56,6 +56,8 @@ class Questions(NamedTuple):
     operations: tuple[str, ...]
     kinds: frozenset[str]
     """Kinds of planted anomalies that some of its properties carry."""
+    nights: int = 3
+    party: str = "2"
 
 
 _ROUND_THE_YEAR = frozenset({planted.PACKAGE_LEAK, planted.GONE_QUIET, planted.ROOM_LADDER})
@@ -71,6 +73,10 @@ MANY_STAYS = Questions(
     ("multi",),
     _ROUND_THE_YEAR,
 )
+# One night for one guest, round the year: where a total in whole units of money is off by percents of it.
+CHEAP_STAYS = Questions(MANY_STAYS.check_ins, ("EUR", "GBP"), ("Hotel", "Package"), ("multi",), frozenset(), 1, "1")
+# Plain houses that are asked about cheap stays: enough that some of either kind of home currency round to whole units.
+CHEAP_HOUSES = 40
 
 
 class PlantedWorld(NamedTuple):
@@ -125,6 +131,8 @@ def made(
     spec.write_text(
         SPEC.format(
             ids=ids,
+            nights=questions.nights,
+            party=questions.party,
             check_ins=json.dumps([each.isoformat() for each in questions.check_ins]),
             markets=json.dumps(markets),
             currencies=json.dumps(questions.currencies),

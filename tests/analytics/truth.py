@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planted_world import MANY_STAYS, ONE_STAY, REFERENCE, PlantedWorld, Questions
+from planted_world import CHEAP_STAYS, MANY_STAYS, ONE_STAY, REFERENCE, PlantedWorld, Questions
 
 from pipeline.sandbox import planted
 from pipeline.sandbox.money import MARKUP
@@ -64,7 +64,7 @@ TRUTH = {
     "excluded_charges_mismatch": Truth(frozenset({planted.EXCLUDED_CHARGES}), seen_as="source = 'detail'"),
     "list_detail_mismatch": Truth(frozenset({planted.LIST_AGAINST_DETAIL}), seen_as=_IN_BOTH),
     "property_gone_quiet": Truth(frozenset({planted.GONE_QUIET}), seen_in="state.property_sale", questions=MANY_STAYS),
-    "fx_markup": Truth(frozenset({CONVERTED}), questions=MANY_STAYS),
+    "fx_markup": Truth(frozenset({CONVERTED}), questions=CHEAP_STAYS),
     "package_leak": Truth(
         frozenset({planted.PACKAGE_LEAK}),
         seen_as="product_type = 'Package' AND property_id IN"

@@ -15,13 +15,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "analytics"))
 
-from planted_world import MANY_STAYS, ONE_STAY, made
+from planted_world import CHEAP_HOUSES, CHEAP_STAYS, MANY_STAYS, ONE_STAY, made
 from truth import TRUTH, Score, scores
 
 from pipeline.sandbox.process import SandboxProcess
 
 # Weeks for what needs a history; days for what needs stays of the whole year, and a few more than make a house quiet.
-NIGHTS = {ONE_STAY: (0, 12, 24, 36, 37), MANY_STAYS: (0, 2, 3, 4, 5)}
+NIGHTS = {ONE_STAY: (0, 12, 24, 36, 37), MANY_STAYS: (0, 2, 3, 4, 5), CHEAP_STAYS: (4, 5)}
+PLAIN = {ONE_STAY: 12, MANY_STAYS: 12, CHEAP_STAYS: CHEAP_HOUSES}
 GARBAGE = ["html_200", "cut_json", "empty_200", "wrong_types"]
 WORLDS = {
     "clean": ({"missing_share": 0.0}, {}),
@@ -40,7 +41,8 @@ def measured(name: str) -> dict[str, Score]:
     with SandboxProcess(seed=1, properties=400, plant_share=0.5, faults=faults, **given) as sandbox:
         for questions, nights in NIGHTS.items():
             with tempfile.TemporaryDirectory() as home:
-                world = made(Path(home), sandbox, nights, of_a_kind=3, plain=12, questions=questions, attempts=1)
+                plain = PLAIN[questions]
+                world = made(Path(home), sandbox, nights, of_a_kind=3, plain=plain, questions=questions, attempts=1)
                 found |= scores(world)
     return found
 
