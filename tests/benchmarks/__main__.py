@@ -1,7 +1,8 @@
 """`make bench`, or `PYTHONPATH=tests python -m benchmarks [PART …] [--tiny] [--into FOLDER] [--readme]`.
 
 Parts that are measured again take the place of their last results in the folder; the others stay. `--readme` measures
-nothing: it keeps the folder's results as `tests/benchmarks/results.json`, which the README's table is made of.
+nothing: it keeps the folder's results as `tests/benchmarks/results.json`, which the README's table is made of, and
+refuses those of `--tiny`, which say nothing of speed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +37,18 @@ def run(name: str, size: Size, console: Console) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         found: Result = importlib.import_module(f"benchmarks.parts.{name}").measure(size, Path(folder))
     seconds = time.perf_counter() - began
-    console.print(_table(name, found.rows, seconds))
+    if found.rows:
+        console.print(_table(name, found.rows, seconds))
+    for left_out in found.skipped:
+        console.print(f"{name}, skipped: {left_out}", style="yellow")
     return {
+        "size": size.name,
+        "day": f"{datetime.now(UTC):%Y-%m-%d}",
         "seconds": round(seconds),
         "load": [round(before, 1), round(os.getloadavg()[0], 1)],
         "rows": [asdict(row) for row in found.rows],
         "points": found.points,
+        "skipped": found.skipped,
     }
 
 
@@ -76,9 +84,12 @@ def main() -> None:
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
     if given.readme:
-        _keep(given.into)
+        try:
+            keep(given.into)
+        except ValueError as refused:
+            parser.error(str(refused))
         return
-    console = Console()
+    console, began = Console(), time.perf_counter()
     given.into.mkdir(parents=True, exist_ok=True)
     kept = given.into / "bench.json"
     before = json.loads(kept.read_text(encoding="utf-8")).get("parts", {}) if kept.exists() else {}
@@ -91,10 +102,14 @@ def main() -> None:
         from benchmarks.picture import draw
 
         draw(points, given.into / "bench.svg")
-    console.print(f"{machine()}; written to {given.into}/")
+    console.print(f"{machine()}; {(time.perf_counter() - began) / 60:.0f} min in all; written to {given.into}/")
 
 
-def _keep(folder: Path) -> None:
+def keep(folder: Path) -> None:
+    """Take the results into the README. Raises ValueError where a part was not measured at full size."""
+    parts = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["parts"]
+    if small := [name for name, part in parts.items() if part.get("size") != Size(is_tiny=False).name]:
+        raise ValueError(f"not measured at full size: {', '.join(small)}; measure them again without --tiny")
     shutil.copyfile(folder / "bench.json", KEPT / "results.json")
     shutil.copyfile(folder / "bench.svg", KEPT / "results.svg")
     runpy.run_path(str(KEPT.parent / "docs" / "test_readme.py"), run_name="__main__")

@@ -7,6 +7,7 @@ at from outside, over all processes that a contender starts.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
@@ -40,6 +42,11 @@ class Size:
         return tiny if self.is_tiny else full
 
     @property
+    def name(self) -> str:
+        """What results say of it."""
+        return "tiny" if self.is_tiny else "full"
+
+    @property
     def rounds(self) -> int:
         """How often each contender runs."""
         return self.of(3, 1)
@@ -50,7 +57,8 @@ class Cost:
     """What some work cost: CPU of the process and its children, wall time, and the peak of memory above its base.
 
     `peak_mb` is the greatest sum that was seen of the memory of all processes together (PSS: a page that several
-    share is counted once), and `largest_mb` that of the largest of them, with its base.
+    share is counted once), `largest_mb` that of the largest of them, and `largest_started_mb` that of the largest
+    which the first one started; both with their base.
     """
 
     units: float
@@ -58,6 +66,7 @@ class Cost:
     wall_s: float
     peak_mb: float = 0.0
     largest_mb: float = 0.0
+    largest_started_mb: float = 0.0
 
     @property
     def cpu_us(self) -> float:
@@ -82,10 +91,23 @@ class Row:
 
 @dataclass
 class Result:
-    """What a part found: rows, and points of curves (`curve`, `contender`, `x`, `y`) for the picture."""
+    """What a part found: rows, points of curves (`curve`, `who`, `x`, `y`) for the picture, and what it left out."""
 
     rows: list[Row] = field(default_factory=list)
     points: list[dict[str, object]] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Keep Python's collector from running, and leave it as it was: what runs next in this process needs it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def cpu_seconds() -> float:
@@ -111,7 +133,7 @@ class Watch:
         self._cpu_s: dict[int, float] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look_on, daemon=True)
-        self.peak_mb = self.largest_mb = 0.0
+        self.peak_mb = self.largest_mb = self.largest_started_mb = 0.0
 
     @property
     def cpu_s(self) -> float:
@@ -133,6 +155,8 @@ class Watch:
                 times = process.cpu_times()
                 self._cpu_s[process.pid] = times.user + times.system
                 held.append(process.memory_full_info().pss / 1e6)
+                if process.pid != self._root:
+                    self.largest_started_mb = max(self.largest_started_mb, held[-1])
             except psutil.Error:
                 continue
         self.largest_mb = max(self.largest_mb, max(held, default=0.0))
@@ -176,7 +200,8 @@ def in_own_process(module: str, contender: str, arguments: Mapping[str, object])
     if running.returncode:
         raise RuntimeError(f"{module}: {contender} failed:\n{failure[-2000:]}")
     cost = Cost(**json.loads(said.splitlines()[-1]))
-    return Cost(cost.units, cost.cpu_s, cost.wall_s, max(watch.peak_mb - base_mb, 0.0), watch.largest_mb)
+    above_mb = max(watch.peak_mb - base_mb, 0.0)
+    return Cost(cost.units, cost.cpu_s, cost.wall_s, above_mb, watch.largest_mb, watch.largest_started_mb)
 
 
 def cost_of_command(
@@ -197,7 +222,7 @@ def cost_of_command(
     if running.returncode not in accepted:
         raise RuntimeError(f"{command} ended with {running.returncode}:\n{said[-2000:]}")
     cpu_s = max(usage.ru_utime + usage.ru_stime, watch.cpu_s)
-    return Cost(units, cpu_s, wall_s, watch.peak_mb, watch.largest_mb)
+    return Cost(units, cpu_s, wall_s, watch.peak_mb, watch.largest_mb, watch.largest_started_mb)
 
 
 def _scratch() -> IO[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,8 +24,11 @@ def draw(points: Sequence[dict[str, object]], file: Path) -> None:
         # Sizes and costs over orders of magnitude: on logarithmic scales what is linear is a line of slope one.
         is_wide = "stage" in curve or "in flight" in axis
         scale = altair.Scale(type="log") if is_wide else altair.Scale(zero=True)
+        values = [point for point in points if point["curve"] == curve]
+        if "stage" in curve:
+            values += _linear(curve, values)
         charts.append(
-            altair.Chart(altair.Data(values=[point for point in points if point["curve"] == curve]))
+            altair.Chart(altair.Data(values=values))
             .mark_line(point=True)
             .encode(
                 x=altair.X("x:Q", title=axis, scale=altair.Scale(type="log") if is_wide else altair.Undefined),
@@ -35,3 +39,10 @@ def draw(points: Sequence[dict[str, object]], file: Path) -> None:
         )
     picture = altair.concat(*charts, columns=2).resolve_scale(color="independent").configure(background="white")
     picture.save(str(file))
+
+
+def _linear(curve: str, values: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+    """Two points of a line of slope one, through the middle of the others on logarithmic scales."""
+    sizes, costs = ([float(str(point[axis])) for point in values] for axis in ("x", "y"))
+    a_cell = statistics.geometric_mean(costs) / statistics.geometric_mean(sizes)
+    return [{"curve": curve, "who": "slope one", "x": x, "y": a_cell * x} for x in (min(sizes), max(sizes))]

@@ -1,8 +1,10 @@
-"""`make bench-quick`: what the hot paths cost, to run before and after a change. Under a minute.
+"""`make bench-quick`: what the hot paths cost, to run before and after a change. Twenty CPU seconds.
 
-Each is CPU time as a multiple of `orjson.loads` of the same answers, all in one process and in turns, the least of
-several rounds: so it hardly depends on the machine, or on what else that does. The first figures are kept in
-`bench/quick.json`, and later runs are compared with them, until `--keep` puts new ones in their place.
+Each is CPU time as a multiple of `orjson.loads` of the same answers, which runs right before and after it in the same
+process: the median of such ratios over several rounds, with the least and the most. So the figures depend little on the
+machine; other work on it shows as spread, and a path that waits for memory suffers more from it than `orjson.loads`
+does. The first figures are kept in `bench/quick.json`, and later runs are compared with them, until `--keep` puts new
+ones in their place. A change is marked where no ratio of one run lies within the spread of the other.
 """
 
 from __future__ import annotations
@@ -10,14 +12,15 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.bodies import bodies, land_bodies
 from benchmarks.history import load_nights
+from benchmarks.measuring import cost_of
 from benchmarks.parts.growth import planning
 from benchmarks.parts.normalise import nightaudit as normalise
 from benchmarks.parts.normalise import orjson
@@ -30,13 +33,11 @@ from pipeline.publish import publish
 
 _KEPT = Path("bench/quick.json")
 _BODIES, _WORLD, _PROPERTIES = 32, World(20, 1), 3000
-_ROUNDS, _PUBLICATIONS = 7, 2
-# Two runs of the same code differ by so much on a machine that is busy.
-_NOISE_PCT = 20
+_ROUNDS, _PUBLICATIONS = 9, 4
 
 
-def measure(folder: Path) -> dict[str, float]:
-    """Return the cost of each hot path, in `orjson.loads` of the answers."""
+def measure(folder: Path) -> dict[str, list[float]]:
+    """Return what each hot path cost in each round, in `orjson.loads` of the answers."""
     lake, nights, texts = Lake(str(folder / "raw")), folder / "nights", folder / "bodies"
     land_bodies(lake, _BODIES)
     load_nights(Lake(str(nights)), _WORLD)
@@ -45,27 +46,43 @@ def measure(folder: Path) -> dict[str, float]:
         (texts / f"{number:05d}.json").write_bytes(body)
     publications = iter([shutil.copytree(nights, folder / f"nights-{number}") for number in range(_PUBLICATIONS)])
     # A path that changes what it works on is made ready anew each time.
-    paths: dict[str, tuple[int, Callable[[], Callable[[], object]]]] = {
-        "orjson": (_ROUNDS, lambda: orjson(str(texts))),
+    paths: dict[str, tuple[int, Callable[[], Callable[[], float]]]] = {
         "normalise and load": (_ROUNDS, lambda: normalise(str(lake.root), _BODIES, str(texts))),
         "plan": (_ROUNDS, lambda: planning(1, _PROPERTIES)),
         "publish": (_PUBLICATIONS, lambda: _publishing(Lake(str(next(publications))))),
     }
-    least: dict[str, float] = {}
+    reference = orjson(str(texts))
+    found: dict[str, list[float]] = {name: [] for name in paths}
     for number in range(_ROUNDS):
         for name, (rounds, prepare) in paths.items():
             if number < rounds:
                 work = prepare()
-                began = time.process_time()
-                work()
-                cost = time.process_time() - began
-                least[name] = min(cost, least.get(name, cost))
-    reference = least.pop("orjson")
-    return {name: cost / reference for name, cost in least.items()}
+                before, cost, after = (cost_of(each).cpu_s for each in (reference, work, reference))
+                found[name].append(2 * cost / (before + after))
+    return found
 
 
-def _publishing(lake: Lake) -> Callable[[], object]:
-    return lambda: publish(lake, _WORLD.sweep_id(0), _WORLD.started_at(0) + timedelta(hours=2), audit="passed")
+def has_changed(now: Sequence[float], kept: Sequence[float]) -> bool:
+    """Tell whether two runs differ by more than they scatter: no ratio of one lies within the other's spread."""
+    return min(now) > max(kept) or max(now) < min(kept)
+
+
+def _publishing(lake: Lake) -> Callable[[], float]:
+    def work() -> float:
+        publish(lake, _WORLD.sweep_id(0), _WORLD.started_at(0) + timedelta(hours=2), audit="passed")
+        return 1
+
+    return work
+
+
+def _read(file: Path) -> dict[str, list[float]]:
+    """Return kept figures; those of an older form, a number a path, are none."""
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {name: ratios for name, ratios in kept.items() if isinstance(ratios, list)}
+
+
+def _said(ratios: Sequence[float]) -> str:
+    return f"{statistics.median(ratios):.3g} ({min(ratios):.3g} to {max(ratios):.3g})"
 
 
 def main() -> None:
@@ -75,21 +92,23 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help=f"keep these figures as {_KEPT}")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        costs = measure(Path(folder))
-    before = json.loads(given.against.read_text(encoding="utf-8")) if given.against.exists() else {}
-    table = Table("hot path", "x orjson.loads", "kept", "change")
-    for name, cost in costs.items():
-        kept = before.get(name)
-        change = 100 * (cost / kept - 1) if kept else 0.0
-        colour = "red" if change > _NOISE_PCT else "green" if change < -_NOISE_PCT else ""
-        said = f"[{colour}]{change:+.0f} %[/]" if colour else f"{change:+.0f} %" if kept else ""
-        table.add_row(name, f"{cost:.3g}", f"{kept:.3g}" if kept else "", said)
+        found = measure(Path(folder))
+    before = _read(given.against)
+    table = Table("hot path", "x orjson.loads (least to most)", "kept", "change")
+    for name, ratios in found.items():
+        kept, change = before.get(name), ""
+        if kept:
+            percent = 100 * (statistics.median(ratios) / statistics.median(kept) - 1)
+            colour = "red" if percent > 0 else "green"
+            change = (
+                f"[{colour}]{percent:+.0f} %[/]" if has_changed(ratios, kept) else f"{percent:+.0f} %, within spread"
+            )
+        table.add_row(name, _said(ratios), _said(kept) if kept else "", change)
     console = Console()
     console.print(table)
-    console.print(f"Changes of less than {_NOISE_PCT} % are noise.", style="dim")
-    if given.keep or not _KEPT.exists():
+    if given.keep or not _read(_KEPT):
         _KEPT.parent.mkdir(exist_ok=True)
-        _KEPT.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
+        _KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         console.print(f"Kept in {_KEPT}.", style="dim")
 
 

@@ -33,11 +33,9 @@ http {{
 
 
 def missing(*tools: str) -> str | None:
-    """Return what to say of the first tool that is not installed."""
-    for tool in tools:
-        if shutil.which(tool) is None:
-            return f"skipped: {tool} is not installed"
-    return None
+    """Return what to say of tools that are not installed."""
+    absent = [tool for tool in tools if shutil.which(tool) is None]
+    return f"needs {' and '.join(absent)}: apt-get install {' '.join(absent)}" if absent else None
 
 
 @contextmanager

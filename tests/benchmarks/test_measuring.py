@@ -31,6 +31,12 @@ def test_the_largest_process_is_told_apart_from_all_of_them():
     assert cost.peak_mb > 200 > cost.largest_mb > 100
 
 
+def test_the_largest_process_that_a_command_started_is_not_the_command_itself():
+    large = f"held = bytearray(b'x') * 300_000_000; {_PARENT}"
+    assert _cost(large).largest_mb > 300
+    assert 100 < _cost(large).largest_started_mb < 200
+
+
 def test_a_command_that_fails_says_what_it_wrote():
     with pytest.raises(RuntimeError, match="no such luck"):
         _cost("raise SystemExit('no such luck')")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.__main__ import keep
 
 _TESTS = Path(__file__).parents[1]
 
@@ -19,4 +20,7 @@ def test_a_part_of_the_benchmark_runs(part, tmp_path):
     command = [sys.executable, "-m", "benchmarks", part, "--tiny", "--into", str(tmp_path)]
     done = subprocess.run(command, env=environment, cwd=_TESTS.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads((tmp_path / "bench.json").read_text())["parts"][part]["rows"]
+    found = json.loads((tmp_path / "bench.json").read_text())["parts"][part]
+    assert found["rows"] or found["skipped"]
+    with pytest.raises(ValueError, match=f"full size: {part}"):
+        keep(tmp_path)

@@ -52,6 +52,7 @@ def speed_table() -> str:
     for name, part in kept["parts"].items():
         load = " to ".join(f"{each:g}" for each in part["load"])
         lines.append(f"| **`{name}`**, {part['seconds']} s at a load of {load} | | | | |")
+        lines += [f"| skipped: {left_out} | | | | |" for left_out in part["skipped"]]
         rows = part["rows"]
         quick = [row for row in rows if row["what"].startswith("report.") and row["reached"] is not False]
         lines += [_speed_row(row) for row in rows if row not in quick]
@@ -59,9 +60,15 @@ def speed_table() -> str:
             slowest = max(quick, key=lambda row: row["value"])
             what = f"{len(quick)} report relations, the slowest of them: `{slowest['what']}`"
             lines.append(_speed_row(slowest | {"what": what}))
-    held = kept["machine"]
+    held, parts = kept["machine"], kept["parts"].values()
     machine = f"{held['cores']} cores, {held['memory_gb']} GB, {held['system']}, Python {held['python']}"
-    return "\n".join([f"Measured with `make bench` on: {machine}.", "", *lines])
+    days = " to ".join(sorted({min(part["day"] for part in parts), max(part["day"] for part in parts)}))
+    sizes = " and ".join(sorted({part["size"] for part in parts}))
+    minutes = sum(part["seconds"] for part in parts) / 60
+    said = (
+        f"Measured with `make bench` at {sizes} size on {days} (UTC), in {minutes:.0f} minutes all together; {machine}."
+    )
+    return "\n".join([said, "", *lines])
 
 
 def _speed_row(row: dict) -> str:

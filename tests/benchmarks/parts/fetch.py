@@ -11,16 +11,20 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
+import uvloop
 from benchmarks.bodies import bodies
-from benchmarks.measuring import Cost, Result, Row, Size, answer_contender, cost_of, in_own_process, ratio_row
+from benchmarks.measuring import Cost, Result, Size, answer_contender, cost_of, in_own_process, ratio_row
 from benchmarks.server import missing, serving
 
 PART = "fetch"
 PATH = "/v1/property/multi"
 # What the figure to reach was measured with.
 _PLANNED = 32
+_POOL_HOLDS = 8
+_FLOOR = "wrk"
 ASK = b'{"propertyIds":[1]}'
 
 
@@ -28,33 +32,34 @@ def measure(size: Size, _folder: Path) -> Result:
     """Each client at several numbers in flight; wrk beside them."""
     result = Result()
     if said := missing("nginx", "wrk"):
-        result.rows.append(Row(PART, "fetch and land", 0, "", note=said))
+        result.skipped.append(f"fetch and land, and the other clients, at 1 to 64 in flight ({said})")
         return result
-    requests, flights = size.of(1000, 20), ([1, 8, 32, 64] if not size.is_tiny else [2])
+    requests, flights = size.of(1000, 20), ([1, 8, 32, 64] if not size.is_tiny else [1, 2])
     body = next(body for _, _, body in bodies(1))
+    costs: dict[tuple[str, int], list[Cost]] = {}
     with serving([(body * (400_000 // len(body) + 1))[:400_000]], gzip=False) as base:
-        for in_flight in flights:
-            ratios: dict[str, list[float]] = {}
-            costs: dict[str, list[Cost]] = {}
-            for _ in range(size.rounds):
-                floor = _wrk(base, in_flight, seconds=size.of(2, 1))
-                for name in CONTENDERS:
-                    # httpx's own pool collapses: a fraction of the requests tells it.
-                    few = requests // 5 if name == "httpx" else requests
-                    given = {"base": base, "requests": max(few, in_flight), "in_flight": in_flight}
-                    cost = in_own_process("fetch", name, given)
-                    ratios.setdefault(name, []).append(cost.cpu_us / floor.cpu_us)
-                    costs.setdefault(name, []).append(cost)
-            for name, found in ratios.items():
-                is_ours = name == "nightaudit"
-                reach = 11.0 if is_ours and in_flight == _PLANNED else None
-                what = f"{name}{' (fetch and land)' if is_ours else ''}, {in_flight} in flight, x wrk's CPU"
-                result.rows.append(ratio_row(PART, what, found, reach, is_least=False))
-                us = statistics.median(cost.cpu_us for cost in costs[name])
-                result.points.append({"curve": "CPU a request, us", "who": name, "x": in_flight, "y": us})
-    ours = [float(str(point["y"])) for point in result.points if point["who"] == "nightaudit"]
+        for _, in_flight in product(range(size.rounds), flights):
+            costs.setdefault((_FLOOR, in_flight), []).append(_wrk(base, in_flight, seconds=size.of(2, 1)))
+            for name in CONTENDERS:
+                # httpx's own pool collapses where many wait for it: there a fraction of the requests tells it.
+                few = requests // 5 if name == "httpx" and in_flight > _POOL_HOLDS else requests
+                given = {"base": base, "requests": max(few, in_flight), "in_flight": in_flight}
+                costs.setdefault((name, in_flight), []).append(in_own_process("fetch", name, given))
+    for in_flight, name in product(flights, CONTENDERS):
+        pairs = zip(costs[name, in_flight], costs[_FLOOR, in_flight], strict=True)
+        is_ours = name == "nightaudit"
+        reach = 11.0 if is_ours and in_flight == _PLANNED else None
+        what = f"{name}{' (fetch and land)' if is_ours else ''}, {in_flight} in flight, x wrk's CPU"
+        result.rows.append(
+            ratio_row(PART, what, [cost.cpu_us / floor.cpu_us for cost, floor in pairs], reach, is_least=False)
+        )
+    for name, in_flight in product((*CONTENDERS, _FLOOR), flights):
+        us = statistics.median(cost.cpu_us for cost in costs[name, in_flight])
+        result.points.append({"curve": "CPU a request, us", "who": name, "x": in_flight, "y": us})
+    rounds = zip(*(costs["nightaudit", in_flight] for in_flight in flights), strict=True)
+    ratios = [max(cost.cpu_us for cost in found) / min(cost.cpu_us for cost in found) for found in rounds]
     result.rows.append(
-        ratio_row(PART, "dearest against cheapest, 1 to 64 in flight", [max(ours) / min(ours)], 1.25, is_least=False)
+        ratio_row(PART, "nightaudit, dearest against cheapest, 1 to 64 in flight", ratios, 1.25, is_least=False)
     )
     return result
 
@@ -75,8 +80,6 @@ def _wrk(base: str, in_flight: int, seconds: int) -> Cost:
 
 
 def _driven(make: Callable[[], Awaitable[object]]) -> float:
-    import uvloop
-
     return float(str(uvloop.run(make())))
 
 

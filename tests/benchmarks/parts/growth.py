@@ -68,12 +68,14 @@ def _in_own_processes(result: Result, size: Size, folder: Path) -> None:
 
 def _sweeps(result: Result, size: Size, folder: Path) -> None:
     if said := missing("nginx"):
-        result.rows.append(Row(PART, "sweep", 0, "", note=said))
+        result.skipped.append(f"sweep: CPU a cell, and memory ({said})")
         return
     # Two segments at least, so that each of two workers has held a full one.
     first = size.of(2 * _SEARCHES_A_SEGMENT, 2)
     canned = [body for _, _, body in bodies(size.of(10, 2), houses=1)]
     with serving(canned, gzip=True) as base:
+        # Its workers have started, and have read next to nothing.
+        begun = swept(base, 2, folder / "sweep-begun")
         costs = [swept(base, first * times, folder / f"sweep-{times}") for times in TIMES]
     cells = [first * times * _PROPERTIES_A_SEARCH for times in TIMES]
     add_growth(result, PART, "sweep", cells, [cost.cpu_s for cost in costs])
@@ -81,6 +83,10 @@ def _sweeps(result: Result, size: Size, folder: Path) -> None:
     what = "memory of all processes of a sweep, 16x against 1x"
     note = "MB: " + ", ".join(f"{times}x {mb:.0f}" for times, mb in zip(TIMES, most, strict=True))
     result.rows.append(ratio_row(PART, what, [most[2] / most[0]], 1.1, is_least=False, note=note))
+    above = costs[2].largest_started_mb - begun.largest_started_mb
+    what = "largest worker of a sweep, 16x, above its base"
+    note = f"base: {begun.largest_started_mb:.0f} MB, the largest worker of a sweep of 2 requests"
+    result.rows.append(Row(PART, what, above, "MB", reach="<= 200", reached=above <= 200, note=note))
     result.rows.append(Row(PART, "largest process of a sweep, 16x", costs[2].largest_mb, "MB"))
     result.points += [
         {"curve": "Memory of all processes of a sweep, MB", "who": "sweep", "x": first * times, "y": mb}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import statistics
@@ -13,7 +12,7 @@ from typing import Any
 
 from benchmarks.bodies import bodies as made
 from benchmarks.bodies import land_bodies, plain_bodies
-from benchmarks.measuring import Result, Row, Size, answer_contender, contend, ratio_row
+from benchmarks.measuring import Result, Row, Size, answer_contender, collector_off, contend, ratio_row
 from benchmarks.peers import dlt_workspace
 
 from pipeline.domain.search import Operation
@@ -62,6 +61,12 @@ def measure(size: Size, folder: Path) -> Result:
     for peer, what, least in _PEERS:
         ratios = [mine / theirs for mine, theirs in zip(rates["nightaudit"], rates[peer], strict=True)]
         result.rows.append(ratio_row(PART, f"normalise + load, x {what}", ratios, least))
+    for peer in ("dlt parquet", "dlt default"):
+        pairs = zip(found["nightaudit"], found[peer], strict=True)
+        what = f"normalise + load, memory above base, of {peer}'s"
+        result.rows.append(
+            ratio_row(PART, what, [mine.peak_mb / its.peak_mb for mine, its in pairs], 1, is_least=False)
+        )
     for name, costs in found.items():
         memory = statistics.median(cost.peak_mb for cost in costs)
         most = 200 if name == "nightaudit" else None
@@ -118,16 +123,16 @@ def orjson(bodies: str) -> Callable[[], float]:
     offers = _offers(texts)
 
     def work() -> float:
-        gc.disable()
-        for text in texts:
-            loads(text)
+        with collector_off():
+            for text in texts:
+                loads(text)
         return offers
 
     return work
 
 
 def msgspec(bodies: str) -> Callable[[], float]:
-    """Nothing but a typed decode into our types of the wire."""
+    """Nothing but a typed decode into our types of the wire, the collector off."""
     from msgspec.json import Decoder
 
     from pipeline.normalise.wire import MultiAnswer
@@ -137,9 +142,9 @@ def msgspec(bodies: str) -> Callable[[], float]:
     decoder = Decoder(MultiAnswer)
 
     def work() -> float:
-        gc.disable()
-        for text in texts:
-            decoder.decode(text)
+        with collector_off():
+            for text in texts:
+                decoder.decode(text)
         return offers
 
     return work
