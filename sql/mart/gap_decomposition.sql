@@ -2,14 +2,16 @@
 -- policy + board + tax_and_fee + promotion + fx + residual = gap, to the minor unit. One thing is changed at a time,
 -- in this order, on the way from the reference offer to the offer: the policy, then the board, as the reference market
 -- itself prices them in the same cell and room; then taxes and fees inside the total and what promotions take off, as
--- the two answers state them; then the currency, as the market itself prices the offer in reference_currency. What no
--- answer tells is NULL, which is not 0: it is part of the residual, like rooms that differ (of grades below exact).
+-- the answers of the two in reference_currency state them; then the currency, as the market itself prices the offer in
+-- reference_currency. Where it was not asked in it, its charges and promotion are those in currency: these two parts
+-- then hold what the supplier's rate adds to them. What no answer tells is NULL, which is not 0: it is part of the
+-- residual, like rooms that differ (of grades below exact).
 -- Amounts are in currency, at the reference rate of the day of the sweep; above 0: it makes the market dearer.
 -- policy: Part of the gap by other cancel penalties; NULL: the reference market does not sell its board with them.
 -- board: Part by another board; NULL: the reference market does not sell it in that room, or policy is not known.
 -- tax_and_fee: Part by included charges; NULL: not stated, as in every list answer.
 -- promotion: Part by what promotions take off; NULL: one of the two names a promotion and no price before it.
--- fx: Part by the supplier's rate against the reference rate; NULL: the market was not asked in reference_currency too.
+-- fx: Part by the supplier's rate against the reference rate; NULL: the offer was not seen in reference_currency too.
 -- residual: What is left of the gap: what is not known of the parts, and the difference between the markets as such.
 -- parts_known: Parts that are known, of five.
 WITH apart AS (
@@ -64,10 +66,17 @@ offer_in_several AS (
 walked AS (
     SELECT
         apart.*,
+        -- What is inside the price in the other currency has the supplier's rate in it already, which is fx.
         CASE
+            WHEN currency_step.offer_key IS NULL THEN apart.included_charges
+            ELSE round(currency_step.included_charges::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+        END AS charges_here,
+        CASE
+            WHEN currency_step.offer_key IS NOT NULL
+                THEN round(currency_step.taken_off::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
             WHEN apart.pre_promo_total IS NOT NULL THEN (apart.pre_promo_total - apart.total)::DECIMAL(18, 4)
             WHEN apart.promotion_key = 0 THEN 0
-        END AS taken_off,
+        END AS taken_off_here,
         CASE
             WHEN apart.policy_key = apart.reference_policy_key THEN apart.reference_converted
             ELSE round(policy_step.total::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
@@ -150,12 +159,12 @@ parted AS (
         (walked.after_policy - walked.reference_converted)::DECIMAL(18, 4) AS policy,
         (walked.after_board - walked.after_policy)::DECIMAL(18, 4) AS board,
         (
-            walked.included_charges
+            walked.charges_here
             - round(walked.charges_there::DOUBLE * walked.factor, walked.minor_digits)::DECIMAL(18, 4)
         )::DECIMAL(18, 4) AS tax_and_fee,
         (
             round(walked.taken_off_there::DOUBLE * walked.factor, walked.minor_digits)::DECIMAL(18, 4)
-            - walked.taken_off
+            - walked.taken_off_here
         )::DECIMAL(18, 4) AS promotion,
         (walked.total - walked.before_fx)::DECIMAL(18, 4) AS fx
     FROM walked
