@@ -57,6 +57,7 @@ PENALTIES: tuple[str, ...] = (
     "mart/policy",
     "mart/policy_step",
     "mart/policy_strictness",
+    "mart/stated_penalty",
     "mart/cancellation",
     "mart/refundable_premium",
     "mart/policy_drift",

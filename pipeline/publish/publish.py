@@ -80,10 +80,10 @@ _STEPS = (
 )
 
 # What relations of a night, and views, are written with.
-MACROS = ("cell_key", "offer_key", "tolerance", "severity", "lead_step")
+MACROS = ("cell_key", "offer_key", "tolerance", "severity", "lead_step", "penalty_of_units", "penalty_cost")
 
 # Macros over views, in the order in which they build on each other.
-_VIEW_MACROS = ("offer_as_of", "penalty_of_units", "penalty_cost", "penalty_step", "penalty_at", "floor_what_if")
+_VIEW_MACROS = ("offer_as_of", "penalty_step", "penalty_at", "floor_what_if")
 
 # What the file carries from night to night.
 _TABLES = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES)} | {"mart.sweep": SWEEP_PUBLISHED}

@@ -2,8 +2,10 @@
 -- free_until_at: When the earliest penalty starts: its exact date, else its window before check-in; NULL: none stated.
 -- deadline_rule: `date` (detail only), `window`, or `none`: not refundable, or no start stated.
 -- hours_to_check_in: Hours from the last sighting to check_in_hour of ref.analysis on the day of check-in.
--- share_now: Share of total that cancelling cost at the last sighting, by the terms; NULL: cannot be worked out.
+-- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be worked out. Of a detail offer by
+-- what its answer states (mart.stated_penalty: amounts and dates win), of a list offer by its terms (mart.policy_step).
 -- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
+-- strictness: That of its terms: mart.policy_strictness.
 WITH timed AS (
     SELECT
         offer.*, -- noqa: RF02
@@ -42,8 +44,11 @@ SELECT
         ELSE 'none'
     END AS deadline_rule,
     offer.hours_to_check_in,
-    step.cost_share AS share_now,
-    step.cost_share = 0 AS is_free_now,
+    CASE
+        WHEN stated.offer_key IS NULL THEN step.cost_share
+        ELSE stated.amount::DOUBLE / nullif(offer.total, 0)::DOUBLE
+    END AS share_now,
+    CASE WHEN stated.offer_key IS NULL THEN step.cost_share = 0 ELSE stated.amount = 0 END AS is_free_now,
     policy.terms,
     strict.strictness,
     offer.lead_days,
@@ -63,3 +68,8 @@ LEFT JOIN mart.policy_step AS step
         AND step.nights = offer.nights
         AND coalesce(step.from_hours, 1000000000) >= offer.hours_to_check_in
         AND step.until_hours < offer.hours_to_check_in
+LEFT JOIN mart.stated_penalty AS stated
+    ON
+        stated.source = offer.source
+        AND stated.property_id = offer.property_id
+        AND stated.offer_key = offer.offer_key

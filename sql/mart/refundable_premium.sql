@@ -3,7 +3,8 @@
 -- non_refundable_total: Cheapest total that is not refundable, in currency.
 -- premium: refundable_total - non_refundable_total, in currency.
 -- premium_pct: 100 x (refundable_total / non_refundable_total - 1).
--- refundable_penalty: What cancelling the refundable one cost at the last sighting, by its terms, in currency.
+-- refundable_penalty: What cancelling the refundable one cost at the last sighting, in currency: of a detail offer what
+-- its answer states (mart.stated_penalty: a stated amount wins), of a list offer what its terms say (mart.policy_step).
 -- non_refundable_penalty: The same of the other.
 -- break_even_pct: Percent chance of cancelling from which the refundable one is the cheaper; 0: it is no dearer at all.
 -- That is premium / (premium + what cancelling costs less), for a change of mind while cancelling costs what it did at
@@ -78,8 +79,14 @@ costed AS (
     SELECT
         timed.* EXCLUDE (hours), -- noqa: RF02
         timed.refundable_total - timed.non_refundable_total AS premium,
-        (timed.refundable_total * refundable.cost_share)::DECIMAL(18, 4) AS refundable_penalty,
-        (timed.non_refundable_total * other.cost_share)::DECIMAL(18, 4) AS non_refundable_penalty
+        CASE
+            WHEN refundable_stated.offer_key IS NOT NULL THEN refundable_stated.amount
+            ELSE (timed.refundable_total * refundable.cost_share)::DECIMAL(18, 4)
+        END AS refundable_penalty,
+        CASE
+            WHEN other_stated.offer_key IS NOT NULL THEN other_stated.amount
+            ELSE (timed.non_refundable_total * other.cost_share)::DECIMAL(18, 4)
+        END AS non_refundable_penalty
     FROM timed
     LEFT JOIN mart.policy_step AS refundable
         ON
@@ -93,6 +100,16 @@ costed AS (
             AND other.nights = timed.nights
             AND coalesce(other.from_hours, 1000000000) >= timed.hours
             AND other.until_hours < timed.hours
+    LEFT JOIN mart.stated_penalty AS refundable_stated
+        ON
+            refundable_stated.source = timed.source
+            AND refundable_stated.property_id = timed.property_id
+            AND refundable_stated.offer_key = timed.refundable_key
+    LEFT JOIN mart.stated_penalty AS other_stated
+        ON
+            other_stated.source = timed.source
+            AND other_stated.property_id = timed.property_id
+            AND other_stated.offer_key = timed.non_refundable_key
 )
 
 SELECT

@@ -1,0 +1,64 @@
+-- One row per detail offer on sale that states cancel penalties: what cancelling it cost at the last sighting.
+-- amount: In currency, as stated where it is, else worked out; NULL: cannot be worked out. 0: it was free of charge.
+-- That is what mart.penalty_at() says of that moment: a stated amount wins over percentage and nights, and exact dates
+-- over the window; of several penalties the largest counts. mart.policy_step has no amounts, for lists state none.
+WITH stated AS (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.offer_key,
+        offer.last_seen_at,
+        offer.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour) AS check_in_at,
+        penalty.start_at,
+        penalty.end_at,
+        penalty.window_hours,
+        mart.penalty_cost(
+            offer.total,
+            offer.nights,
+            penalty.amount,
+            penalty.penalty_pct,
+            penalty.penalty_nights,
+            penalty.is_refundable
+        )['amount'] AS cost
+    FROM state.detail_penalty AS penalty
+    INNER JOIN mart.offer_latest AS offer
+        ON
+            offer.property_id = penalty.property_id
+            AND offer.offer_key = penalty.offer_key
+            AND offer.source = 'detail'
+    CROSS JOIN ref.analysis AS analysis
+),
+
+timed AS (
+    SELECT
+        stated.source,
+        stated.property_id,
+        stated.offer_key,
+        stated.cost,
+        CASE
+            -- Dates that are in no order say nothing; the window then counts.
+            WHEN
+                coalesce(stated.start_at, stated.end_at) IS NOT NULL
+                AND coalesce(stated.start_at < stated.end_at, TRUE)
+                THEN
+                    coalesce(stated.start_at <= stated.last_seen_at, TRUE)
+                    AND coalesce(stated.end_at > stated.last_seen_at, TRUE)
+            WHEN coalesce(stated.window_hours, 1000001) > 1000000 THEN TRUE
+            WHEN stated.window_hours < -1000000 THEN FALSE
+            ELSE stated.check_in_at - to_hours(stated.window_hours) <= stated.last_seen_at
+        END AS applies
+    FROM stated
+)
+
+SELECT
+    timed.source,
+    timed.property_id,
+    timed.offer_key,
+    -- One that nobody can work out may be the larger one.
+    CASE
+        WHEN count(*) FILTER (WHERE timed.applies) = 0 THEN 0
+        WHEN count(*) FILTER (WHERE timed.applies AND timed.cost IS NULL) = 0
+            THEN max(timed.cost) FILTER (WHERE timed.applies)
+    END::DECIMAL(18, 4) AS amount
+FROM timed
+GROUP BY timed.source, timed.property_id, timed.offer_key
