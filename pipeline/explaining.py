@@ -1,4 +1,4 @@
-"""A flag, led back to the raw answers: what was asked, what came, and whether the rule finds the same in it again.
+"""A finding, flag or not, led back to raw: what was asked, what came, and whether the rule finds the same in it again.
 
 Offline. The answers behind a flag are normalised anew, published anew in memory, and judged by the SQL of the rule.
 """
@@ -28,6 +28,7 @@ from pipeline.evidence import Evidence, evidence_at
 from pipeline.lake import Lake
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish import published_sweeps
+from pipeline.publish.analytics import DETECTORS, EXPOSURES
 from pipeline.publish.catalogue import VIEWS
 from pipeline.publish.replay import ReplayedNight, findings, replayed
 from pipeline.raw import RawRecord, read_shard
@@ -40,6 +41,7 @@ Row = dict[str, Any]
 _OF_OFFERS = ("offer", "penalty", "promotion")
 _ASKED = ("market", "product_type", "check_in", "nights", "party", "currency_asked")
 _NOT_COMPARED = {"subject_key"}
+_FLAG_ID = re.compile(r"(?P<rule>[a-z_0-9]+)-(?P<subject_key>[0-7][0-9a-f]{15})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A flag with all that leads to its verdict."""
+    """A flag, or a finding that is none, with all that leads to its verdict."""
 
     flag: Row
+    is_flag: bool
+    """False: `flag` is a row of the relation that finds it, as it is now, and has nothing of nights."""
     rule: Relation
     observations: tuple[Observation, ...]
     sweeps: tuple[str, ...]
     prices: tuple[Row, ...]
+    """Selling prices of the cell; is_flagged: the one that the finding is about; NULL: the rule is about no price."""
     comparisons: tuple[Comparison, ...]
     is_found: bool
 
@@ -84,24 +89,37 @@ class Explanation:
         """Whether the rule finds the same in the raw answers again, number by number."""
         return self.is_found and all(comparison.is_same for comparison in self.comparisons)
 
+    @property
+    def makes_flags(self) -> bool:
+        """Whether nights make flags of what the rule finds."""
+        return f"{self.rule.schema}/{self.rule.name}" in DETECTORS
+
 
 def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
-    """Lead a flag back to its raw answers and judge them again.
+    """Lead a flag back to its raw answers and judge them again; of a finding that is no flag, the same.
 
-    Raises InputError for a flag that the published file does not know, LakeError where raw answers are gone, and
+    Raises InputError for an id that the published file does not know, LakeError where raw answers are gone, and
     CorruptObject where they are not the ones that were loaded.
     """
-    flag = flag_row(lake, flag_id)
+    is_flag = bool(_rows(lake, "SELECT 1 FROM report.flag_history WHERE flag_id = $flag_id", {"flag_id": flag_id}))
+    flag = flag_row(lake, flag_id) if is_flag else _finding_row(lake, flag_id) or flag_row(lake, flag_id)
     answers = answers_behind(lake, [flag])
     nights = nights_of(lake, answers, max_body_bytes)
-    entry = next(entry for entry in published_sweeps(lake) if entry.sweep_id == flag["last_flagged_sweep_id"])
+    sweeps = published_sweeps(lake)
+    if is_flag:
+        entry = next(entry for entry in sweeps if entry.sweep_id == flag["last_flagged_sweep_id"])
+        as_of = entry.published_at
+    else:
+        # What is found now is found with all that is loaded now.
+        entry, as_of = sweeps[-1], None
     rule = relation(*flag["relation"].split("."))
-    with replayed(lake, nights, analysis_of(entry.analysis, flag, answers), entry.published_at) as session:
+    with replayed(lake, nights, analysis_of(entry.analysis, flag, answers), as_of) as session:
         found = findings(session, rule.full_name).get(flag_id)
         offers = rows_of(session.execute("FROM lake.offer"))
-        prices = _selling_prices(session, flag) if _rests_on(rule, "mart.selling_price") else []
+        prices = _selling_prices(session, flag, rule) if _rests_on(rule, "mart.selling_price") else []
     return Explanation(
         flag,
+        is_flag,
         rule,
         tuple(_observations(flag, answers, offers)),
         tuple(sorted({sweep_id for sweep_id, _ in answers})),
@@ -126,6 +144,33 @@ def flag_row(lake: Lake, flag_id: str) -> Row:
         if like
         else 'List them: nightaudit query "SELECT flag_id, finding FROM report.flag"',
     )
+
+
+def _finding_row(lake: Lake, flag_id: str) -> Row | None:
+    """Return a finding from the one relation that the rule of its id names, as it is now; None: there is none."""
+    named = _FLAG_ID.fullmatch(flag_id)
+    found_in = _finder(named["rule"]) if named else None
+    if named is None or found_in is None:
+        return None
+    # By the key, which relations have that were published before they had the id. A key that is there twice is the
+    # larger finding, as it is of flags.
+    columns = ", ".join(column.name for column in FINDING_COLUMNS)
+    query = (
+        f"SELECT $flag_id AS flag_id, {columns}, '{found_in}' AS relation FROM {found_in} "  # noqa: S608 - our own names
+        "WHERE rule = $rule AND subject_key = $subject_key ORDER BY size_pct DESC NULLS LAST, finding LIMIT 1"
+    )
+    subject_key = int(named["subject_key"], 16)
+    rows = _rows(lake, query, {"flag_id": flag_id, "rule": named["rule"], "subject_key": subject_key})
+    return rows[0] if rows else None
+
+
+def _finder(rule: str) -> str | None:
+    """Return the full name of the relation that finds by a rule. One that has several rules says which in its head."""
+    for name in (*DETECTORS, *EXPOSURES):
+        made = relation(*name.split("/"))
+        if made.name == rule or f"`{rule}`" in made.meanings["rule"]:
+            return made.full_name
+    return None
 
 
 Answers = dict[tuple[str, int], tuple[Row, Evidence]]
@@ -282,11 +327,16 @@ def _rests_on(rule: Relation, name: str) -> bool:
     return name in read
 
 
-def _selling_prices(session: duckdb.DuckDBPyConnection, flag: Row) -> list[Row]:
+def _selling_prices(session: duckdb.DuckDBPyConnection, flag: Row, rule: Relation) -> list[Row]:
     names = ("property_id", "market", "product_type", "check_in", "nights", "party")
     same = " AND ".join(f"{name} IS NOT DISTINCT FROM ${name}" for name in names)
     found = session.execute(f"FROM mart.selling_price WHERE {same}", {name: flag[name] for name in names})
-    return rows_of(found)
+    prices = rows_of(found)
+    if "price_input_id" not in rule.meanings:
+        return [price | {"is_flagged": None} for price in prices]
+    query = f"SELECT price_input_id, price_line_no FROM {rule.full_name} WHERE subject_key = ?"  # noqa: S608 - our own names
+    flagged = session.execute(query, [flag["subject_key"]]).fetchall()
+    return [price | {"is_flagged": (price["input_id"], price["line_no"]) in flagged} for price in prices]
 
 
 def _compared(flag: Row, found: Row) -> Iterable[Comparison]:

@@ -133,10 +133,10 @@ def show(
 
 @app.command()
 def explain(
-    flag: Annotated[str, typer.Argument(help="Flag id, as in report.flag.")],
+    flag: Annotated[str, typer.Argument(help="flag_id, as in report.flag or a relation of findings.")],
     form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
-    """Lead a flag back to its raw answers, and work its verdict out again from them. Offline."""
+    """Lead a finding back to its raw answers, and work its verdict out again from them. Offline."""
     from pipeline.cli import explaining
 
     explaining.show_explanation(flag, form)

@@ -1,4 +1,4 @@
-"""`nightaudit explain`: a flag led back to the raw answers, and judged again."""
+"""`nightaudit explain`: a flag, or another finding, led back to the raw answers, and judged again."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pipeline.lake import Lake
 from pipeline.settings import read_settings
 
 _MONEY = ("total", "pre_promo_total", "floor", "included_charges", "excluded_charges")
+_PRICE = ("room_id", "board_id", "policy_key")
 _OFFER = ("room_id", "room_name", "board_id", "board_name", "policy_key", "discount_pct", "available_rooms")
 
 
@@ -41,6 +42,7 @@ def as_json(explained: Explanation) -> dict[str, Any]:
     """Return all of an explanation as one document; money and instants are texts."""
     return {
         "flag": explained.flag,
+        "is_flag": explained.is_flag,
         "rule": {
             "name": explained.flag["rule"],
             "version": explained.flag["rule_version"],
@@ -89,11 +91,8 @@ def _print(explained: Explanation) -> None:
         fx = flag["fx"]
         told = f"1 {fx['from_currency']} = {fx['rate']} {fx['to_currency']}, reference rate of {fx['rate_date']}"
         console.print(Text.assemble(("\nExchange: ", "bold"), told))
-    for price in explained.prices:
-        told = (
-            f"{price['price']} {price['currency']}, on sale {price['observed_at']} ({price['channel'] or 'no channel'})"
-        )
-        console.print(Text.assemble(("\nSelling price: ", "bold"), told))
+    for label, told in _priced(explained):
+        console.print(Text.assemble((f"\n{label}: ", "bold"), told))
     nights = f"{len(explained.sweeps)} sweep{'s' * (len(explained.sweeps) != 1)}"
     console.print(Text(f"\nVerdict, from the raw answers of {nights}", "bold"))
     if not explained.is_found:
@@ -112,13 +111,35 @@ def _print(explained: Explanation) -> None:
 
 def _facts(explained: Explanation) -> list[tuple[str, str]]:
     flag = explained.flag
-    end = f", ended {flag['resolved_at']} ({flag['ended_by']})" if flag["resolved_at"] else ""
-    return [
-        ("Flag", flag["flag_id"]),
+    facts = [
+        ("Flag" if explained.is_flag else "Finding, no flag", flag["flag_id"]),
         ("Finding", f"{flag['finding']} [{flag['severity']}]"),
         ("Rule", f"{flag['rule']}, version {flag['rule_version']}, {explained.rule.full_name}"),
-        ("Flagged", f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen {flag['snapshots']} times{end}"),
     ]
+    if not explained.is_flag:
+        why = (
+            "no night has settled it yet; if the next one finds it too, it is a flag from then on"
+            if explained.makes_flags
+            else "this rule makes none"
+        )
+        return [*facts, ("Flagged", f"not: a finding of {explained.rule.full_name} as it is now, and no flag: {why}")]
+    end = f", ended {flag['resolved_at']} ({flag['ended_by']})" if flag["resolved_at"] else ""
+    seen = f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen {flag['snapshots']} times{end}"
+    return [*facts, ("Flagged", seen)]
+
+
+def _priced(explained: Explanation) -> list[tuple[str, str]]:
+    """Return the selling price that is flagged; where none is, every one of the cell, with what it is of."""
+    flagged = [price for price in explained.prices if price["is_flagged"]]
+    facts = []
+    for price in flagged or explained.prices:
+        of = ", ".join(f"{name} {price[name]}" for name in _PRICE if price[name] is not None) or "any room"
+        sold = f"{price['price']} {price['currency']}, {of}, on sale {price['observed_at']}"
+        facts.append(("Selling price", f"{sold} ({price['channel'] or 'no channel'})"))
+    left = len(explained.prices) - len(flagged)
+    if flagged and left:
+        facts.append(("Other selling prices of the stay", f"{left}, in --format json"))
+    return facts
 
 
 def _observed(each: Observation) -> list[tuple[str, str]]:
@@ -131,6 +152,7 @@ def _observed(each: Observation) -> list[tuple[str, str]]:
         ("Request", json.dumps(request, ensure_ascii=False)),
         ("Sent", f"{search['started_at']} in the sweep {search['sweep_id']}"),
         ("Raw answer", each.evidence.address),
+        ("All of it", f"nightaudit show {each.evidence.address}"),
         ("SHA-256", f"{each.evidence.body_sha256} (the body is still the one that was loaded)"),
     ]
     if offer is None:

@@ -1074,7 +1074,9 @@ EVIDENCE = pa.list_(
 CONVERSION = pa.struct(
     [pa.field("from_currency", TEXT), pa.field("to_currency", TEXT), pa.field("rate", RATE), pa.field("rate_date", DAY)]
 )
-FLAG_ID = _required("flag_id", TEXT, "Flag: its rule and the subject_key in hex. The same from night to night.")
+FLAG_ID = _required(
+    "flag_id", TEXT, "For `nightaudit explain`: the rule and the subject_key in hex. The same every night."
+)
 
 # What every relation that finds something says of a finding, under these names.
 FINDING_COLUMNS = (

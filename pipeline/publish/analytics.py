@@ -103,10 +103,7 @@ EVIDENCE: tuple[str, ...] = ("report/flag", "report/flag_history")
 ANALYTICS = (*NIGHT, *PARITY, *PROMOTIONS, *PENALTIES, *AVAILABILITY, *EVIDENCE)
 
 # Relations of ANALYTICS whose rows are findings, with the columns of `FINDING_COLUMNS`: after each night they become
-# flags. They read what a night leaves behind, never the flags themselves. Findings as well, but no
-# flags: what is common and mostly meant. A package is made to be cheaper than the hotel alone (`report/package_leak`
-# is an exposure to look at), and `report/room_ladder_inversion` says more of houses than of prices. Of a large night
-# either would make more flags than anybody reads.
+# flags. They read what a night leaves behind, never the flags themselves.
 DETECTORS: tuple[str, ...] = (
     "report/floor_breach",
     "report/floor_what_if",
@@ -121,3 +118,8 @@ DETECTORS: tuple[str, ...] = (
     "report/list_detail_mismatch",
     "report/property_gone_quiet",
 )
+
+# Findings as well, but no flags: what is common and mostly meant. A package is made to be cheaper than the hotel alone
+# (`report/package_leak` is an exposure to look at), and `report/room_ladder_inversion` says more of houses than of
+# prices. Of a large night either would make more flags than anybody reads.
+EXPOSURES: tuple[str, ...] = ("report/package_leak", "report/room_ladder_inversion")

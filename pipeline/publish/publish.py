@@ -80,7 +80,7 @@ _STEPS = (
 )
 
 # What relations of a night, and views, are written with.
-MACROS = ("cell_key", "offer_key", "tolerance", "severity", "lead_step", "penalty_of_units", "penalty_cost")
+MACROS = ("cell_key", "offer_key", "tolerance", "severity", "lead_step", "penalty_of_units", "penalty_cost", "flag_id")
 
 # Macros over views, in the order in which they build on each other.
 _VIEW_MACROS = ("offer_as_of", "penalty_step", "penalty_at", "floor_what_if")
@@ -306,10 +306,15 @@ def prepare(session: duckdb.DuckDBPyConnection) -> None:
     session.execute("SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'")
     for schema in ("mart", "report", "ref", "state", "lake"):
         session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
-    for name in MACROS:
-        session.execute(_macro(name))
+    write_macros(session)
     for name, table in _TABLES.items():
         session.execute(create(name, table))
+
+
+def write_macros(session: duckdb.DuckDBPyConnection) -> None:
+    """Write the macros that views are made with."""
+    for name in MACROS:
+        session.execute(_macro(name))
 
 
 def write_view_macros(session: duckdb.DuckDBPyConnection) -> None:

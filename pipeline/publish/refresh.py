@@ -9,6 +9,7 @@ import duckdb
 
 from pipeline.lake import Lake, put_in_place
 from pipeline.publish.catalogue import describe, write_summaries, write_views
+from pipeline.publish.publish import write_macros
 from pipeline.warehouse import connect, quoted
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ def refresh(lake: Lake) -> bool:
             session.execute("SET search_path = 'nightaudit.main'")
             sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
             session.execute("BEGIN")
+            write_macros(session)
             write_views(session, lake, [row[0] for row in sweeps])
             write_summaries(session)
             describe(session)

@@ -14,6 +14,7 @@ SELECT
     'all_in_gap' AS rule,
     1 AS rule_version,
     (md5_number_lower(concat_ws('|', 'all_in_gap', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.all_in_gap_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.all_in_gap_pct AS size_pct,
     pair.all_in_gap AS amount,

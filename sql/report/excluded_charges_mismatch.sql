@@ -24,6 +24,7 @@ SELECT
     (
         md5_number_lower(concat_ws('|', 'excluded_charges_mismatch', mismatch.source, mismatch.offer_key)) >> 1
     )::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     CASE
         WHEN mismatch.size_pct >= analysis.high_pct THEN 'high'
         WHEN mismatch.size_pct >= analysis.medium_pct THEN 'medium'

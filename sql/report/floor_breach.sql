@@ -38,6 +38,7 @@ SELECT
             )
         ) >> 1
     )::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(held.below_floor_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     held.below_floor_pct AS size_pct,
     held.below_floor AS amount,

@@ -57,6 +57,7 @@ SELECT
     1 AS rule_version,
     (md5_number_lower(concat_ws('|', rule, eaten.source, eaten.property_id, eaten.offer_key)) >> 1)::BIGINT
         AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     CASE
         WHEN eaten.size_pct >= analysis.high_pct THEN 'high'
         WHEN eaten.size_pct >= analysis.medium_pct THEN 'medium'

@@ -33,6 +33,7 @@ SELECT
     'floor_what_if' AS rule,
     1 AS rule_version,
     (md5_number_lower(concat_ws('|', 'floor_what_if', judged.source, judged.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     100 * (judged.floor - judged.price)::DOUBLE / judged.floor::DOUBLE AS size_pct,
     mart.severity(size_pct, judged.medium_pct, judged.high_pct) AS severity, -- noqa: RF02
     (judged.floor - judged.price)::DECIMAL(18, 4) AS amount,

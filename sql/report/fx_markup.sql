@@ -14,6 +14,7 @@ SELECT
     'fx_markup' AS rule,
     2 AS rule_version,
     (md5_number_lower(concat_ws('|', 'fx_markup', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.markup_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.markup_pct AS size_pct,
     pair.markup AS amount,

@@ -53,6 +53,7 @@ SELECT
     'list_detail_mismatch' AS rule,
     1 AS rule_version,
     (md5_number_lower(concat_ws('|', 'list_detail_mismatch', pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     CASE
         WHEN pair.size_pct >= analysis.high_pct THEN 'high'
         WHEN pair.size_pct >= analysis.medium_pct THEN 'medium'

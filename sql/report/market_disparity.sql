@@ -204,6 +204,7 @@ SELECT
     'market_disparity' AS rule,
     2 AS rule_version,
     (md5_number_lower(concat_ws('|', 'market_disparity', found.source, found.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
     mart.severity(size_pct, found.medium_pct, found.high_pct) AS severity, -- noqa: RF02
     (found.total - found.compared_total)::DECIMAL(18, 4) AS amount,

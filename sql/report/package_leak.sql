@@ -15,6 +15,7 @@ SELECT
     'package_leak' AS rule,
     1 AS rule_version,
     (md5_number_lower(concat_ws('|', 'package_leak', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.leak_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.leak_pct AS size_pct,
     pair.leak AS amount,

@@ -77,6 +77,7 @@ SELECT
     1 AS rule_version,
     (md5_number_lower(concat_ws('|', rule, worst.source, worst.property_id, worst.offer_key)) >> 1)::BIGINT
         AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     CASE
         WHEN coalesce(worst.size_pct, 100) >= analysis.high_pct THEN 'high'
         WHEN worst.size_pct >= analysis.medium_pct THEN 'medium'

@@ -134,6 +134,7 @@ SELECT
     1 AS rule_version,
     (md5_number_lower(concat_ws('|', found.rule, found.source, found.property_id, found.offer_key)) >> 1)::BIGINT
         AS subject_key,
+    mart.flag_id(found.rule, subject_key) AS flag_id,
     CASE
         WHEN found.size_pct >= found.high_pct THEN 'high'
         WHEN found.size_pct >= found.medium_pct THEN 'medium'

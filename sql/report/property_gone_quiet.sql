@@ -69,6 +69,7 @@ SELECT
             concat_ws('|', 'property_gone_quiet', sale.operation, sale.property_id, sale.market, sale.product_type)
         ) >> 1
     )::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     CASE WHEN sale.offered_elsewhere = 0 THEN 'high' ELSE 'medium' END AS severity,
     NULL::DOUBLE AS size_pct,
     NULL::DECIMAL(18, 4) AS amount,

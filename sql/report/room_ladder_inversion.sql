@@ -170,6 +170,7 @@ SELECT
             concat_ws('|', 'room_ladder_inversion', sized.source, sized.offer_key, sized.lesser_room_id)
         ) >> 1
     )::BIGINT AS subject_key,
+    mart.flag_id(rule, subject_key) AS flag_id,
     CASE
         WHEN sized.size_pct >= analysis.high_pct THEN 'high'
         WHEN sized.size_pct >= analysis.medium_pct THEN 'medium'

@@ -1,7 +1,7 @@
 -- One row per finding of tonight about a stay that lies ahead.
--- flag_id: Flag: its rule and the subject_key in hex. The same from night to night.
+-- flag_id: For `nightaudit explain`: the rule and the subject_key in hex. The same every night.
 SELECT
-    printf('%s-%016x', found.rule, found.subject_key) AS flag_id,
+    mart.flag_id(found.rule, found.subject_key) AS flag_id,
     found.*
 FROM night.found AS found
 CROSS JOIN night.sweep AS sweep

@@ -28,8 +28,10 @@ from pipeline.cli import main
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import REJECT
 from pipeline.explaining import answers_behind, explain, flag_row
-from pipeline.publish.analytics import DETECTORS
+from pipeline.inputs.loading import load
+from pipeline.publish.analytics import DETECTORS, EXPOSURES
 from pipeline.publish.publish import publish
+from pipeline.publish.refresh import refresh
 from pipeline.raw import encode_shard, read_shard
 from pipeline.supplier.bodies import inflate
 from pipeline.warehouse import quarantine_file
@@ -63,6 +65,54 @@ def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world
             assert all(each.offer for each in explained.observations), rule
 
 
+def test_every_relation_of_findings_carries_the_id_that_explain_takes(world, year):
+    for relation in (name.replace("/", ".") for name in (*DETECTORS, *EXPOSURES)):
+        query = f"SELECT flag_id, rule FROM {relation}"  # noqa: S608 - our own names
+        found = [*rows(world.lake, query), *rows(year.lake, query)]
+        assert found, relation
+        assert all(re.fullmatch(rf"{rule}-[0-9a-f]{{16}}", flag_id) for flag_id, rule in found), relation
+
+
+@pytest.mark.parametrize("name", ["package_leak", "room_ladder_inversion"])
+def test_a_finding_of_a_rule_that_makes_no_flags_is_led_back_as_well(year, name):
+    flag_id = rows(year.lake, f"SELECT min(flag_id) FROM report.{name}")[0][0]  # noqa: S608 - our own names
+    explained = explain(year.lake, flag_id, MOST)
+    assert (explained.is_flag, explained.makes_flags) == (False, False)
+    assert explained.is_reproduced
+    assert all(each.offer for each in explained.observations)
+
+
+def test_a_breach_is_led_back_before_a_night_makes_it_a_flag(lake, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "prices.csv"
+    query = f"""
+        COPY (
+            SELECT held.* EXCLUDE (price, channel, observed_at, input_id, line_no, loaded_at), 1 AS price,
+                'shop' AS channel, strftime(held.observed_at, '%Y-%m-%dT%H:%M:%SZ') AS observed_at
+            FROM mart.selling_price AS held
+            INNER JOIN (
+                SELECT input_id, line_no FROM mart.price_against_floor
+                WHERE source = 'multi' AND verdict = 'kept' ORDER BY ALL LIMIT 1
+            ) AS kept USING (input_id, line_no)
+        ) TO '{file}'"""  # noqa: S608 - our own names
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{lake.published_file}' AS held (READ_ONLY)")
+        session.execute("USE held")
+        session.execute(query)
+    load(lake, "prices", file, datetime(2031, 1, 1, tzinfo=UTC))
+    assert refresh(lake)
+    new = "SELECT flag_id FROM report.floor_breach WHERE source = 'multi' AND channel = 'shop'"
+    ((flag_id,),) = rows(lake, new)
+    explained = explain(lake, flag_id, MOST)
+    assert (explained.is_flag, explained.makes_flags, explained.is_reproduced) == (False, True, True)
+    code, text = told_of(lake, monkeypatch, capsys, flag_id)
+    assert code == 0
+    assert "no night has settled it yet" in text
+    prices = [line for line in text.splitlines() if line.startswith("Selling price: ")]
+    assert len(explained.prices) > 1
+    assert len(prices) == 1
+    assert re.match(r"Selling price: 1(\.0+)? EUR, room_id \d+, board_id \d+, policy_key -?\d+, .*\(shop\)", prices[0])
+
+
 def test_a_verdict_is_the_same_without_an_offer_that_the_audit_took_out(lake):
     """What it took is missing in the replay as it was that night: of such a detail, nothing is compared."""
     last = lake.sweep_ids()[-1]
@@ -94,16 +144,11 @@ def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
     flag_id = flag_of(lake, "wrong_discount")
 
     def told(*arguments):
-        monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
-        monkeypatch.setattr(sys, "argv", ["nightaudit", "explain", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out + err
+        return told_of(lake, monkeypatch, capsys, *arguments)
 
     code, text = told(flag_id)
     assert code == 0
-    for expected in ("raw/", "SHA-256", "wrong_discount, version 1", '"market"', "number by number", "total"):
+    for expected in ("show raw/", "SHA-256", "wrong_discount, version 1", '"market"', "number by number", "total"):
         assert expected in text
     code, text = told(flag_id, "--format", "json")
     document = json.loads(text)
@@ -111,6 +156,18 @@ def test_the_command_prints_what_leads_to_a_flag(lake, monkeypatch, capsys):
     assert document["observations"][0]["request"]["roomStays"]
     code, text = told(flag_id[:-1] + "z")
     assert (code, flag_id in text) == (2, True)
+    code, text = told("package_leak-0000000000000000")
+    assert (code, "There is no flag" in text) == (2, True)
+
+
+def told_of(lake, monkeypatch, capsys, *arguments):
+    """The exit code of `nightaudit explain`, and what it prints."""
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.setattr(sys, "argv", ["nightaudit", "explain", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    return ended.value.code or 0, out + err
 
 
 def test_raw_answers_that_are_gone_are_told(lake):
