@@ -1,7 +1,7 @@
 -- One row per source, hotel-only offer, currency and whether floors were converted, seen of two markets in one sweep.
--- Floors of one currency are compared as they are. Where markets state floors of an offer in several currencies, there
--- is one more row: of all of them, in the currency that most markets state it in, at the reference rate of the day of
--- the sweep. What a supplier adds to that rate is then part of the dispersion, so the two are never one number.
+-- Floors of one currency are compared as they are. Where markets do not state floors in the currency that most
+-- markets of the property do, there is one more row: of all of them in that currency, theirs at the reference rate of
+-- the day of the sweep. What a supplier adds to that rate is then part of the dispersion: the two are never one number.
 -- is_converted: Whether a floor of it was converted.
 -- markets: Markets whose floor is compared.
 -- markets_converted: Markets of these whose floor was converted.
@@ -10,67 +10,81 @@
 -- lowest_market: Market with the lowest floor, the first by name among equals.
 -- highest_market: Market with the highest floor, the first by name among equals.
 -- dispersion_pct: 100 x (highest_floor - lowest_floor) / lowest_floor.
--- Few properties are seen in several currencies: only of those more is read than of the others.
-WITH several AS (
+WITH stated AS (
     SELECT
         offer.source,
-        offer.property_id
+        offer.property_id,
+        offer.market,
+        offer.currency,
+        count(*) AS offers
     FROM mart.offer_latest AS offer
-    WHERE offer.product_type = 'Hotel' AND offer.floor > 0
-    GROUP BY offer.source, offer.property_id
-    HAVING min(offer.currency) < max(offer.currency)
+    WHERE
+        offer.product_type = 'Hotel'
+        AND offer.floor > 0
+        AND offer.currency IS NOT NULL
+    GROUP BY offer.source, offer.property_id, offer.market, offer.currency
 ),
 
-counted AS (
+-- The currency that most markets of a property state floors in, and the markets that do not.
+common AS (
     SELECT
-        offer.*,
-        count(*) OVER (
-            PARTITION BY offer.source, offer.property_id, offer.match_key, offer.currency
-        ) AS times_stated
+        by_currency.source,
+        by_currency.property_id,
+        arg_min(by_currency.currency, (-by_currency.markets, by_currency.currency)) AS currency
+    FROM (
+        SELECT
+            stated.source,
+            stated.property_id,
+            stated.currency,
+            count(*) AS markets
+        FROM stated
+        GROUP BY stated.source, stated.property_id, stated.currency
+    ) AS by_currency
+    GROUP BY by_currency.source, by_currency.property_id
+    HAVING count(*) > 1
+),
+
+other AS (
+    SELECT
+        stated.source,
+        stated.property_id,
+        stated.market,
+        min(stated.currency) AS currency
+    FROM stated
+    INNER JOIN common ON common.source = stated.source AND common.property_id = stated.property_id
+    GROUP BY stated.source, stated.property_id, stated.market
+    HAVING NOT bool_or(stated.currency = common.currency)
+),
+
+converted AS (
+    SELECT
+        offer.* EXCLUDE (currency, floor), -- noqa: RF02
+        common.currency,
+        other.market IS NOT NULL AS is_other,
+        CASE
+            WHEN other.market IS NULL THEN offer.floor
+            ELSE round(offer.floor::DOUBLE * there.rate::DOUBLE / here.rate::DOUBLE, coalesce(unit.minor_digits, 2))
+        END::DECIMAL(18, 4) AS floor
     FROM mart.comparable_offer AS offer
-    SEMI JOIN several
+    INNER JOIN common ON common.source = offer.source AND common.property_id = offer.property_id
+    SEMI JOIN other AS somewhere
         ON
-            several.source = offer.source
-            AND several.property_id = offer.property_id
+            somewhere.source = offer.source
+            AND somewhere.property_id = offer.property_id
+    LEFT JOIN other
+        ON
+            other.source = offer.source
+            AND other.property_id = offer.property_id
+            AND other.market = offer.market
+    LEFT JOIN mart.fx_of_sweep AS here ON here.sweep_id = offer.seen_sweep_id AND here.currency = offer.currency
+    LEFT JOIN mart.fx_of_sweep AS there ON there.sweep_id = offer.seen_sweep_id AND there.currency = common.currency
+    LEFT JOIN ref.currency AS unit ON unit.currency = common.currency
     WHERE
         offer.match_grade = 'exact'
         AND offer.product_type = 'Hotel'
         AND offer.floor > 0
-),
-
-aimed AS (
-    SELECT
-        counted.*,
-        first_value(counted.currency) OVER (
-            PARTITION BY counted.source, counted.property_id, counted.match_key
-            ORDER BY counted.times_stated DESC, counted.currency ASC
-        ) AS common_currency
-    FROM counted
-),
-
--- A market that states it in that currency too is not converted.
-converted AS (
-    SELECT
-        aimed.* EXCLUDE (currency, floor, times_stated, common_currency), -- noqa: RF02
-        aimed.common_currency AS currency,
-        aimed.currency <> aimed.common_currency AS is_other,
-        CASE
-            WHEN aimed.currency = aimed.common_currency THEN aimed.floor
-            ELSE round(aimed.floor::DOUBLE * there.rate::DOUBLE / here.rate::DOUBLE, coalesce(unit.minor_digits, 2))
-        END::DECIMAL(18, 4) AS floor
-    FROM aimed
-    LEFT JOIN mart.fx_of_sweep AS here ON here.sweep_id = aimed.seen_sweep_id AND here.currency = aimed.currency
-    LEFT JOIN mart.fx_of_sweep AS there
-        ON
-            there.sweep_id = aimed.seen_sweep_id
-            AND there.currency = aimed.common_currency
-    LEFT JOIN ref.currency AS unit ON unit.currency = aimed.common_currency
-    WHERE aimed.currency = aimed.common_currency OR there.rate / here.rate > 0
-    QUALIFY
-        row_number() OVER (
-            PARTITION BY aimed.source, aimed.property_id, aimed.match_key, aimed.market
-            ORDER BY is_other ASC, aimed.currency ASC, aimed.floor ASC -- noqa: RF02
-        ) = 1
+        AND offer.currency = coalesce(other.currency, common.currency)
+        AND (other.market IS NULL OR there.rate / here.rate > 0)
 ),
 
 compared AS (
