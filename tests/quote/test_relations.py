@@ -18,7 +18,7 @@ OFFER = {
     "source": "multi", "offer_key": 1, "property_id": 7, "market": "GB", "product_type": "Hotel",
     "check_in": date(2030, 3, 1), "nights": 1, "party": "2", "currency_asked": "EUR", "room_stay_id": 0, "room_id": 5,
     "board_id": 14, "policy_key": 3, "product_id": 99, "currency": "EUR", "total": Decimal(100),
-    "seen_sweep_id": "s", "seen_search_id": 1, "seen_offer_no": 0,
+    "is_whole": True, "seen_sweep_id": "s", "seen_search_id": 1, "seen_offer_no": 0,
 }  # fmt: skip
 WANTED = (
     "SELECT 1::BIGINT seed, 10::BIGINT size, DATE '2030-01-01' today, []::VARCHAR[] markets, []::BIGINT[] property_ids"
