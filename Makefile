@@ -30,14 +30,14 @@ schedule: setup  ## serve the nightly deployment on this machine, by NIGHTAUDIT_
 notebooks: setup  ## open the notebooks over the published file, in a browser on this machine
 	@$(BIN)/marimo run notebooks
 
-# The flows' tests start Prefect servers, which answer late where other tests take the processors: they run by themselves.
+# The flows start Prefect servers, which answer late where other tests take the processors: they run by themselves.
 test: setup  ## run the tests
 	$(BIN)/pytest -n 2 --dist loadfile --ignore tests/flows
-	$(BIN)/pytest tests/flows
+	$(BIN)/pytest -n 2 --dist loadfile tests/flows
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
 	$(BIN)/pytest -n 2 --dist loadfile --ignore tests/flows --cov --cov-report=
-	$(BIN)/pytest tests/flows --cov --cov-append --cov-report=term:skip-covered
+	$(BIN)/pytest -n 2 --dist loadfile tests/flows --cov --cov-append --cov-report=term:skip-covered
 
 format: setup  ## format the code
 	$(BIN)/ruff format
