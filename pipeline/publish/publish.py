@@ -80,7 +80,10 @@ _STEPS = (
 )
 
 # What relations of a night, and views, are written with.
-MACROS = ("cell_key", "offer_key", "tolerance", "severity", "lead_step", "penalty_of_units", "penalty_cost", "flag_id")
+MACROS = (
+    "cell_key", "offer_key", "tolerance", "severity", "lead_step", "flag_id",
+    "penalty_of_units", "penalty_cost", "penalty_span",
+)  # fmt: skip
 
 # Macros over views, in the order in which they build on each other.
 _VIEW_MACROS = ("offer_as_of", "penalty_step", "penalty_at", "floor_what_if")

@@ -28,15 +28,9 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := 15) 
                 penalty.penalty_nights,
                 penalty.is_refundable
             ) AS cost,
-            coalesce(penalty.start_at, penalty.end_at) IS NOT NULL
-            AND coalesce(penalty.start_at < penalty.end_at, TRUE) AS has_ordered_dates,
-            CASE
-                WHEN has_ordered_dates THEN coalesce(penalty.start_at, '-infinity'::TIMESTAMPTZ)
-                WHEN coalesce(penalty.window_hours, 1000001) > 1000000 THEN '-infinity'::TIMESTAMPTZ
-                WHEN penalty.window_hours < -1000000 THEN 'infinity'::TIMESTAMPTZ
-                ELSE offer.check_in_at - to_hours(penalty.window_hours)
-            END AS begins_at,
-            CASE WHEN has_ordered_dates THEN penalty.end_at END AS ends_at
+            mart.penalty_span(penalty.start_at, penalty.end_at, penalty.window_hours, offer.check_in_at) AS span,
+            span['begins_at'] AS begins_at,
+            span['ends_at'] AS ends_at
         FROM lake.penalty AS penalty
         INNER JOIN offer
             ON

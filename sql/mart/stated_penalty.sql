@@ -8,10 +8,12 @@ WITH stated AS (
         offer.property_id,
         offer.offer_key,
         offer.last_seen_at,
-        offer.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour) AS check_in_at,
-        penalty.start_at,
-        penalty.end_at,
-        penalty.window_hours,
+        mart.penalty_span(
+            penalty.start_at,
+            penalty.end_at,
+            penalty.window_hours,
+            offer.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour)
+        ) AS span,
         mart.penalty_cost(
             offer.total,
             offer.nights,
@@ -35,18 +37,8 @@ timed AS (
         stated.property_id,
         stated.offer_key,
         stated.cost,
-        CASE
-            -- Dates that are in no order say nothing; the window then counts.
-            WHEN
-                coalesce(stated.start_at, stated.end_at) IS NOT NULL
-                AND coalesce(stated.start_at < stated.end_at, TRUE)
-                THEN
-                    coalesce(stated.start_at <= stated.last_seen_at, TRUE)
-                    AND coalesce(stated.end_at > stated.last_seen_at, TRUE)
-            WHEN coalesce(stated.window_hours, 1000001) > 1000000 THEN TRUE
-            WHEN stated.window_hours < -1000000 THEN FALSE
-            ELSE stated.check_in_at - to_hours(stated.window_hours) <= stated.last_seen_at
-        END AS applies
+        stated.span['begins_at'] <= stated.last_seen_at
+        AND coalesce(stated.span['ends_at'] > stated.last_seen_at, TRUE) AS applies
     FROM stated
 )
 

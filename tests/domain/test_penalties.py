@@ -201,7 +201,7 @@ def warehouse():
             "window_hours INTEGER, penalty_pct DOUBLE, penalty_nights DOUBLE, is_refundable BOOLEAN, "
             "start_at TIMESTAMPTZ, end_at TIMESTAMPTZ, amount DECIMAL(18,4))"
         )
-        for name in ("penalty_of_units", "penalty_cost", "penalty_step", "penalty_at"):
+        for name in ("penalty_of_units", "penalty_cost", "penalty_span", "penalty_step", "penalty_at"):
             session.execute((sql_folder() / "macro" / f"{name}.sql").read_text())
         yield session
 
