@@ -44,9 +44,7 @@ class Offers:
     products_of_room: list[int]
     offer_no: npt.NDArray[np.int32]
     product_id: pa.Array
-    board: Indexes
-    promotions: Indexes
-    policy: Indexes
+    threes: Indexes
     money: dict[str, pa.Array]
     discount_pct: pa.Array
 
@@ -207,9 +205,7 @@ def collect_offers(
         products_of_room=products_of_room,
         offer_no=np.arange(count, dtype=np.int32) if offer_nos is None else np.array(offer_nos, dtype=np.int32),
         product_id=pa.array([product.product_id for product in products], pa.int64()),
-        board=interned.boards.indexes([bytes(product.board) for product in products], count),
-        promotions=interned.promotions.indexes([bytes(product.promotions) for product in products], count),
-        policy=interned.policies.indexes([bytes(product.penalties) for product in products], count),
+        threes=interned.threes_of(products),
         money=money,
         discount_pct=pa.array([charge.discount_pct for charge in charges], pa.float64()),
     )

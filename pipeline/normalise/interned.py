@@ -8,7 +8,7 @@ so an instance lives as long as its segment and stays bounded with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -33,6 +33,8 @@ _MOST_CHILDREN = 2**15
 # All that comes after the seconds, or their fraction.
 _OFFSET = re.compile(r".*?(Z|z|[+-][0-9:]+)$")
 _DIGIT = re.compile(r"\d")
+# No JSON holds it.
+_BETWEEN = b"\0"
 _NO_PENALTIES: tuple[wire.Penalty, ...] = ()
 
 
@@ -94,18 +96,34 @@ class Distinct(dict[bytes, int], Generic[T]):
         self.notes.append(notes)
         return index
 
-    def indexes(self, texts: Iterable[bytes], count: int) -> Indexes:
-        """Return the index of each text."""
-        return np.fromiter(map(self.__getitem__, texts), np.int32, count)
-
 
 class Interned:
-    """The three kinds of distinct texts of a segment."""
+    """The three kinds of distinct texts of a segment, and in which threes products carry them."""
 
     def __init__(self) -> None:
         self.boards: Distinct[wire.Board] = Distinct(_board)
         self.promotions: Distinct[Promotions] = Distinct(_promotions)
         self.policies: Distinct[Policy] = Distinct(_policy)
+        self._threes: Distinct[tuple[int, int, int]] = Distinct(self._three)
+
+    def threes_of(self, products: Sequence[wire.Product]) -> Indexes:
+        """Return which three of texts each product carries, to be told apart by `apart`.
+
+        Raises OverflowError, UnfitMoney and msgspec's errors for a text that cannot be stored.
+        """
+        # The hottest line of a night: one look-up a product in place of three.
+        joined, of = _BETWEEN.join, self._threes
+        return np.array([of[joined((p.board, p.promotions, p.penalties))] for p in products], np.int32)
+
+    def apart(self, threes: Indexes) -> tuple[Indexes, Indexes, Indexes]:
+        """Return the indexes of the boards, promotions and policies of `threes`."""
+        known = np.array(self._threes.values_in_order, np.int32).reshape(-1, 3)
+        board, promotions, policy = known[threes].T
+        return board, promotions, policy
+
+    def _three(self, joined: bytes) -> tuple[tuple[int, int, int], list[Note]]:
+        board, promotions, policy = joined.split(_BETWEEN)
+        return (self.boards[board], self.promotions[promotions], self.policies[policy]), []
 
 
 _decode_board = msgspec.json.Decoder(wire.Board | None).decode

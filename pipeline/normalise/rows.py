@@ -213,7 +213,7 @@ class SegmentRows:
 
     def arrow_tables(self) -> dict[str, pa.Table]:
         """Return every table of the segment that has rows, in the declared schemas."""
-        offers = _JoinedOffers(self._offers)
+        offers = _JoinedOffers(self._offers, self.interned)
         self._note_interned(offers)
         built = {
             "search": self._from_rows(tables.SEARCH, self._searches),
@@ -407,7 +407,7 @@ class _Cells:
 class _JoinedOffers:
     """The offers of all answers of a segment, each column one array as long as there are offers."""
 
-    def __init__(self, held: Sequence[tuple[int, Offers]]) -> None:
+    def __init__(self, held: Sequence[tuple[int, Offers]], interned: Interned) -> None:
         offers = [found for _, found in held]
         per_room = np.array([n for found in offers for n in found.products_of_room], dtype=np.int64)
         per_property = np.array([n for found in offers for n in found.products_of_property], dtype=np.int64)
@@ -425,9 +425,7 @@ class _JoinedOffers:
         self.available_rooms = _spread_array(_joined([o.available_rooms for o in offers], pa.int32()), room)
         self.offer_no: Index = _concatenated([o.offer_no for o in offers])
         self.product_id = _joined([o.product_id for o in offers], pa.int64())
-        self.board: Index = _concatenated([o.board for o in offers])
-        self.promotions: Index = _concatenated([o.promotions for o in offers])
-        self.policy: Index = _concatenated([o.policy for o in offers])
+        self.board, self.promotions, self.policy = interned.apart(_concatenated([o.threes for o in offers]))
         self.discount_pct = _joined([o.discount_pct for o in offers], pa.float64())
         names = {name: None for o in offers for name in o.money}
         self.money = {

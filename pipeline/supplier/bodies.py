@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
+# Inflates nearly three times as fast as the standard library's zlib, which is a tenth of what an answer costs.
+from isal import isal_zlib
 
-_GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
+_GZIP_OR_ZLIB = isal_zlib.MAX_WBITS | 32
+# Its stub calls the class an instance.
+_DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]
 _BLANK = b" \t\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLAIN = frozenset({"", "identity"})
@@ -47,8 +50,8 @@ def is_plainly_not_json(content_type: str, content_encoding: str, body: bytes) -
     else:
         # Called something else, which servers do to JSON too: look at the first bytes.
         try:
-            start = zlib.decompressobj(_GZIP_OR_ZLIB).decompress(body[:1024], 64)
-        except zlib.error:
+            start = isal_zlib.decompressobj(_GZIP_OR_ZLIB).decompress(body[:1024], 64)
+        except _DAMAGED:
             return True
     return not start.removeprefix(_BYTE_ORDER_MARK).lstrip(_BLANK).startswith(b"{")
 
@@ -59,10 +62,10 @@ def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:
     size = 0
     # A gzip body may be several members, one after the other.
     while body:
-        member = zlib.decompressobj(_GZIP_OR_ZLIB)
+        member = isal_zlib.decompressobj(_GZIP_OR_ZLIB)
         try:
             parts.append(member.decompress(body, limit_bytes + 1 - size))
-        except zlib.error as error:
+        except _DAMAGED as error:
             msg = f"damaged {error}"
             raise UnreadableBody(msg) from None
         size += len(parts[-1])
