@@ -39,7 +39,7 @@ from pipeline.explaining import (
     normalised,
     sweep_table,
 )
-from pipeline.inputs.loading import unbranded_ids
+from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.night import as_sent, supplier_of, utc_now
 from pipeline.publish import published_sweeps

@@ -20,6 +20,7 @@ from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, Set
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
 from pipeline.gate import audit_and_publish
+from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
 from pipeline.notify import Ways
@@ -162,8 +163,6 @@ async def collect(
 ) -> SweepProgress:
     """Ask what has not landed of a sweep, normalise it and load it. See `pipeline.sweep.run`."""
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
-
-    from pipeline.inputs.loading import unbranded_ids
 
     unbranded = unbranded_ids(lake)
 

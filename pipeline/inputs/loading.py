@@ -148,16 +148,6 @@ def known_rates(lake: Lake) -> pl.DataFrame:
     return pl.read_parquet(files, columns=["rate_date", "currency"]).unique()
 
 
-def unbranded_ids(lake: Lake) -> dict[int, int]:
-    """Return the unbranded id of each branded property, by the property map that was loaded last."""
-    files = committed_files(lake, PROPERTY_MAP)
-    if not files:
-        return {}
-    pairs = pl.read_parquet(files, columns=["input_id", "branded_id", "unbranded_id"])
-    newest = pairs.filter(pl.col("input_id") == pl.col("input_id").max())
-    return dict(newest.select("branded_id", "unbranded_id").iter_rows())
-
-
 def _commit(lake: Lake, kind: InputKind, note: Note, rows: pl.DataFrame) -> None:
     stamped = rows.with_columns(
         pl.lit(note.input_id).alias("input_id"), pl.lit(note.loaded_at, pl.Datetime("us", "UTC")).alias("loaded_at")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import signal
-import threading
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Self
 
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
+from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
 
@@ -30,8 +29,11 @@ class Normalisers:
         self._lake = lake
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
-        # Not fork: the object store's threads do not survive it.
-        self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_prepare_worker)
+        # Not fork: the object store's threads do not survive it. A fork server has none, and what it has imported is
+        # there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
+        context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+        context.set_forkserver_preload([worker.__name__])
+        self._pool = ProcessPoolExecutor(workers, context, initializer=worker.prepare)
         self.places = asyncio.Semaphore(workers * SEGMENTS_PER_WORKER)
 
     async def __aenter__(self) -> Self:
@@ -60,18 +62,3 @@ class Normalisers:
                 kept="All raw answers that had landed are kept.",
                 hint="Set NIGHTAUDIT_WORKERS lower if memory is short, then go on with: nightaudit resume",
             ) from None
-
-
-def _prepare_worker() -> None:
-    # Ctrl-C goes to the whole group of processes; the parent decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)

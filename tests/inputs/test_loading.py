@@ -14,6 +14,7 @@ from pipeline.delta import committed_files
 from pipeline.domain.errors import CorruptObject, InputError, LakeFull
 from pipeline.domain.tables import INPUT_TABLES
 from pipeline.inputs import loading
+from pipeline.inputs.branded import unbranded_ids
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.sample.generate import DAY, FOLDER, samples
@@ -102,11 +103,11 @@ def test_of_a_file_with_one_bad_row_nothing_is_kept(lake, tmp_path):
 def test_the_map_loaded_last_is_the_map_and_an_earlier_one_can_come_back(lake, tmp_path):
     first = write(tmp_path, "a.csv", "branded_id,unbranded_id\n1,2\n")
     second = write(tmp_path, "b.csv", "branded_id,unbranded_id\n1,3\n5,6\n")
-    assert loading.unbranded_ids(lake) == {}
+    assert unbranded_ids(lake) == {}
     found = []
     for file in (first, second, first):
         assert loading.load(lake, "property-map", file, NOW).is_new
-        found.append(loading.unbranded_ids(lake))
+        found.append(unbranded_ids(lake))
     assert found == [{1: 2}, {1: 3, 5: 6}, {1: 2}]
     publish(lake, load_night(lake, 0), started_at(0))
     assert published(lake, "SELECT branded_id, unbranded_id FROM mart.property_map") == [(1, 2)]
