@@ -99,7 +99,7 @@ def select_files(table: str, files: Iterable[Path | str]) -> str:
     if not paths:
         empty = ", ".join(f"NULL::{sql_type(column)} AS {column.name}" for column in columns)
         return f"SELECT {empty} WHERE false"
-    names = ", ".join(column.name for column in columns)
+    names = ", ".join(f"{column.derived} AS {column.name}" if column.derived else column.name for column in columns)
     return f"SELECT {names} FROM read_parquet([{', '.join(paths)}])"  # noqa: S608 - our own names; paths are quoted
 
 

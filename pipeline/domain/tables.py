@@ -31,6 +31,7 @@ class Column:
     """A column: its meaning goes into the published comments word for word.
 
     `values`, `lowest` and `highest` are what the quality gate holds its values to; NULL is a matter of `is_required`.
+    `derived` is the SQL that works the column out of the others where the table is read; it is then in no file.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Column:
     values: tuple[str, ...] = ()
     lowest: float | None = None
     highest: float | None = None
+    derived: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,14 @@ class Table:
     columns: tuple[Column, ...]
 
     @cached_property
+    def stored(self) -> tuple[Column, ...]:
+        """The columns that its files have."""
+        return tuple(column for column in self.columns if not column.derived)
+
+    @cached_property
     def schema(self) -> pa.Schema:
-        """Arrow schema in the order of declaration."""
-        return pa.schema([pa.field(c.name, c.type, nullable=not c.is_required) for c in self.columns])
+        """Arrow schema of its files, in the order of declaration."""
+        return pa.schema([pa.field(c.name, c.type, nullable=not c.is_required) for c in self.stored])
 
 
 def _required(
@@ -336,11 +343,16 @@ OFFER_CHANGE = Table(
         _required("changed_at", INSTANT, "Start of the sweep that saw the change."),
         _required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`."),
         Column("previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change lies between the two."),
-        _required(
+        # Half of a row's bytes, if it were stored: no two keys have anything in common.
+        Column(
             "offer_key",
             LONG,
             "Stable hash of what makes an offer the same: all that was asked, room, board, policy. One in list, detail "
-            "and quote; a price series is a key and a source.",
+            "and quote; a price series is a key and a source. Worked out on reading: the files do not have it.",
+            is_required=True,
+            derived="mart.offer_key("
+            "mart.cell_key(property_id, market, product_type, check_in, nights, party, currency_asked), "
+            "room_stay_id, room_id, board_id, policy_key, currency)",
         ),
         PROPERTY_ID,
         *ASKED,

@@ -79,10 +79,15 @@ _WITH = {
 
 def shapes() -> dict[str, Table]:
     """Every table that a relation may read, as it is while a night is published."""
-    found = {name: replace(table, columns=table.columns + more) for name, (table, more) in _WITH.items()}
+    found = {name: _as_read(table, more) for name, (table, more) in _WITH.items()}
     found |= {f"state.{table.name}": table for table in tables.STATE_TABLES}
     found |= {f"sweep_files.{name}": table for name, table in tables.TABLES.items()}
     return found | {f"lake.{name}": table for name, table in (tables.TABLES | tables.SIDE_TABLES).items()}
+
+
+def _as_read(table: Table, more: tuple[Column, ...]) -> Table:
+    """A table with what is worked out of its columns where it is read, and with more."""
+    return replace(table, columns=(*(replace(column, derived="") for column in table.columns), *more))
 
 
 def needed(view: str) -> list[str]:
