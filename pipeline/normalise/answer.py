@@ -16,7 +16,7 @@ from pipeline.domain.search import Operation
 from pipeline.normalise import tolerant, wire
 from pipeline.normalise.content import PropertyContent, content_of
 from pipeline.normalise.interned import Indexes, Interned
-from pipeline.normalise.money import money_column
+from pipeline.normalise.money import money_columns
 from pipeline.normalise.tolerant import Deviation, Refusal
 
 _EMPTY_LIST_CHARGES, _EMPTY_CHARGES, _EMPTY_EXCLUDED = wire.ChargeTotal(), wire.Charge(), wire.ExcludedCharges()
@@ -182,17 +182,17 @@ def collect_offers(
     is_detail = bool(products) and isinstance(products[0], wire.DetailProduct)
     empty = _EMPTY_CHARGES if is_detail else _EMPTY_LIST_CHARGES
     charges = [product.charges or empty for product in products]
-    money = {
-        "total": money_column([charge.total for charge in charges]),
-        "floor": money_column([charge.floor for charge in charges]),
-        "pre_promo_total": money_column([charge.pre_promo_total for charge in charges]),
+    amounts = {
+        "total": [charge.total for charge in charges],
+        "floor": [charge.floor for charge in charges],
+        "pre_promo_total": [charge.pre_promo_total for charge in charges],
     }
     if is_detail:
         excluded = [charge.excluded or _EMPTY_EXCLUDED for charge in charges]  # type: ignore[union-attr]
         for name in MONEY_OF_DETAIL[len(MONEY_OF_LIST) :]:
-            money[name] = money_column([getattr(charge, name) for charge in charges])
+            amounts[name] = [getattr(charge, name) for charge in charges]
         for name in MONEY_OF_EXCLUDED:
-            money[name] = money_column([getattr(charge, name) for charge in excluded])
+            amounts[name] = [getattr(charge, name) for charge in excluded]
     return Offers(
         property_id=pa.array([found.property_id for found in properties], pa.int64()),
         currency=[found.currency for found in properties],
@@ -206,6 +206,6 @@ def collect_offers(
         offer_no=np.arange(count, dtype=np.int32) if offer_nos is None else np.array(offer_nos, dtype=np.int32),
         product_id=pa.array([product.product_id for product in products], pa.int64()),
         threes=interned.threes_of(products),
-        money=money,
+        money=dict(zip(amounts, money_columns([*amounts.values()]), strict=True)),
         discount_pct=pa.array([charge.discount_pct for charge in charges], pa.float64()),
     )

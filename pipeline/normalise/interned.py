@@ -22,7 +22,7 @@ from pipeline.domain import keys
 from pipeline.domain.codes import BOARDS, is_known_promotion
 from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
 from pipeline.normalise import wire
-from pipeline.normalise.money import money_column
+from pipeline.normalise.money import money_columns
 
 T = TypeVar("T")
 Indexes = npt.NDArray[np.int32]
@@ -159,7 +159,7 @@ def _policy(text: bytes) -> tuple[Policy, list[Note]]:
         start_at, start_offset = _instant(penalty.starts, "penaltyStartDate", notes)
         end_at, end_offset = _instant(penalty.ends, "penaltyEndDate", notes)
         rows.append(PenaltyRow(penalty, start_at, start_offset, end_at, end_offset))
-    money_column([penalty.amount for penalty in penalties])
+    money_columns([[penalty.amount for penalty in penalties]])
     stated = [_stated(row) for row in rows]
     return Policy(
         key=keys.policy_key((p.window_hours, p.penalty_pct, p.penalty_nights, p.is_refundable) for p in penalties),

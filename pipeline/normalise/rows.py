@@ -17,7 +17,7 @@ from pipeline.domain.search import CellStatus, Operation
 from pipeline.normalise.answer import Offers, Reading
 from pipeline.normalise.content import SegmentContent
 from pipeline.normalise.interned import Distinct, Interned, Note, PenaltyRow
-from pipeline.normalise.money import money_column
+from pipeline.normalise.money import money_columns
 from pipeline.normalise.request import Asked
 from pipeline.raw import RawRecord
 
@@ -368,7 +368,7 @@ class SegmentRows:
             "start_offset": pa.array([row.start_offset for row in rows], pa.string()),
             "end_at": pa.array([row.end_at for row in rows], tables.INSTANT),
             "end_offset": pa.array([row.end_offset for row in rows], pa.string()),
-            "amount": money_column([row.terms.amount for row in rows]),
+            "amount": money_columns([[row.terms.amount for row in rows]])[0],
         }
 
     def _promotions(self) -> tuple[list[int], dict[str, pa.Array]]:

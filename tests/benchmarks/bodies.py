@@ -38,7 +38,7 @@ def bodies(count: int, houses: int = 5) -> Iterator[tuple[list[int], date, bytes
         yield asked, check_in, answer(world, search).body
 
 
-def land_bodies(lake: Lake, count: int) -> tuple[Partition, list[Segment]]:
+def land_bodies(lake: Lake, count: int, sweep_id: str = SWEEP) -> tuple[Partition, list[Segment]]:
     """Land so many answers as a sweep's raw shards, gzip as they would come."""
     partition = Partition(Operation.MULTI, "GB", 0, count)
     cut = list(segments(partition))
@@ -51,7 +51,7 @@ def land_bodies(lake: Lake, count: int) -> tuple[Partition, list[Segment]]:
             records.append(
                 record(number, gzip.compress(body, 6), content_encoding="gzip", request=request(asked, **stay))
             )
-        lake.put_new(lake.shard_path(SWEEP, shard.name), encode_shard(records))
+        lake.put_new(lake.shard_path(sweep_id, shard.name), encode_shard(records))
     return partition, cut
 
 

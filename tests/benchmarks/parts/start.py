@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import statistics
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.bodies import bodies
 from benchmarks.history import make_history
-from benchmarks.measuring import Result, Row, Size, cost_of_command
+from benchmarks.measuring import Result, Row, Size, cost_of_command, ratio_row
 from benchmarks.parts.sweep import swept
 from benchmarks.server import missing, serving
 from benchmarks.simulated import World
@@ -19,6 +22,10 @@ from pipeline.lake import Lake
 
 PART = "start"
 _COMMAND = [sys.executable, "-m", "pipeline.cli"]
+_SELF = [sys.executable, "-m", "benchmarks.parts.start"]
+# What a night imports, without Prefect and with it.
+_MODULES = "pipeline.night, pipeline.gate, pipeline.report, pipeline.summary"
+_MODULES_OF_FLOW = f"{_MODULES}, flows.nightly"
 _TESTS = Path(__file__).parents[2]
 _REQUESTS = 10_000
 # What Prefect adds does not depend on the size of the night, and shows best beside a small one.
@@ -60,11 +67,11 @@ def measure(size: Size, folder: Path) -> Result:
             )
     if not size.is_tiny:
         # It starts Prefect servers, which tests beside it would slow down.
-        _prefect(result, folder)
+        _prefect(result, size, folder)
     return result
 
 
-def _prefect(result: Result, folder: Path) -> None:
+def _prefect(result: Result, size: Size, folder: Path) -> None:
     """Hold the flow of a small night against the same steps without Prefect, and that against a large sweep."""
     if said := missing("nginx"):
         result.skipped.append(f"Prefect's share of a sweep, and a request's CPU ({said})")
@@ -73,40 +80,54 @@ def _prefect(result: Result, folder: Path) -> None:
     spec = folder / "night.toml"
     spec.write_text(_SMALL_NIGHT, encoding="utf-8")
     given = {"NIGHTAUDIT_SPEC": str(spec), "PREFECT_HOME": str(folder / "prefect")}
-    more = []
     # Prefect's database is made once, by the first night.
     upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
     cost_of_command(upgrade, _environment(folder / "none") | given)
-    for number in range(2):
-        night = {
-            kind: cost_of_command(
-                [sys.executable, "-m", "benchmarks.parts.start", kind], _environment(folder / f"{kind}{number}") | given
-            )
-            for kind in ("flow", "steps")
-        }
-        more.append(night["flow"].cpu_s - night["steps"].cpu_s)
+    nights: list[dict[str, float]] = []
+    with _server(_environment(folder / "none") | given) as address:
+        settings = {"flow": {}, "steps": {}, "flow, server there": {"PREFECT_API_URL": address}}
+        for number in range(size.rounds):
+            costs = {}
+            for kind, more in settings.items():
+                environment = _environment(folder / f"{kind}{number}") | given | more
+                costs[kind] = cost_of_command([*_SELF, kind.partition(",")[0]], environment).cpu_s
+            for modules in (_MODULES, _MODULES_OF_FLOW):
+                costs[modules] = cost_of_command([sys.executable, "-c", f"import {modules}"], environment).cpu_s
+            nights.append(costs)
     canned = [body for _, _, body in bodies(10, houses=1)]
     with serving(canned, gzip=True) as base:
         # What a sweep costs to begin is no part of what 10,000 requests cost: the difference of two.
         small, large = (swept(base, count, folder / f"sweep-{count}") for count in (few, many))
     request = (large.cpu_s - small.cpu_s) / (many - few)
-    shares = [100 * added / (added + _REQUESTS * request) for added in more]
-    share = statistics.median(shares)
+    added = [night["flow"] - night["steps"] for night in nights]
+    added_there = [night["flow, server there"] - night["steps"] for night in nights]
+    imports = [night[_MODULES_OF_FLOW] - night[_MODULES] for night in nights]
     result.rows += [
-        Row(PART, "Prefect: CPU that it adds to a small night", statistics.median(more), "s", min(more), max(more)),
+        _seconds("Prefect: CPU that it adds to a small night", added),
+        _seconds("of it, with a server that is there already", added_there),
+        _seconds("of it, importing Prefect", imports),
         Row(PART, "a request of a sweep, CPU", 1e3 * request, "ms"),
-        Row(
-            PART,
-            "Prefect's share of a sweep of 10,000 requests, CPU",
-            share,
-            "%",
-            min(shares),
-            max(shares),
-            "<= 3 %",
-            share <= 3,
-            "from the two rows above",
-        ),
     ]
+    share = f"Prefect's share of a sweep of {_REQUESTS:,} requests, CPU"
+    for what, more_s in ((share, added), (f"{share}, with a server that is there already", added_there)):
+        shares = [100 * each / (each + _REQUESTS * request) for each in more_s]
+        note = "from the rows above"
+        result.rows.append(ratio_row(PART, what, shares, 3, is_least=False, unit="%", note=note))
+
+
+def _seconds(what: str, found: list[float]) -> Row:
+    return Row(PART, what, statistics.median(found), "s", min(found), max(found))
+
+
+@contextmanager
+def _server(environment: dict[str, str]) -> Iterator[str]:
+    """Run a Prefect server that belongs to no night; yield its address."""
+    running = subprocess.Popen([*_SELF, "server"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert running.stdout is not None
+    try:
+        yield running.stdout.readline().decode().strip()
+    finally:
+        running.communicate()
 
 
 def _environment(lake: Path) -> dict[str, str]:
@@ -119,7 +140,7 @@ def _environment(lake: Path) -> dict[str, str]:
 
 
 def flow() -> None:
-    """A night as the nightly flow, with a Prefect server of its own."""
+    """A night as the nightly flow, with a Prefect server of its own unless one is configured."""
     from flows.nightly import run_nightly
     from pipeline.settings import read_settings
 
@@ -150,5 +171,14 @@ def steps() -> None:
     refuse_too_many_failures(summarise(published, reports_page(place)), settings.tolerated_failed_share)
 
 
+def server() -> None:
+    """A Prefect server, until standard input ends. Its address is printed."""
+    from flows.server import prefect_server
+
+    with prefect_server() as address:
+        print(address, flush=True)  # noqa: T201 - what it is for
+        sys.stdin.read()
+
+
 if __name__ == "__main__":
-    {"flow": flow, "steps": steps}[sys.argv[1]]()
+    {"flow": flow, "steps": steps, "server": server}[sys.argv[1]]()

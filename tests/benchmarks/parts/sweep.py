@@ -76,6 +76,10 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
             (begin_s + us * mine.units / 1e6) / mine.cpu_s
             for mine, (us, begin_s) in zip(ours, lines[peer], strict=True)
         ]
+        walls = [
+            (mine.units / mine.wall_s) / (theirs.units / theirs.wall_s)
+            for mine, theirs in zip(ours, costs[peer], strict=True)
+        ]
         more = [theirs / mine for (mine, _), (theirs, _) in zip(lines["nightaudit"], lines[peer], strict=True)]
         memory = [mine.peak_mb / theirs.peak_mb for mine, theirs in zip(ours, costs[peer], strict=True)]
         note = (
@@ -83,6 +87,7 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
         )
         result.rows += [
             ratio_row(PART, f"a sweep of {count:,} requests, CPU, x {what}", whole, least, note=note),
+            ratio_row(PART, f"the same, offers a second by the clock, x {what}", walls, least),
             ratio_row(PART, f"CPU of one offer more, x {what}", more, None),
             ratio_row(PART, f"memory of all processes above base, of {peer}'s", memory, 1.0, is_least=False),
         ]
