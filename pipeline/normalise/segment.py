@@ -108,24 +108,13 @@ def normalise_segment(
     `unasked` are the searches, by id, of shards that have not landed and never will, because the sweep has ended.
     Raises CorruptObject for a damaged shard, FileNotFoundError for a missing one, LakeFull.
     """
-    unreadable: list[int] = []
-    rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
+    # The rows have gone when the collector comes back: it would walk through all of them.
     with _without_collector():
-        for shard in segment.shards:
-            first, stop = shard.start, shard.stop
-            missing = {key: asked for key, asked in unasked.items() if first <= key // NODES_PER_SEARCH < stop}
-            if missing:
-                for search_id, asked in missing.items():
-                    rows.add_unasked(search_id, asked)
-                continue
-            for address, record in _records(lake, sweep_id, shard):
-                if _add(rows, record, address, segment.partition.operation, max_body_bytes):
-                    unreadable.append(record.search_id)
-        built = rows.arrow_tables()
+        built, unreadable = _tables(lake, sweep_id, segment, max_body_bytes, unasked)
     rows_of = {name: table.num_rows for name, table in built.items()}
     statuses = built["cell"]["status"].value_counts().to_pylist()
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
-    result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, tuple(unreadable))
+    result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, unreadable)
     file_bytes: dict[str, int] = {}
     # Normalised before, it may have had rows of a table of which it has none now that some was asked again.
     for name in _HELD - built.keys():
@@ -136,6 +125,25 @@ def normalise_segment(
         file_bytes[name] = len(data)
         lake.put(lake.table_file(name, sweep_id, segment.name), data)
     return result
+
+
+def _tables(
+    lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
+) -> tuple[dict[str, pa.Table], tuple[int, ...]]:
+    """Return the rows of a segment, by table, and the searches that nobody can read the answers of."""
+    unreadable: list[int] = []
+    rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
+    for shard in segment.shards:
+        first, stop = shard.start, shard.stop
+        missing = {key: asked for key, asked in unasked.items() if first <= key // NODES_PER_SEARCH < stop}
+        if missing:
+            for search_id, asked in missing.items():
+                rows.add_unasked(search_id, asked)
+            continue
+        for address, record in _records(lake, sweep_id, shard):
+            if _add(rows, record, address, segment.partition.operation, max_body_bytes):
+                unreadable.append(record.search_id)
+    return rows.arrow_tables(), tuple(unreadable)
 
 
 def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord]]:

@@ -7,9 +7,9 @@ at from outside, over all processes that a contender starts.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -26,7 +26,10 @@ import psutil
 
 _TESTS = Path(__file__).parents[1]
 _READY = "ready"
+# Of prctl(2).
+_SET_CHILD_SUBREAPER = 36
 _LOOK_EVERY_S = 0.05
+_ORPHANS_END_S = 10
 # Finding the processes costs more than looking at them.
 _LOOKS_A_FAMILY = 5
 
@@ -117,28 +120,37 @@ def cpu_seconds() -> float:
 
 
 def cost_of(work: Callable[[], float]) -> Cost:
-    """Run work, which returns how many units it did, in this process."""
-    cpu, wall = cpu_seconds(), time.perf_counter()
-    units = work()
-    return Cost(units, cpu_seconds() - cpu, time.perf_counter() - wall)
+    """Run work, which returns how many units it did, in this process; what it leaves running is waited for."""
+    with _orphans_counted():
+        cpu, wall = cpu_seconds(), time.perf_counter()
+        units = work()
+        wall_s = time.perf_counter() - wall
+    return Cost(units, cpu_seconds() - cpu, wall_s)
+
+
+@contextmanager
+def _orphans_counted() -> Iterator[None]:
+    """Have processes whose parent ends fall to this one, and wait for them: else nobody knows what they cost.
+
+    The helpers of Python's multiprocessing are such: they end by themselves once their parent has ended.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before = {child.pid for child in psutil.Process().children()}
+    yield
+    psutil.wait_procs([child for child in psutil.Process().children() if child.pid not in before], _ORPHANS_END_S)
 
 
 class Watch:
-    """Looks at a process and its descendants until they end: how much memory they take, and how much CPU they took."""
+    """Looks at a process and its descendants until they end: how much memory they take."""
 
     def __init__(self, pid: int) -> None:
         self._root = pid
         self._family: list[psutil.Process] = []
         self._looks = 0
-        self._cpu_s: dict[int, float] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look_on, daemon=True)
         self.peak_mb = self.largest_mb = self.largest_started_mb = 0.0
-
-    @property
-    def cpu_s(self) -> float:
-        """CPU seconds of all processes as they were seen last; counts also those that nobody waits for."""
-        return sum(self._cpu_s.values())
 
     def look(self) -> float:
         """Look once; return the memory of all processes together, in MB."""
@@ -152,8 +164,6 @@ class Watch:
         self._looks += 1
         for process in self._family:
             try:
-                times = process.cpu_times()
-                self._cpu_s[process.pid] = times.user + times.system
                 held.append(process.memory_full_info().pss / 1e6)
                 if process.pid != self._root:
                     self.largest_started_mb = max(self.largest_started_mb, held[-1])
@@ -208,20 +218,19 @@ def cost_of_command(
     command: Sequence[str], environment: Mapping[str, str], units: float = 1, accepted: Sequence[int] = (0,)
 ) -> Cost:
     """Run a command from nothing; its whole life is counted. Raises RuntimeError for an exit code not accepted."""
-    began = time.perf_counter()
     with _scratch() as output:
-        running = subprocess.Popen(command, env=dict(environment), stdout=output, stderr=subprocess.STDOUT)
-        watch = Watch(running.pid).start()
-        # wait4 alone tells of one child; what the children of all times took is known to everybody.
-        _, status, usage = os.wait4(running.pid, 0)
-        wall_s = time.perf_counter() - began
-        running.returncode = os.waitstatus_to_exitcode(status)
-        watch.stop()
+        with _orphans_counted():
+            cpu, began = cpu_seconds(), time.perf_counter()
+            running = subprocess.Popen(command, env=dict(environment), stdout=output, stderr=subprocess.STDOUT)
+            watch = Watch(running.pid).start()
+            running.wait()
+            wall_s = time.perf_counter() - began
+            watch.stop()
+        cpu_s = cpu_seconds() - cpu
         output.seek(0)
         said = output.read().decode(errors="replace")
     if running.returncode not in accepted:
         raise RuntimeError(f"{command} ended with {running.returncode}:\n{said[-2000:]}")
-    cpu_s = max(usage.ru_utime + usage.ru_stime, watch.cpu_s)
     return Cost(units, cpu_s, wall_s, watch.peak_mb, watch.largest_mb, watch.largest_started_mb)
 
 

@@ -37,6 +37,11 @@ def test_the_largest_process_that_a_command_started_is_not_the_command_itself():
     assert 100 < _cost(large).largest_started_mb < 200
 
 
+def test_what_a_command_leaves_behind_is_counted_too():
+    left = _PARENT.replace("run", "Popen")
+    assert _cost(left).cpu_s > 0.5
+
+
 def test_a_command_that_fails_says_what_it_wrote():
     with pytest.raises(RuntimeError, match="no such luck"):
         _cost("raise SystemExit('no such luck')")

@@ -13,6 +13,7 @@ from benchmarks.bodies import bodies as made
 from benchmarks.bodies import land_bodies, plain_bodies
 from benchmarks.measuring import Result, Row, Size, answer_contender, collector_off, contend, ratio_row
 from benchmarks.peers import dlt_workspace
+from benchmarks.stages import stages
 
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition, segments
@@ -36,7 +37,7 @@ _PEERS = (
 def measure(size: Size, folder: Path) -> Result:
     """Our cost against `orjson.loads` of the same bodies, which does nothing else, and against dlt."""
     # A peer that is slower reads less, at the same price an offer.
-    counts = {"all": size.of(256, 4), "half": size.of(128, 3), "some": size.of(48, 2), "few": size.of(16, 1)}
+    counts = {"all": size.of(512, 4), "half": size.of(128, 3), "some": size.of(48, 2), "few": size.of(16, 1)}
     lake = Lake(str(folder / "lake"))
     land_bodies(lake, counts["all"])
     for number, (_, _, body) in enumerate(made(counts["all"])):
@@ -83,6 +84,7 @@ def measure(size: Size, folder: Path) -> Result:
                 memory <= most if most else None,
             ),
         ]
+    result.rows += stages(lake, SWEEP, Partition(Operation.MULTI, "GB", 0, counts["all"]), PART)
     return result
 
 
@@ -92,8 +94,10 @@ def _offers(bodies: list[bytes]) -> int:
 
 def nightaudit(lake: str, count: int, bodies: str) -> Callable[[], float]:
     """Segments of raw shards, one after the other in one process, and one commit a table."""
+    from pipeline.normalise import worker
     from pipeline.normalise.segment import normalise_segment
 
+    worker.prepare()
     place = Lake(lake)
     offers = sum(file.read_bytes().count(_PRODUCT) for file in Path(bodies).iterdir())
     for name in ("tables", f"raw/{BEFORE}"):

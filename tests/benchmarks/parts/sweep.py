@@ -22,6 +22,8 @@ _TESTS = Path(__file__).parents[2]
 # 4: failed cells above the tolerated share, as properties are asked for that no canned answer names.
 _ENDED = (0, 4)
 _SMALL = " small"
+# Requests of a night as the targets have it.
+_NIGHT = 10_000
 _SPEC = """
 [properties]
 ids = {ids}
@@ -80,6 +82,10 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
             (mine.units / mine.wall_s) / (theirs.units / theirs.wall_s)
             for mine, theirs in zip(ours, costs[peer], strict=True)
         ]
+        a_night = [
+            (begin_s + us * _NIGHT * a_body / 1e6) / (our_begin_s + our_us * _NIGHT * a_body / 1e6)
+            for (our_us, our_begin_s), (us, begin_s) in zip(lines["nightaudit"], lines[peer], strict=True)
+        ]
         more = [theirs / mine for (mine, _), (theirs, _) in zip(lines["nightaudit"], lines[peer], strict=True)]
         memory = [mine.peak_mb / theirs.peak_mb for mine, theirs in zip(ours, costs[peer], strict=True)]
         note = (
@@ -89,6 +95,7 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
             ratio_row(PART, f"a sweep of {count:,} requests, CPU, x {what}", whole, least, note=note),
             ratio_row(PART, f"the same, offers a second by the clock, x {what}", walls, least),
             ratio_row(PART, f"CPU of one offer more, x {what}", more, None),
+            ratio_row(PART, f"CPU of {_NIGHT:,} requests, worked out from both lines, x {what}", a_night, None),
             ratio_row(PART, f"memory of all processes above base, of {peer}'s", memory, 1.0, is_least=False),
         ]
     for name, found in lines.items():
