@@ -21,6 +21,8 @@ from pipeline.lake import Lake
 
 # A commit loses a race to another one rarely; so often in a row never.
 _RACES = 5
+# Commits after which the log is summed up: else each commit of a year would read those of all nights before.
+_CHECKPOINT_EVERY = "10"
 
 
 def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
@@ -120,4 +122,5 @@ def _created(lake: Lake, table: Table) -> DeltaTable:
         mode="ignore",
         name=table.name,
         description=table.grain,
+        configuration={"delta.checkpointInterval": _CHECKPOINT_EVERY},
     )

@@ -151,7 +151,8 @@ def write_views(
         root = lake.table_root(name)
         # What a check found in a sweep that it kept from being published is for reading too.
         wanted = lake.sweep_ids() if name == QUALITY.name else sweeps
-        patterns = [root / sweep_id / "*.parquet" for sweep_id in wanted if any((root / sweep_id).glob("*.parquet"))]
+        there = {file.parent.name for file in root.glob("*/*.parquet")}
+        patterns = [root / sweep_id / "*.parquet" for sweep_id in wanted if sweep_id in there]
         if name == QUALITY.name and patterns:
             patterns = [root / "*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")

@@ -27,6 +27,8 @@ T = TypeVar("T")
 def stages(lake: Lake, sweep_id: str, partition: Partition, part: str) -> list[Row]:
     """Normalise and load a partition of gzipped answers that have landed; return each stage's share in percent."""
     cut = list(segments(partition))
+    # Once before: memory that is asked for the first time is dearer.
+    normalise_segment(lake, sweep_id, cut[0], _LIMIT_BYTES, {})
     whole = _cpu_of(lambda segment: normalise_segment(lake, sweep_id, segment, _LIMIT_BYTES, {}), cut)
     committing = _cpu_of(lambda each: load_partition(lake, sweep_id, each), [partition])
     shards = [

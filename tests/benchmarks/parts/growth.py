@@ -70,8 +70,8 @@ def _sweeps(result: Result, size: Size, folder: Path) -> None:
     if said := missing("nginx"):
         result.skipped.append(f"sweep: CPU a cell, and memory ({said})")
         return
-    # Two segments at least, so that each of two workers has held a full one.
-    first = size.of(2 * _SEARCHES_A_SEGMENT, 2)
+    # Four segments at least, so that both workers hold a full one at the same time.
+    first = size.of(4 * _SEARCHES_A_SEGMENT, 2)
     canned = [body for _, _, body in bodies(size.of(10, 2), houses=1)]
     with serving(canned, gzip=True) as base:
         # Its workers have started, and have read next to nothing.
