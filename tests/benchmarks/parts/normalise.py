@@ -84,7 +84,7 @@ def measure(size: Size, folder: Path) -> Result:
                 memory <= most if most else None,
             ),
         ]
-    result.rows += stages(lake, SWEEP, Partition(Operation.MULTI, "GB", 0, counts["all"]), PART)
+    result.rows += stages(lake, SWEEP, Partition(Operation.MULTI, "GB", 0, counts["all"]), PART, size.rounds)
     return result
 
 
