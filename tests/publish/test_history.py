@@ -158,6 +158,11 @@ def test_history_and_every_as_of_are_what_walking_the_nights_gives(lake, seed):
     is_key = "SELECT count(*), count(DISTINCT (sweep_id, source, property_id, offer_key)) FROM lake.offer_change"
     rows, keys = query_published(published.file, is_key).fetchone()
     assert rows == keys > 50
+    same_keys = (
+        "SELECT (SELECT list(DISTINCT offer_key ORDER BY 1) FROM lake.offer_change) = "
+        "(SELECT list(DISTINCT offer_key ORDER BY 1) FROM mart.offer_history)"
+    )
+    assert query_published(published.file, same_keys).fetchone() == (True,)
 
 
 def test_a_file_built_anew_from_the_ledger_is_the_same_table_by_table(lake):

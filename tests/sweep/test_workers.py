@@ -1,0 +1,24 @@
+"""A worker begins quickly and small: it imports what normalising needs, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def _held_after(program: str) -> set[str]:
+    tell = "import sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", f"{program}\n{tell}"], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_a_worker_imports_nothing_that_only_its_parent_needs():
+    held = _held_after("import pipeline.normalise.worker")
+    assert {"pyarrow", "msgspec", "isal"} <= held
+    assert not held & {"aiohttp", "deltalake", "duckdb", "pandas", "polars", "prefect", "pydantic"}
+
+
+def test_a_worker_builds_its_columns_without_pandas():
+    columns = "import pyarrow; pyarrow.array([1, None]); pyarrow.array(['a']).to_pylist()"
+    assert "pandas" in _held_after(columns)
+    assert "pandas" not in _held_after(f"from pipeline.normalise import worker; worker.prepare()\n{columns}")
