@@ -159,8 +159,8 @@ def test_history_and_every_as_of_are_what_walking_the_nights_gives(lake, seed):
     rows, keys = query_published(published.file, is_key).fetchone()
     assert rows == keys > 50
     same_keys = (
-        "SELECT (SELECT list(DISTINCT offer_key ORDER BY 1) FROM lake.offer_change) = "
-        "(SELECT list(DISTINCT offer_key ORDER BY 1) FROM mart.offer_history)"
+        "SELECT (SELECT list(DISTINCT offer_key ORDER BY offer_key) FROM lake.offer_change) = "
+        "(SELECT list(DISTINCT offer_key ORDER BY offer_key) FROM mart.offer_history)"
     )
     assert query_published(published.file, same_keys).fetchone() == (True,)
 
