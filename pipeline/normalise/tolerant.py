@@ -355,6 +355,9 @@ class _Reader:
         return wire.Amenity(**self._object(value, wire.Amenity, path))
 
     def _scalar(self, value: Any, kind: Any, path: str) -> Any:
+        # Where a number belongs too: a text that cannot be encoded is more than a wrong type to msgspec.
+        if isinstance(value, str) and not _is_text(value):
+            raise _Unfit(f"{path} is not UTF-8")
         try:
             read = msgspec.convert(value, kind)
         except msgspec.ValidationError:
@@ -363,8 +366,6 @@ class _Reader:
             raise _Unfit(f"{path} {read} is not an int64")
         if isinstance(read, float) and not math.isfinite(read):
             raise _Unfit(f"{path} {read} is not a number that can be kept")
-        if isinstance(read, str) and not _is_text(read):
-            raise _Unfit(f"{path} is not UTF-8")
         return read
 
     def _leniently(self, value: Any, kind: Any, path: str) -> Any:

@@ -29,8 +29,8 @@ class Normalisers:
         self._lake = lake
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
-        # Not fork: the object store's threads do not survive it. A fork server has none, and what it has imported is
-        # there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
+        # Not fork: the object store's threads do not survive it. A fork server has none of them, and what it has
+        # imported is there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
         context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
         context.set_forkserver_preload([worker.__name__])
         self._pool = ProcessPoolExecutor(workers, context, initializer=worker.prepare)

@@ -298,8 +298,10 @@ class _Run:
     async def _raise_failures(self) -> None:
         finished = {task for task in self._under_way if task.done()}
         self._under_way -= finished
-        for task in finished:
-            await task
+        # All of them are looked at: a failure that nobody asked for would be told by asyncio, with its trace.
+        for outcome in await asyncio.gather(*finished, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     async def _end_if_stopping(self) -> None:
         """Raise SweepStopped if a user asked for it, once what is being normalised has ended."""

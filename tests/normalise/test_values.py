@@ -155,6 +155,22 @@ def test_bytes_that_are_no_text_cost_the_part_that_they_stand_in(lake, text):
     assert tables["reject"]["part"].to_pylist() == ["offer"]
 
 
+@pytest.mark.parametrize("text", [b"\xff", b"1\xff", b"\\ud800"])
+@pytest.mark.parametrize("place", [{"charges": {"total": "@@"}}, {"productId": "@@"}, {"boardBasis": {"id": "@@"}}])
+def test_bytes_that_are_no_text_where_a_number_belongs_cost_that_part(lake, place, text):
+    body = json.dumps(answer(house(rooms=[room([product(), product(**place)])])))
+    tables = normalised(lake, [record(body=body.encode().replace(b"@@", text))])
+    assert tables["offer"]["offer_no"].to_pylist() == [0]
+    assert tables["reject"]["part"].to_pylist() == ["offer"]
+
+
+@pytest.mark.parametrize("operation", [Operation.MULTI, Operation.SINGLE])
+def test_an_error_code_of_bytes_that_are_no_text_leaves_an_answer_of_errors(lake, operation):
+    body = b'{"errors":[{"code":"\xff","errorCode":"\xff"}]}'
+    tables = normalised(lake, [record(body=body, property_ids=(1,), operation=operation)], operation)
+    assert tables["cell"]["status"].to_pylist() == ["failed"]
+
+
 def test_unknown_fields_at_every_level_cost_nothing_and_are_told(lake):
     odd = product(
         stars=5,
