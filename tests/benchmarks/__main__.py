@@ -14,6 +14,7 @@ import os
 import platform
 import runpy
 import shutil
+import subprocess
 import tempfile
 import time
 from dataclasses import asdict
@@ -44,12 +45,21 @@ def run(name: str, size: Size, console: Console) -> dict[str, Any]:
     return {
         "size": size.name,
         "day": f"{datetime.now(UTC):%Y-%m-%d}",
+        "commit": _commit(),
         "seconds": round(seconds),
         "load": [round(before, 1), round(os.getloadavg()[0], 1)],
         "rows": [asdict(row) for row in found.rows],
         "points": found.points,
         "skipped": found.skipped,
     }
+
+
+def _commit() -> str:
+    """Return the commit that is measured; empty outside of a checkout."""
+    told = subprocess.run(
+        ["git", "-C", str(KEPT), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip()
 
 
 def machine() -> dict[str, object]:
@@ -106,10 +116,14 @@ def main() -> None:
 
 
 def keep(folder: Path) -> None:
-    """Take the results into the README. Raises ValueError where a part was not measured at full size."""
+    """Take the results into the README. Raises ValueError where a part is missing or was not measured at full size."""
     parts = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["parts"]
     if small := [name for name, part in parts.items() if part.get("size") != Size(is_tiny=False).name]:
         raise ValueError(f"not measured at full size: {', '.join(small)}; measure them again without --tiny")
+    if missing := [name for name in PARTS if name not in parts]:
+        raise ValueError(f"not measured: {', '.join(missing)}; the table would be silent about them")
+    if not any("look-up" in row["what"] and row["reach"] for row in parts["queries"]["rows"]):
+        raise ValueError("queries were not held against a whole history; see NIGHTAUDIT_BENCH_HISTORY in the README")
     shutil.copyfile(folder / "bench.json", KEPT / "results.json")
     shutil.copyfile(folder / "bench.svg", KEPT / "results.svg")
     runpy.run_path(str(KEPT.parent / "docs" / "test_readme.py"), run_name="__main__")

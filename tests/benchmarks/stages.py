@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
 import pyarrow as pa
@@ -56,10 +57,20 @@ def _round(lake: Lake, sweep_id: str, partition: Partition) -> dict[str, float]:
     shards = [[record for shard in each.shards for record in read_shard(lake, sweep_id, shard.name)] for each in cut]
     records = [record for segment in shards for record in segment]
     asked = frozenset(house for record in records for house in asked_of_request(record.request).property_ids)
-    operation, bodies, tables, interned = partition.operation, list[bytes](), list[pa.Table](), Interned()
+    operation, bodies, tables = partition.operation, list[bytes](), list[pa.Table]()
 
     def inflated(body: bytes) -> None:
         bodies.append(inflate(body, "gzip", limit_bytes=_LIMIT_BYTES))
+
+    def read(bodies_of_segment: Sequence[bytes]) -> None:
+        interned = Interned()
+        for body in bodies_of_segment:
+            read_answer(body, operation, asked, interned)
+
+    def by_segment() -> Iterator[list[bytes]]:
+        rest = iter(bodies)
+        for held in shards:
+            yield list(islice(rest, len(held)))
 
     def in_rows(held: list[RawRecord]) -> None:
         answers = (("", record) for record in held)
@@ -71,7 +82,7 @@ def _round(lake: Lake, sweep_id: str, partition: Partition) -> dict[str, float]:
             "committing": _cpu_of(lambda each: load_partition(lake, sweep_id, each), [partition]),
             "inflating": _cpu_of(inflated, [record.body for record in records]),
             "decoding": _cpu_of(Decoder(MultiAnswer).decode, bodies),
-            "reading answers": _cpu_of(lambda body: read_answer(body, operation, asked, interned), bodies),
+            "reading answers": _cpu_of(read, by_segment()),
             "until rows": _cpu_of(in_rows, shards),
             "encoding": _cpu_of(encode_table, tables),
         }

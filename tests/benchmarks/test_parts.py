@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.__main__ import keep
+from benchmarks.__main__ import PARTS, keep
 
 _TESTS = Path(__file__).parents[1]
 
@@ -24,3 +24,11 @@ def test_a_part_of_the_benchmark_runs(part, tmp_path):
     assert found["rows"] or found["skipped"]
     with pytest.raises(ValueError, match=f"full size: {part}"):
         keep(tmp_path)
+
+
+def test_the_readme_takes_no_results_that_are_silent_about_a_target(tmp_path):
+    whole = {part: {"size": "full", "rows": [{"what": "look-up: all", "reach": ""}]} for part in PARTS}
+    for parts, why in (({"start": whole["start"]}, "not measured: normalise"), (whole, "whole history")):
+        (tmp_path / "bench.json").write_text(json.dumps({"parts": parts}))
+        with pytest.raises(ValueError, match=why):
+            keep(tmp_path)

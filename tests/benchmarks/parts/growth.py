@@ -62,8 +62,13 @@ def _in_own_processes(result: Result, size: Size, folder: Path) -> None:
         given = {f"{stage} {times}": {"times": times, **first} for times in TIMES}
         costs = contend("growth", list(given), given, size.rounds)
         cells = [found[0].units for found in costs.values()]
-        cpu_s = [statistics.median(cost.cpu_s for cost in found) for found in costs.values()]
-        add_growth(result, PART, stage, cells, cpu_s)
+        add_growth(
+            result,
+            PART,
+            stage,
+            cells,
+            list(zip(*([it.cpu_s for it in found] for found in costs.values()), strict=True)),
+        )
 
 
 def _sweeps(result: Result, size: Size, folder: Path) -> None:
@@ -78,10 +83,10 @@ def _sweeps(result: Result, size: Size, folder: Path) -> None:
         begun = swept(base, 2, folder / "sweep-begun")
         costs = [swept(base, first * times, folder / f"sweep-{times}") for times in TIMES]
     cells = [first * times * _PROPERTIES_A_SEARCH for times in TIMES]
-    add_growth(result, PART, "sweep", cells, [cost.cpu_s for cost in costs])
+    add_growth(result, PART, "sweep", cells, [[cost.cpu_s for cost in costs]])
     most = [cost.peak_mb for cost in costs]
     what = "memory of all processes of a sweep, 16x against 1x"
-    note = "MB: " + ", ".join(f"{times}x {mb:.0f}" for times, mb in zip(TIMES, most, strict=True))
+    note = "MB: " + ", ".join(f"{times}x {mb:.0f}" for times, mb in zip(TIMES, most, strict=True)) + "; one run each"
     result.rows.append(ratio_row(PART, what, [most[2] / most[0]], 1.1, is_least=False, note=note))
     above = costs[2].largest_started_mb - begun.largest_started_mb
     what = "largest worker of a sweep, 16x, above its base"
@@ -104,7 +109,7 @@ def _nights(result: Result, size: Size, folder: Path) -> None:
         # The first night has nothing before it.
         cpu_s.append(statistics.mean(cost.cpu_s for cost in costs[1:]))
         cells.append(read_manifest(lake, world.sweep_id(1)).cells)
-    add_growth(result, PART, "publish", cells, cpu_s)
+    add_growth(result, PART, "publish", cells, [cpu_s])
 
 
 def _published(lake: Lake, world: World, night: int) -> Cost:

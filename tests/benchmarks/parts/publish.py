@@ -54,6 +54,7 @@ def measure(size: Size, folder: Path) -> Result:
     )
     for against, early, most in (("night 5", first, 1.2), (f"night {middle}", half, None)):
         value = statistics.median(late) / statistics.median(early)
+        # The extremes of any two of them: wider than rounds would be.
         low, high = min(late) / max(early), max(late) / min(early)
         what = f"publishing night {last} against {against}, CPU"
         reach, reached = ("", None) if most is None else (f"<= {most:g}", value <= most)

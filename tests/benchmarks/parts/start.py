@@ -7,10 +7,11 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 from benchmarks.bodies import bodies
 from benchmarks.history import make_history
 from benchmarks.measuring import Result, Row, Size, cost_of_command, ratio_row
@@ -27,8 +28,8 @@ _SELF = [sys.executable, "-m", "benchmarks.parts.start"]
 _MODULES = "pipeline.night, pipeline.gate, pipeline.report, pipeline.summary"
 _MODULES_OF_FLOW = f"{_MODULES}, flows.nightly"
 _TESTS = Path(__file__).parents[2]
-_REQUESTS = 10_000
-# What Prefect adds does not depend on the size of the night, and shows best beside a small one.
+_REQUESTS, _RATE = 10_000, 50
+# What Prefect adds shows best beside a small night. It depends on how long one lasts, not on its size.
 _SMALL_NIGHT = """
 [properties]
 sandbox = 60
@@ -84,33 +85,47 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
     upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
     cost_of_command(upgrade, _environment(folder / "none") | given)
     nights: list[dict[str, float]] = []
-    with _server(_environment(folder / "none") | given) as address:
-        settings = {"flow": {}, "steps": {}, "flow, server there": {"PREFECT_API_URL": address}}
-        for number in range(size.rounds):
-            costs = {}
-            for kind, more in settings.items():
-                environment = _environment(folder / f"{kind}{number}") | given | more
-                costs[kind] = cost_of_command([*_SELF, kind.partition(",")[0]], environment).cpu_s
-            for modules in (_MODULES, _MODULES_OF_FLOW):
-                costs[modules] = cost_of_command([sys.executable, "-c", f"import {modules}"], environment).cpu_s
-            nights.append(costs)
+    slow = {"NIGHTAUDIT_REQUESTS_PER_SECOND": "0.2"}
+    settings: dict[str, dict[str, str]] = {"flow": {}, "steps": {}, "flow, slow": slow, "steps, slow": slow}
+    for number in range(size.rounds):
+        costs: dict[str, float] = {}
+        # What Prefect costs the longer it lasts shows in one slow night.
+        for kind, more in settings.items() if number == 0 else list(settings.items())[:2]:
+            cost = cost_of_command(
+                [*_SELF, kind.partition(",")[0]], _environment(folder / f"{kind}{number}") | given | more
+            )
+            costs |= {kind: cost.cpu_s, f"{kind} lasts": cost.wall_s}
+        with _server(_environment(folder / "none") | given) as (address, server_cpu_s):
+            before, there = server_cpu_s(), _environment(folder / f"there{number}") | {"PREFECT_API_URL": address}
+            costs["flow, server there"] = (
+                cost_of_command([*_SELF, "flow"], there | given).cpu_s + server_cpu_s() - before
+            )
+        for modules in (_MODULES, _MODULES_OF_FLOW):
+            costs[modules] = cost_of_command([sys.executable, "-c", f"import {modules}"], there).cpu_s
+        nights.append(costs)
     canned = [body for _, _, body in bodies(10, houses=1)]
     with serving(canned, gzip=True) as base:
         # What a sweep costs to begin is no part of what 10,000 requests cost: the difference of two.
-        small, large = (swept(base, count, folder / f"sweep-{count}") for count in (few, many))
-    request = (large.cpu_s - small.cpu_s) / (many - few)
+        small_sweep, large_sweep = (swept(base, count, folder / f"sweep-{count}") for count in (few, many))
+    request = (large_sweep.cpu_s - small_sweep.cpu_s) / (many - few)
     added = [night["flow"] - night["steps"] for night in nights]
     added_there = [night["flow, server there"] - night["steps"] for night in nights]
     imports = [night[_MODULES_OF_FLOW] - night[_MODULES] for night in nights]
+    first = nights[0]
+    a_second = (first["flow, slow"] - first["steps, slow"] - added[0]) / (
+        first["flow, slow lasts"] - first["flow lasts"]
+    )
     result.rows += [
         _seconds("Prefect: CPU that it adds to a small night", added),
-        _seconds("of it, with a server that is there already", added_there),
+        _seconds("of it, with a server that is there already, which works for it", added_there),
         _seconds("of it, importing Prefect", imports),
+        Row(PART, "Prefect: CPU for each second that a night lasts", 1e3 * a_second, "ms", note="one slow night"),
         Row(PART, "a request of a sweep, CPU", 1e3 * request, "ms"),
     ]
-    share = f"Prefect's share of a sweep of {_REQUESTS:,} requests, CPU"
+    lasting = max(a_second, 0) * _REQUESTS / _RATE
+    share = f"Prefect's share of a sweep of {_REQUESTS:,} requests at {_RATE} a second, CPU"
     for what, more_s in ((share, added), (f"{share}, with a server that is there already", added_there)):
-        shares = [100 * each / (each + _REQUESTS * request) for each in more_s]
+        shares = [100 * (each + lasting) / (each + lasting + _REQUESTS * request) for each in more_s]
         note = "from the rows above"
         result.rows.append(ratio_row(PART, what, shares, 3, is_least=False, unit="%", note=note))
 
@@ -120,12 +135,17 @@ def _seconds(what: str, found: list[float]) -> Row:
 
 
 @contextmanager
-def _server(environment: dict[str, str]) -> Iterator[str]:
-    """Run a Prefect server that belongs to no night; yield its address."""
+def _server(environment: dict[str, str]) -> Iterator[tuple[str, Callable[[], float]]]:
+    """Run a Prefect server that belongs to no night; yield its address, and what tells its CPU seconds so far."""
     running = subprocess.Popen([*_SELF, "server"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert running.stdout is not None
+
+    def cpu_s() -> float:
+        times = [child.cpu_times() for child in psutil.Process(running.pid).children(recursive=True)]
+        return sum(each.user + each.system for each in times)
+
     try:
-        yield running.stdout.readline().decode().strip()
+        yield running.stdout.readline().decode().strip(), cpu_s
     finally:
         running.communicate()
 
