@@ -299,9 +299,8 @@ class _Run:
         finished = {task for task in self._under_way if task.done()}
         self._under_way -= finished
         # All of them are looked at: a failure that nobody asked for would be told by asyncio, with its trace.
-        for outcome in await asyncio.gather(*finished, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                raise outcome
+        for failed in [task for task in finished if task.cancelled() or task.exception()]:
+            await failed
 
     async def _end_if_stopping(self) -> None:
         """Raise SweepStopped if a user asked for it, once what is being normalised has ended."""
