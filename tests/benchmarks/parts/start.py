@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ _MODULES = "pipeline.night, pipeline.gate, pipeline.report, pipeline.summary"
 _MODULES_OF_FLOW = f"{_MODULES}, flows.nightly"
 _TESTS = Path(__file__).parents[2]
 _REQUESTS, _RATE = 10_000, 50
+_IDLE_S = 20
 # What Prefect adds shows best beside a small night. It depends on how long one lasts, not on its size.
 _SMALL_NIGHT = """
 [properties]
@@ -85,21 +87,18 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
     upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
     cost_of_command(upgrade, _environment(folder / "none") | given)
     nights: list[dict[str, float]] = []
-    slow = {"NIGHTAUDIT_REQUESTS_PER_SECOND": "0.2"}
-    settings: dict[str, dict[str, str]] = {"flow": {}, "steps": {}, "flow, slow": slow, "steps, slow": slow}
+    idle_s = 0.0
     for number in range(size.rounds):
-        costs: dict[str, float] = {}
-        # What Prefect costs the longer it lasts shows in one slow night.
-        for kind, more in settings.items() if number == 0 else list(settings.items())[:2]:
-            cost = cost_of_command(
-                [*_SELF, kind.partition(",")[0]], _environment(folder / f"{kind}{number}") | given | more
-            )
-            costs |= {kind: cost.cpu_s, f"{kind} lasts": cost.wall_s}
+        costs = {
+            kind: cost_of_command([*_SELF, kind], _environment(folder / f"{kind}{number}") | given).cpu_s
+            for kind in ("flow", "steps")
+        }
         with _server(_environment(folder / "none") | given) as (address, server_cpu_s):
             before, there = server_cpu_s(), _environment(folder / f"there{number}") | {"PREFECT_API_URL": address}
             costs["flow, server there"] = (
                 cost_of_command([*_SELF, "flow"], there | given).cpu_s + server_cpu_s() - before
             )
+            idle_s = _idle(server_cpu_s)
         for modules in (_MODULES, _MODULES_OF_FLOW):
             costs[modules] = cost_of_command([sys.executable, "-c", f"import {modules}"], there).cpu_s
         nights.append(costs)
@@ -111,18 +110,14 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
     added = [night["flow"] - night["steps"] for night in nights]
     added_there = [night["flow, server there"] - night["steps"] for night in nights]
     imports = [night[_MODULES_OF_FLOW] - night[_MODULES] for night in nights]
-    first = nights[0]
-    a_second = (first["flow, slow"] - first["steps, slow"] - added[0]) / (
-        first["flow, slow lasts"] - first["flow lasts"]
-    )
     result.rows += [
         _seconds("Prefect: CPU that it adds to a small night", added),
         _seconds("of it, with a server that is there already, which works for it", added_there),
         _seconds("of it, importing Prefect", imports),
-        Row(PART, "Prefect: CPU for each second that a night lasts", 1e3 * a_second, "ms", note="one slow night"),
+        Row(PART, "Prefect: CPU of its server, idle, for each second that a night lasts", 1e3 * idle_s, "ms"),
         Row(PART, "a request of a sweep, CPU", 1e3 * request, "ms"),
     ]
-    lasting = max(a_second, 0) * _REQUESTS / _RATE
+    lasting = idle_s * _REQUESTS / _RATE
     share = f"Prefect's share of a sweep of {_REQUESTS:,} requests at {_RATE} a second, CPU"
     for what, more_s in ((share, added), (f"{share}, with a server that is there already", added_there)):
         shares = [100 * (each + lasting) / (each + lasting + _REQUESTS * request) for each in more_s]
@@ -148,6 +143,13 @@ def _server(environment: dict[str, str]) -> Iterator[tuple[str, Callable[[], flo
         yield running.stdout.readline().decode().strip(), cpu_s
     finally:
         running.communicate()
+
+
+def _idle(cpu_s: Callable[[], float]) -> float:
+    """Return the CPU seconds that a server takes in each second in which nobody asks it."""
+    before = cpu_s()
+    time.sleep(_IDLE_S)
+    return (cpu_s() - before) / _IDLE_S
 
 
 def _environment(lake: Path) -> dict[str, str]:
