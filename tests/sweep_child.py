@@ -97,6 +97,8 @@ async def sweep(lake: Lake, base_url: str, now: datetime) -> str:
 
 
 def main(folder: str, base_url: str, day: str, place: str | None, told: Connection) -> None:
+    # A fork server that a sweep started earlier in the tests' process holds it back.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # In this very process, so that it can be killed between two files of a segment.
     normalisers.ProcessPoolExecutor = lambda workers, *_, **__: ThreadPoolExecutor(workers)
     if place:

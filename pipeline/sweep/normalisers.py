@@ -6,8 +6,11 @@ import asyncio
 import multiprocessing
 import signal
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +23,21 @@ from pipeline.normalise.segment import SegmentResult, normalise_segment
 
 # Segments that wait or are worked on, for each process: beyond them the collection is held back.
 SEGMENTS_PER_WORKER = 2
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """Start processes within: none is ended by a Ctrl-C meant for its parent before it is told what that means.
+
+    They inherit it, a fork server too; every process that one starts has to let SIGINT in again.
+    """
+    # Started within, the tracker would let it in again in this process before the fork server is started.
+    resource_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class Normalisers:
@@ -49,12 +67,8 @@ class Normalisers:
         loop = asyncio.get_running_loop()
         arguments = (self._lake, self._sweep_id, segment, self._max_body_bytes, unasked)
         try:
-            # A worker that is just being started must not be ended by a Ctrl-C meant for its parent; it inherits this.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
+            with interrupts_held_back():
                 result = loop.run_in_executor(self._pool, normalise_segment, *arguments)
-            finally:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             return await result
         except BrokenProcessPool:
             raise NightauditError(

@@ -22,3 +22,18 @@ def test_a_worker_builds_its_columns_without_pandas():
     columns = "import pyarrow; pyarrow.array([1, None]); pyarrow.array(['a']).to_pylist()"
     assert "pandas" in _held_after(columns)
     assert "pandas" not in _held_after(f"from pipeline.normalise import worker; worker.prepare()\n{columns}")
+
+
+def test_a_process_that_is_being_started_does_not_hear_a_ctrl_c_meant_for_its_parent():
+    # Raised in the child before it was told anything: it ends the child unless it is held back.
+    program = """
+import multiprocessing, signal
+from pipeline.sweep.normalisers import interrupts_held_back
+child = multiprocessing.get_context("forkserver").Process(target=signal.raise_signal, args=(signal.SIGINT,))
+with interrupts_held_back():
+    child.start()
+child.join()
+print(child.exitcode, signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "False"]
