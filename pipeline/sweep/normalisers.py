@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -64,15 +64,19 @@ class Normalisers:
 
     async def normalise(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
         """Normalise one segment in a process of the pool."""
-        loop = asyncio.get_running_loop()
-        arguments = (self._lake, self._sweep_id, segment, self._max_body_bytes, unasked)
         try:
-            with interrupts_held_back():
-                result = loop.run_in_executor(self._pool, normalise_segment, *arguments)
-            return await result
+            # In a thread: who starts a process waits for the fork server's imports, and requests have their times.
+            begun = await asyncio.to_thread(self._begin, segment, unasked)
+            return await asyncio.wrap_future(begun)
         except BrokenProcessPool:
             raise NightauditError(
                 "A process that normalises answers was ended from outside, perhaps for want of memory.",
                 kept="All raw answers that had landed are kept.",
                 hint="Set NIGHTAUDIT_WORKERS lower if memory is short, then go on with: nightaudit resume",
             ) from None
+
+    def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> Future[SegmentResult]:
+        with interrupts_held_back():
+            return self._pool.submit(
+                normalise_segment, self._lake, self._sweep_id, segment, self._max_body_bytes, unasked
+            )
