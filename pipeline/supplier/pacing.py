@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-# Requests are counted where they arrive, and travel makes gaps shorter as well as longer. Half a percent keeps the
-# supplier's count below the rate too.
-_SHARE_OF_THE_RATE = 0.995
+# Requests are counted where they arrive, and travel, or a process that has to wait for its turn, makes gaps shorter as
+# well as longer. One percent keeps the supplier's count below the rate too.
+_SHARE_OF_THE_RATE = 0.99
 
 # A late wake-up may be made good by sending early, but only this much of it: older slots are let go.
 _CATCH_UP_SECONDS = 0.1

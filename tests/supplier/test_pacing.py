@@ -73,7 +73,7 @@ def test_at_least_98_of_100_allowed_slots_are_used_in_spite_of_late_wake_ups(rat
 def test_slots_are_even():
     clock = Clock()
     times = slots(Pacer(10, now=clock.now, sleep=clock.sleep), clock, 30)
-    assert all(0.1 < after - before < 0.101 for before, after in pairwise(times))
+    assert all(0.1 < after - before < 0.102 for before, after in pairwise(times))
 
 
 def test_the_first_slot_is_free_and_idle_time_is_not_saved_up():
