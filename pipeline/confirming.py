@@ -35,6 +35,7 @@ from pipeline.explaining import (
     analysis_of,
     answers_behind,
     flag_row,
+    flag_rows,
     nights_of,
     normalised,
     sweep_table,
@@ -137,7 +138,7 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
     Raises InputError for a flag that is unknown or stands no more, and where there is none at all.
     """
     if flag_ids:
-        flags = [flag_row(lake, flag_id) for flag_id in dict.fromkeys(flag_ids)]
+        flags = flag_rows(lake, list(dict.fromkeys(flag_ids)))
         for flag in flags:
             if flag["resolved_at"] is not None:
                 raise InputError(
@@ -156,7 +157,7 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
             kept="Nothing was asked.",
             hint='nightaudit query "SELECT rule, count(*) FROM report.flag GROUP BY ALL"',
         )
-    return [flag_row(lake, flag_id) for (flag_id,) in found]
+    return flag_rows(lake, [flag_id for (flag_id,) in found])
 
 
 async def confirm(

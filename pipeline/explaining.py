@@ -131,14 +131,26 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
 
 def flag_row(lake: Lake, flag_id: str) -> Row:
     """Return the last time that a flag stood. Raises InputError, with flags like it, where there is none of that id."""
-    query = "SELECT * FROM report.flag_history WHERE flag_id = $flag_id ORDER BY first_flagged_at DESC LIMIT 1"
-    rows = _rows(lake, query, {"flag_id": flag_id})
-    if rows:
-        return rows[0]
+    return flag_rows(lake, [flag_id])[0]
+
+
+def flag_rows(lake: Lake, flag_ids: Sequence[str]) -> list[Row]:
+    """Return the last time that each of some flags stood, in their order. Raises InputError as `flag_row` does."""
+    query = (
+        "SELECT * FROM report.flag_history WHERE list_contains($flag_ids::VARCHAR[], flag_id) ORDER BY first_flagged_at"
+    )
+    last = {row["flag_id"]: row for row in _rows(lake, query, {"flag_ids": list(flag_ids)})}
+    for flag_id in flag_ids:
+        if flag_id not in last:
+            raise _unknown(lake, flag_id)
+    return [last[flag_id] for flag_id in flag_ids]
+
+
+def _unknown(lake: Lake, flag_id: str) -> InputError:
     known = [row["flag_id"] for row in _rows(lake, "SELECT DISTINCT flag_id FROM report.flag_history ORDER BY ALL")]
     like = [name for name in known if flag_id and name.startswith(flag_id)][:3]
     like = like or difflib.get_close_matches(flag_id, known, 3, 0.6)
-    raise InputError(
+    return InputError(
         f"There is no flag {flag_id!r}.",
         hint=f"Did you mean {', '.join(like)}?"
         if like

@@ -117,12 +117,12 @@ def test_an_alert_that_asks_for_it_is_confirmed_first(settings, lake, sandbox):
         again = confirmer(capped, lake, lambda: now(lake) + timedelta(hours=hour))
         return tell_alerts(lake, rules, "", confirm=again)[0].new
 
-    assert told(100, 0) == min(standing, 100)
+    assert told(25, 0) == min(standing, 25)
     asked = "SELECT count(*) FROM lake.confirmation WHERE outcome = 'confirmed'"
-    assert rows(lake, asked)[0][0] == min(standing, 100)
+    assert rows(lake, asked)[0][0] == min(standing, 25)
     assert told(1, 1) <= 1
     sandbox.control("faults", {"status_500_rate": 1.0})
-    assert told(100, 2) == 0
+    assert told(25, 2) == 0
 
 
 def test_a_run_that_was_killed_is_settled_by_the_next_one(settings, lake, monkeypatch):
