@@ -44,14 +44,28 @@ def sweep_id(night: int) -> str:
 
 def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
     """A row of a declared table: what is not given is usual, blank or NULL."""
-    unknown = set(given) - {column.name for column in table.columns}
+    blank, decimals = _blank(table)
+    unknown = given.keys() - blank.keys()
     assert not unknown, f"{table.name} has no column {unknown}"
-    row = {}
-    for column in table.columns:
-        blank = _BLANKS.get(column.type, 0) if column.is_required else None
-        value = given.get(column.name, usual.get(column.name, _USUAL.get(column.name, blank)))
-        row[column.name] = Decimal(str(value)) if column.type in {MONEY, RATE} and value is not None else value
+    row = blank | {name: value for name, value in usual.items() if name in blank} | given
+    for name in decimals:
+        if row[name] is not None:
+            row[name] = Decimal(str(row[name]))
     return row
+
+
+_BLANK: dict[str, tuple[dict[str, object], list[str]]] = {}
+
+
+def _blank(table) -> tuple[dict[str, object], list[str]]:
+    """What is usual or blank in each column, and the columns that are decimals; worked out once, for rows are many."""
+    if table.name not in _BLANK:
+        row = {
+            column.name: _USUAL.get(column.name, _BLANKS.get(column.type, 0) if column.is_required else None)
+            for column in table.columns
+        }
+        _BLANK[table.name] = row, [column.name for column in table.columns if column.type in {MONEY, RATE}]
+    return _BLANK[table.name]
 
 
 def load_night(lake: Lake, night: int, **rows: list[dict[str, object]]) -> str:
