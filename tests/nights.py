@@ -54,18 +54,21 @@ def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
     return row
 
 
-_BLANK: dict[str, tuple[dict[str, object], list[str]]] = {}
+# By identity, for tables of two schemas may share a name; the table is kept, so that nobody else gets its identity.
+_BLANK: dict[int, tuple[dict[str, object], list[str], object]] = {}
 
 
 def _blank(table) -> tuple[dict[str, object], list[str]]:
     """What is usual or blank in each column, and the columns that are decimals; worked out once, for rows are many."""
-    if table.name not in _BLANK:
+    if id(table) not in _BLANK:
         row = {
             column.name: _USUAL.get(column.name, _BLANKS.get(column.type, 0) if column.is_required else None)
             for column in table.columns
         }
-        _BLANK[table.name] = row, [column.name for column in table.columns if column.type in {MONEY, RATE}]
-    return _BLANK[table.name]
+        decimals = [column.name for column in table.columns if column.type in {MONEY, RATE}]
+        _BLANK[id(table)] = row, decimals, table
+    row, decimals, _ = _BLANK[id(table)]
+    return row, decimals
 
 
 def load_night(lake: Lake, night: int, **rows: list[dict[str, object]]) -> str:

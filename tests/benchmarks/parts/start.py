@@ -117,10 +117,13 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
         Row(PART, "Prefect: CPU of its server, idle, for each second that a night lasts", 1e3 * idle_s, "ms"),
         Row(PART, "a request of a sweep, CPU", 1e3 * request, "ms"),
     ]
-    lasting = idle_s * _REQUESTS / _RATE
     share = f"Prefect's share of a sweep of {_REQUESTS:,} requests at {_RATE} a second, CPU"
-    for what, more_s in ((share, added), (f"{share}, with a server that is there already", added_there)):
-        shares = [100 * (each + lasting) / (each + lasting + _REQUESTS * request) for each in more_s]
+    # A server that is there already is idle in any case.
+    for what, more_s, waiting_s in (
+        (share, added, idle_s * _REQUESTS / _RATE),
+        (f"{share}, with a server that is there already", added_there, 0.0),
+    ):
+        shares = [100 * (each + waiting_s) / (each + waiting_s + _REQUESTS * request) for each in more_s]
         note = "from the rows above"
         result.rows.append(ratio_row(PART, what, shares, 3, is_least=False, unit="%", note=note))
 

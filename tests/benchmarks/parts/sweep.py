@@ -98,7 +98,13 @@ def _end_to_end(result: Result, size: Size, base: str, a_body: float) -> None:
             ),
             ratio_row(PART, f"CPU of one offer more, x {what}", more, None),
             ratio_row(PART, f"CPU of {_NIGHT:,} requests, worked out from both lines, x {what}", a_night, None),
-            ratio_row(PART, f"memory of all processes above base, of {peer}'s", memory, 1.0, is_least=False),
+            ratio_row(
+                PART,
+                f"memory of all processes above base, of {peer}'s",
+                memory,
+                None,
+                note="ours of three processes and with what they import, dlt's of one that has imported",
+            ),
         ]
     for name, found in lines.items():
         us, begun = ([line[number] for line in found] for number in (0, 1))
