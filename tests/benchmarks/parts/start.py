@@ -87,12 +87,15 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
     upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
     cost_of_command(upgrade, _environment(folder / "none") | given)
     nights: list[dict[str, float]] = []
+    longer: list[float] = []
     idle_s = 0.0
     for number in range(size.rounds):
-        costs = {
-            kind: cost_of_command([*_SELF, kind], _environment(folder / f"{kind}{number}") | given).cpu_s
+        whole = {
+            kind: cost_of_command([*_SELF, kind], _environment(folder / f"{kind}{number}") | given)
             for kind in ("flow", "steps")
         }
+        longer.append(whole["flow"].wall_s - whole["steps"].wall_s)
+        costs = {kind: cost.cpu_s for kind, cost in whole.items()}
         with _server(_environment(folder / "none") | given) as (address, server_cpu_s):
             before, there = server_cpu_s(), _environment(folder / f"there{number}") | {"PREFECT_API_URL": address}
             costs["flow, server there"] = (
@@ -111,13 +114,15 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
     added_there = [night["flow, server there"] - night["steps"] for night in nights]
     imports = [night[_MODULES_OF_FLOW] - night[_MODULES] for night in nights]
     result.rows += [
+        _seconds("Prefect: time that it adds to a small night, by the clock", longer),
         _seconds("Prefect: CPU that it adds to a small night", added),
         _seconds("of it, with a server that is there already, which works for it", added_there),
         _seconds("of it, importing Prefect", imports),
         Row(PART, "Prefect: CPU of its server, idle, for each second that a night lasts", 1e3 * idle_s, "ms"),
         Row(PART, "a request of a sweep, CPU", 1e3 * request, "ms"),
     ]
-    share = f"Prefect's share of a sweep of {_REQUESTS:,} requests at {_RATE} a second, CPU"
+    sweep = f"Prefect's share of a sweep of {_REQUESTS:,} requests at {_RATE} a second"
+    share = f"{sweep}, CPU"
     # A server that is there already is idle in any case.
     for what, more_s, waiting_s in (
         (share, added, idle_s * _REQUESTS / _RATE),
@@ -126,6 +131,8 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
         shares = [100 * (each + waiting_s) / (each + waiting_s + _REQUESTS * request) for each in more_s]
         note = "from the rows above"
         result.rows.append(ratio_row(PART, what, shares, 3, is_least=False, unit="%", note=note))
+    shares = [100 * more_s / (more_s + _REQUESTS / _RATE) for more_s in longer]
+    result.rows.append(ratio_row(PART, f"{sweep}, by the clock", shares, None, unit="%"))
 
 
 def _seconds(what: str, found: list[float]) -> Row:
