@@ -14,12 +14,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.allowance import DailyCalls
-from pipeline.audit import stored_audit
 from pipeline.choosing import choose_detail
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
-from pipeline.gate import audit_and_publish
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.load import is_sweep_loaded
@@ -288,6 +286,10 @@ async def publish_left_over(
     left = latest_unpublished(lake)
     if left is None or left.snapshot_date >= today:
         return None
+    # A sweep by itself judges nothing, and these import much.
+    from pipeline.audit import stored_audit
+    from pipeline.gate import audit_and_publish
+
     # One that was audited has something to tell, whatever its answers were.
     if _is_in_vain(lake, left, supplier_name(settings)) and stored_audit(lake, left.sweep_id) is None:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from types import TracebackType
 from typing import Self
 
@@ -49,8 +49,13 @@ class Normalisers:
         self._max_body_bytes = max_body_bytes
         # Not fork: the object store's threads do not survive it. A fork server has none of them, and what it has
         # imported is there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
-        context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+        has_server = sys.platform == "linux"
+        context = multiprocessing.get_context("forkserver" if has_server else "spawn")
         context.set_forkserver_preload([worker.__name__])
+        if has_server:
+            # It imports while the first answers come in.
+            with interrupts_held_back():
+                forkserver.ensure_running()
         self._pool = ProcessPoolExecutor(workers, context, initializer=worker.prepare)
         self.places = asyncio.Semaphore(workers * SEGMENTS_PER_WORKER)
 
