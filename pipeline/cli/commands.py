@@ -17,6 +17,7 @@ from pipeline.cli.progress import display
 from pipeline.domain.errors import TooManyFailures
 from pipeline.lake import Lake
 from pipeline.overview import overview, sweep_rows
+from pipeline.pandasless import keep_pandas_out
 from pipeline.raw import Manifest, read_manifest
 from pipeline.settings import Settings, read_settings
 from pipeline.spec import SAMPLE_SPEC
@@ -70,6 +71,7 @@ def resume(sweep_id: str | None, *, close: bool) -> None:
 
 
 def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
+    keep_pandas_out()
     console = Console()
     console.print(views.begun_view(manifest))
     with display(console) as watch:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import threading
-from importlib.abc import MetaPathFinder
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
 
 # For the fork server: what it imports is then there in each worker.
 from pipeline.normalise import segment
+from pipeline.pandasless import keep_pandas_out
 
 __all__ = ["prepare", "segment"]
 
@@ -27,17 +26,9 @@ def prepare() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    sys.meta_path.insert(0, _WithoutPandas())
+    keep_pandas_out()
     # What was imported stays: the collector need not look at it, which would unshare its memory.
     gc.freeze()
-
-
-class _WithoutPandas(MetaPathFinder):
-    """pyarrow imports pandas if it can, to tell its objects from lists: 45 MB and a quarter of a second for nothing."""
-
-    def find_spec(self, name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name=name)
 
 
 def _end_with_parent() -> None:

@@ -24,6 +24,11 @@ def test_a_worker_builds_its_columns_without_pandas():
     assert "pandas" not in _held_after(f"from pipeline.normalise import worker; worker.prepare()\n{columns}")
 
 
+def test_pandas_can_be_imported_where_pyarrow_was_told_of_none():
+    program = "from pipeline.pandasless import keep_pandas_out; keep_pandas_out(); import pandas; pandas.Series(['a'])"
+    assert "pandas" in _held_after(program)
+
+
 def test_a_process_that_is_being_started_does_not_hear_a_ctrl_c_meant_for_its_parent():
     # Raised in the child before it was told anything: it ends the child unless it is held back.
     program = """
