@@ -44,10 +44,10 @@ def sweep_id(night: int) -> str:
 
 def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
     """A row of a declared table: what is not given is usual, blank or NULL."""
-    blank, decimals = _blank(table)
-    unknown = given.keys() - blank.keys()
+    usual_row, decimals = _usual_row(table)
+    unknown = given.keys() - usual_row.keys()
     assert not unknown, f"{table.name} has no column {unknown}"
-    row = blank | {name: value for name, value in usual.items() if name in blank} | given
+    row = usual_row | {name: value for name, value in usual.items() if name in usual_row} | given
     for name in decimals:
         if row[name] is not None:
             row[name] = Decimal(str(row[name]))
@@ -55,19 +55,19 @@ def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
 
 
 # By identity, for tables of two schemas may share a name; the table is kept, so that nobody else gets its identity.
-_BLANK: dict[int, tuple[dict[str, object], list[str], object]] = {}
+_USUAL_ROWS: dict[int, tuple[dict[str, object], list[str], object]] = {}
 
 
-def _blank(table) -> tuple[dict[str, object], list[str]]:
+def _usual_row(table) -> tuple[dict[str, object], list[str]]:
     """What is usual or blank in each column, and the columns that are decimals; worked out once, for rows are many."""
-    if id(table) not in _BLANK:
+    if id(table) not in _USUAL_ROWS:
         row = {
             column.name: _USUAL.get(column.name, _BLANKS.get(column.type, 0) if column.is_required else None)
             for column in table.columns
         }
         decimals = [column.name for column in table.columns if column.type in {MONEY, RATE}]
-        _BLANK[id(table)] = row, decimals, table
-    row, decimals, _ = _BLANK[id(table)]
+        _USUAL_ROWS[id(table)] = row, decimals, table
+    row, decimals, _ = _USUAL_ROWS[id(table)]
     return row, decimals
 
 

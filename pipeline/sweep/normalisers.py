@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
@@ -33,11 +33,11 @@ def interrupts_held_back() -> Iterator[None]:
     """
     # Started within, the tracker would let it in again in this process before the fork server is started.
     resource_tracker.ensure_running()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Normalisers:
@@ -57,6 +57,9 @@ class Normalisers:
             with interrupts_held_back():
                 forkserver.ensure_running()
         self._pool = ProcessPoolExecutor(workers, context, initializer=worker.prepare)
+        # Who starts a process waits for the fork server's imports. Requests have their times, so the event loop must
+        # not; and answers are to land meanwhile, so the threads for that must not either.
+        self._starter = ThreadPoolExecutor(1)
         self.places = asyncio.Semaphore(workers * SEGMENTS_PER_WORKER)
 
     async def __aenter__(self) -> Self:
@@ -65,15 +68,17 @@ class Normalisers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._starter.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
 
     async def normalise(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
         """Normalise one segment in a process of the pool."""
         try:
-            # In a thread: who starts a process waits for the fork server's imports, and requests have their times.
-            begun = await asyncio.to_thread(self._begin, segment, unasked)
+            loop = asyncio.get_running_loop()
+            begun = await loop.run_in_executor(self._starter, self._begin, segment, unasked)
             return await asyncio.wrap_future(begun)
-        except BrokenProcessPool:
+        # An end of what was to be read: the fork server was ended before it had started the process.
+        except (BrokenProcessPool, EOFError):
             raise NightauditError(
                 "A process that normalises answers was ended from outside, perhaps for want of memory.",
                 kept="All raw answers that had landed are kept.",

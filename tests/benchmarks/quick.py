@@ -91,6 +91,8 @@ def main() -> None:
     parser.add_argument("--against", type=Path, default=_KEPT, help="figures to compare with (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help=f"keep these figures as {_KEPT}")
     given = parser.parse_args()
+    if given.against != _KEPT and not given.against.is_file():
+        parser.error(f"there is no {given.against} to compare with")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         found = measure(Path(folder))
     before = _read(given.against)

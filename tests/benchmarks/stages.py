@@ -12,12 +12,16 @@ from msgspec.json import Decoder
 from pipeline.domain.shards import Partition, segments
 from pipeline.lake import Lake
 from pipeline.load import load_partition
+from pipeline.normalise.answer import collect_offers
+from pipeline.normalise.interned import Interned
 from pipeline.normalise.segment import encode_table, normalise_segment, rows_of_answers
 from pipeline.normalise.wire import MultiAnswer
 from pipeline.raw import RawRecord, read_shard
 from pipeline.supplier.bodies import inflate
 
 _LIMIT_BYTES = 64_000_000
+_WALKING = "walking over their objects, with promotions and policies told apart and money checked"
+_decode = Decoder(MultiAnswer).decode
 
 T = TypeVar("T")
 
@@ -31,27 +35,32 @@ def stages(lake: Lake, sweep_id: str, partition: Partition, part: str, rounds: i
     found = [_round(lake, sweep_id, partition) for _ in range(rounds)]
     least = {stage: min(costs[stage] for costs in found) for stage in found[0]}
     whole = least.pop("whole") + least["committing"]
-    shares = least | {"columns, checks and tables, reading raw and landing": whole - sum(least.values())}
+    shares = least | {"spreading columns over tables, cells, reading raw and landing": whole - sum(least.values())}
     return [
         Row(part, f"nightaudit's CPU, the share of {stage}", 100 * cost / whole, "%") for stage, cost in shares.items()
     ]
 
 
 def _round(lake: Lake, sweep_id: str, partition: Partition) -> dict[str, float]:
-    """Return what the whole, and the stages that are libraries' work, cost in CPU seconds."""
+    """Return what the whole, and the stages that can be run by themselves, cost in CPU seconds."""
     shutil.rmtree(lake.root / "tables", ignore_errors=True)
     cut = list(segments(partition))
     costs = {"whole": _cpu_of(lambda segment: normalise_segment(lake, sweep_id, segment, _LIMIT_BYTES, {}), cut)}
     costs["committing"] = _cpu_of(lambda each: load_partition(lake, sweep_id, each), [partition])
-    costs |= dict.fromkeys(("inflating bodies", "decoding them", "encoding Parquet"), 0.0)
+    costs |= dict.fromkeys(("inflating bodies", "decoding them", _WALKING, "encoding Parquet"), 0.0)
     for segment in cut:
         records = [each for shard in segment.shards for each in read_shard(lake, sweep_id, shard.name)]
         bodies: list[bytes] = []
+        decoded: list[MultiAnswer] = []
+        interned = Interned()
         answers = (("", each) for each in records)
         with collector_off():
             tables = rows_of_answers(sweep_id, partition.operation, partition.market, answers, _LIMIT_BYTES)
             costs["inflating bodies"] += _cpu_of(lambda each, into=bodies: into.append(_inflated(each)), records)
-            costs["decoding them"] += _cpu_of(Decoder(MultiAnswer).decode, bodies)
+            costs["decoding them"] += _cpu_of(lambda each, into=decoded: into.append(_decode(each)), bodies)
+            costs[_WALKING] += _cpu_of(
+                lambda each, known=interned: collect_offers(each.properties or (), known), decoded
+            )
             costs["encoding Parquet"] += _cpu_of(encode_table, tables.values())
     return costs
 

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+
+import pytest
+
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.search import Operation
+from pipeline.domain.shards import Partition, segments
+from pipeline.lake import Lake
+from pipeline.sweep import normalisers
 
 
 def _held_after(program: str) -> set[str]:
@@ -42,3 +51,24 @@ print(child.exitcode, signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, 
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "False"]
+
+
+def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_told(tmp_path, monkeypatch):
+    class Pool:
+        def __init__(self, *_, **__):
+            pass
+
+        def submit(self, *_):
+            raise EOFError("unexpected EOF")
+
+        def shutdown(self, **_):
+            pass
+
+    async def normalise():
+        async with normalisers.Normalisers(Lake(str(tmp_path / "lake")), "a sweep", 1, 1) as pool:
+            (segment,) = segments(Partition(Operation.MULTI, "GB", 0, 1))
+            await pool.normalise(segment, {})
+
+    monkeypatch.setattr(normalisers, "ProcessPoolExecutor", Pool)
+    with pytest.raises(NightauditError, match="ended from outside"):
+        asyncio.run(normalise())

@@ -64,11 +64,13 @@ def measure(size: Size, folder: Path) -> Result:
     for name, costs in more.items():
         found[name] += costs
     rates = {name: [1e6 / cost.cpu_us for cost in costs] for name, costs in found.items()}
+    rounds_of = {name: f"median of {len(costs)} rounds" for name, costs in found.items()}
     result = Result()
     for peer, what, least in _PEERS:
-        # A slower peer's rounds are the first ones.
+        # Ratios are of rounds that both had: with a slower peer, the first ones.
         ratios = [mine / theirs for mine, theirs in zip(rates["nightaudit"], rates[peer], strict=False)]
-        result.rows.append(ratio_row(PART, f"normalise + load, x {what}", ratios, least))
+        note = f"{rounds_of[peer]}, side by side"
+        result.rows.append(ratio_row(PART, f"normalise + load, x {what}", ratios, least, note=note))
     for peer in ("dlt parquet", "dlt default"):
         pairs = zip(found["nightaudit"], found[peer], strict=False)
         what = f"normalise + load, memory above base, of {peer}'s"
@@ -79,7 +81,13 @@ def measure(size: Size, folder: Path) -> Result:
         memory = statistics.median(cost.peak_mb for cost in costs)
         most = 200 if name == "nightaudit" else None
         result.rows += [
-            Row(PART, f"{name}: offers a CPU second", statistics.median(rates[name]), "offers/cpu-s"),
+            Row(
+                PART,
+                f"{name}: offers a CPU second",
+                statistics.median(rates[name]),
+                "offers/cpu-s",
+                note=rounds_of[name],
+            ),
             Row(
                 PART,
                 f"{name}: memory above base, peak",
