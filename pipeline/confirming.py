@@ -34,7 +34,6 @@ from pipeline.explaining import (
     Row,
     analysis_of,
     answers_behind,
-    flag_row,
     flag_rows,
     nights_of,
     normalised,
@@ -345,7 +344,7 @@ def settle(lake: Lake, run: ConfirmRun, max_body_bytes: int, stopped: str = _STO
         for flag_id, reason in run.refused.items()
     ]
     statuses = _statuses(run, answers, max_body_bytes)
-    judged: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    confirmable: dict[str, Row] = {}
     for flag_id, cells in run.cells.items():
         held = [answers[number] for number, _ in cells if number in answers]
         seen = {
@@ -357,9 +356,12 @@ def settle(lake: Lake, run: ConfirmRun, max_body_bytes: int, stopped: str = _STO
         if reason is not None:
             rows.append(same | seen | {"outcome": "not_confirmable", "reason": reason})
             continue
-        flag = flag_row(lake, flag_id)
+        confirmable[flag_id] = seen
+    judged: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for flag in flag_rows(lake, list(confirmable)):
+        flag_id = flag["flag_id"]
         group = (flag["relation"], flag["last_flagged_sweep_id"], repr(run.analysis[flag_id]))
-        judged[group].append(flag | {"seen": seen})
+        judged[group].append(flag | {"seen": confirmable[flag_id]})
     for flags in judged.values():
         found = _found_again(lake, run, flags, answers, max_body_bytes)
         for flag in flags:

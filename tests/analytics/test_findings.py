@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -58,6 +59,21 @@ def test_a_file_built_anew_holds_the_same_flags(lake):
     lake.published_file.unlink()
     publish(lake, lake.sweep_ids()[-1], datetime(2031, 1, 1, tzinfo=UTC))
     assert rows(lake, flags) == before
+
+
+def test_a_flag_that_stood_twice_is_read_as_it_stood_last(lake):
+    (flag_id,) = rows(lake, "SELECT min(flag_id) FROM report.flag")[0]
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{lake.published_file}' AS held")
+        session.execute(
+            "INSERT INTO held.state.flag_closed BY NAME SELECT "  # noqa: S608 - our own names
+            "* REPLACE (first_flagged_at - INTERVAL 9 DAY AS first_flagged_at, 'before' AS finding), "
+            "first_flagged_at AS resolved_at, first_flagged_sweep_id AS resolved_sweep_id, 'gone' AS ended_by "
+            f"FROM held.state.flag_open WHERE flag_id = '{flag_id}'"
+        )
+    assert len(rows(lake, f"SELECT 1 FROM report.flag_history WHERE flag_id = '{flag_id}'")) == 2  # noqa: S608 - our own names
+    (flag,) = choose_flags(lake, [flag_id], [], 1)
+    assert flag["finding"] != "before"
 
 
 # Confirmed ------------------------------------------------------------------------------------------------------------

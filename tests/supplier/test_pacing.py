@@ -60,6 +60,15 @@ def test_no_second_sees_more_slots_than_the_rate_however_late_waiters_wake_up(ra
     assert most_in_any_second(times) <= rate
 
 
+@given(st.integers(10, 400), st.lists(st.floats(0, 0.009), min_size=1, max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_no_second_sees_more_sent_than_the_rate_where_each_leaves_a_little_after_its_slot(rate, held_up):
+    clock = Clock()
+    times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, 4 * rate)
+    sent = sorted(at + late for at, late in zip(times, cycle(held_up), strict=False))
+    assert most_in_any_second(sent) <= rate
+
+
 @given(st.floats(0.05, 300), st.lists(st.floats(0, 0.005), min_size=1, max_size=20))
 @settings(max_examples=60, deadline=None)
 def test_at_least_98_of_100_allowed_slots_are_used_in_spite_of_late_wake_ups(rate, late):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -51,6 +53,32 @@ print(child.exitcode, signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, 
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "False"]
+
+
+def test_neither_the_event_loop_nor_those_who_land_wait_for_a_worker_to_start(tmp_path, monkeypatch):
+    release, started_by = threading.Event(), []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers, *_, **__):
+            super().__init__(workers)
+
+        def submit(self, *_):
+            # As while the fork server imports.
+            started_by.append(threading.current_thread())
+            assert release.wait(30)
+            return super().submit(lambda: "done")
+
+    async def normalise():
+        async with normalisers.Normalisers(Lake(str(tmp_path / "lake")), "a sweep", 1, 1) as pool:
+            cut = [segments(Partition(Operation.MULTI, market, 0, 1)) for market in ("GB", "SE", "DE", "FR") * 20]
+            waiting = [asyncio.create_task(pool.normalise(next(iter(each)), {})) for each in cut]
+            # Where they took the threads of the event loop, this would wait for them for ever.
+            await asyncio.to_thread(release.set)
+            return await asyncio.gather(*waiting)
+
+    monkeypatch.setattr(normalisers, "ProcessPoolExecutor", Pool)
+    assert set(asyncio.run(normalise())) == {"done"}
+    assert threading.main_thread() not in started_by
 
 
 def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_told(tmp_path, monkeypatch):

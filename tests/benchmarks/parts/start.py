@@ -101,7 +101,8 @@ def _prefect(result: Result, size: Size, folder: Path) -> None:
             costs["flow, server there"] = (
                 cost_of_command([*_SELF, "flow"], there | given).cpu_s + server_cpu_s() - before
             )
-            idle_s = _idle(server_cpu_s)
+            if number == size.rounds - 1:
+                idle_s = _idle(server_cpu_s)
         for modules in (_MODULES, _MODULES_OF_FLOW):
             costs[modules] = cost_of_command([sys.executable, "-c", f"import {modules}"], there).cpu_s
         nights.append(costs)
