@@ -23,17 +23,17 @@ from flows.logs import log_steps, quiet_terminal, tell_our_errors_once
 from flows.notify import notification_block
 from flows.progress import progress_artifact
 from flows.server import prefect_server
-from pipeline import night
-from pipeline.audit.page import as_markdown as as_quality
-from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
+from pipeline.audit.quality_page import as_markdown as as_quality
 from pipeline.lake import Lake
-from pipeline.notify import Ways
+from pipeline.lake.raw import Manifest
+from pipeline.night import steps
+from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
+from pipeline.night.summary import NightSummary, as_markdown, refuse_too_many_failures
+from pipeline.night.summary import summarise as summary_of
+from pipeline.notify.ways import Ways
+from pipeline.process.signals import told_when_stopped
 from pipeline.publish import Published
-from pipeline.raw import Manifest
 from pipeline.settings import Settings, read_settings
-from pipeline.stopping import told_when_stopped
-from pipeline.summary import NightSummary, as_markdown, refuse_too_many_failures
-from pipeline.summary import summarise as summary_of
 from pipeline.sweep import SweepProgress
 
 SUMMARY_KEY = "nightly-summary"
@@ -52,7 +52,7 @@ class Given:
     settings: Settings | None = None
     watch: Callable[[SweepProgress], None] = lambda _: None
     show: Callable[[NightSummary], None] = lambda _: None
-    now: Callable[[], datetime] = night.utc_now
+    now: Callable[[], datetime] = steps.utc_now
 
 
 tell_our_errors_once()
@@ -73,7 +73,7 @@ def run_nightly(
     *,
     watch: Callable[[SweepProgress], None] = lambda _: None,
     show: Callable[[NightSummary], None] = lambda _: None,
-    now: Callable[[], datetime] = night.utc_now,
+    now: Callable[[], datetime] = steps.utc_now,
 ) -> NightSummary:
     """Run a night in this process and return its summary. See `Given` for `watch` and `show`.
 
@@ -99,10 +99,10 @@ def nightly() -> NightSummary:
 def _night(given: Given) -> NightSummary:
     settings = given.settings or read_settings()
     place = Lake(settings.lake)
-    night.refuse_before_making(settings, place, given.now())
+    steps.refuse_before_making(settings, place, given.now())
     if settings.alerts:
         # A mistake is told now, and not when the night is over.
-        from pipeline.alerts import read_rules
+        from pipeline.notify.alert_rules import read_rules
 
         read_rules(settings.alerts)
     with place.writing("the nightly run"):
@@ -124,13 +124,13 @@ def _night(given: Given) -> NightSummary:
 def publish_left_over(settings: Settings, lake: Lake) -> None:
     """Close and publish what an earlier day has left unfinished."""
     now = _GIVEN.get().now
-    asyncio.run(night.publish_left_over(settings, lake, now().date(), now, _blocks(settings)))
+    asyncio.run(steps.publish_left_over(settings, lake, now().date(), now, _blocks(settings)))
 
 
 @task(name="begin", cache_policy=NO_CACHE, persist_result=False)
 def begin(settings: Settings, lake: Lake) -> Manifest:
     """Begin today's sweep, or go on with it."""
-    return night.start_or_go_on(settings, lake, _GIVEN.get().now())
+    return steps.start_or_go_on(settings, lake, _GIVEN.get().now())
 
 
 @task(name="collect", cache_policy=NO_CACHE, persist_result=False)
@@ -143,7 +143,7 @@ def collect(settings: Settings, lake: Lake, manifest: Manifest) -> None:
             note(progress)
             given.watch(progress)
 
-        asyncio.run(night.collect_within_cap(settings, lake, manifest, now=given.now, watch=watch))
+        asyncio.run(steps.collect_within_cap(settings, lake, manifest, now=given.now, watch=watch))
 
 
 @task(name="audit", cache_policy=NO_CACHE, persist_result=False)
@@ -180,8 +180,9 @@ def alert(settings: Settings, lake: Lake) -> None:
     """Tell those who want to know what the night has found, if there are rules."""
     if settings.alerts is None:
         return
-    from pipeline.alerts import read_rules, tell_alerts
-    from pipeline.confirming import confirmer
+    from pipeline.night.confirm import confirmer
+    from pipeline.notify.alert_rules import read_rules
+    from pipeline.notify.alerts import tell_alerts
     from pipeline.report import reports_page
 
     rules = read_rules(settings.alerts)

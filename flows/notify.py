@@ -10,7 +10,7 @@ from prefect.blocks.abstract import NotificationBlock
 from prefect.blocks.core import Block
 
 from pipeline.domain.errors import SettingsError
-from pipeline.notify import Tell
+from pipeline.notify.ways import Tell
 
 
 def notification_block(slug: str) -> Tell:

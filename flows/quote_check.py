@@ -14,8 +14,8 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
 from pipeline.lake import Lake
+from pipeline.night.quotes import QuoteSummary, quote
 from pipeline.quote.sample import Sample
-from pipeline.quoting import QuoteSummary, quote
 from pipeline.settings import read_settings
 
 

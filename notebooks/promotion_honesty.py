@@ -13,8 +13,8 @@ def _():
 
     from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
+    from pipeline.lake.database import open_published
     from pipeline.settings import read_settings
-    from pipeline.warehouse import open_published
 
     return Lake, NightauditError, alt, mo, open_published, read_settings
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from nights import filled, started_at, sweep_id
 
-from pipeline.delta import commit_rows
 from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import SWEEP, TABLES
-from pipeline.gate import audit_sweep
 from pipeline.lake import Lake
+from pipeline.lake.delta import commit_rows
+from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
+from pipeline.night.gate import audit_sweep
 from pipeline.publish.ledger import LedgerEntry, enter
-from pipeline.raw import Ending, Manifest, write_ending, write_manifest
 from pipeline.settings import Settings
 
 MARKETS = ("GB", "SE")

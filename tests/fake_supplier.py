@@ -7,12 +7,12 @@ import itertools
 import json
 from datetime import UTC, date, datetime
 
-from pipeline.collect import Collector, always
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.shards import Partition, segments
 from pipeline.domain.stay import Party, Stay
-from pipeline.raw import landed, read_shard
+from pipeline.lake.raw import landed, read_shard
 from pipeline.supplier.answer import Answer, Failure
+from pipeline.sweep.collect import Collector, always
 
 SWEEP = "20300101T020000Z-aaaaaa"
 AT = datetime(2030, 1, 1, 2, tzinfo=UTC)

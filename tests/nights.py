@@ -9,12 +9,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.delta import commit_rows
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import DAY, FLAG, INSTANT, MONEY, NUMBER, RATE, SWEEP, TABLES, TEXT
 from pipeline.lake import Lake
-from pipeline.raw import Ending, Manifest, write_ending, write_manifest
+from pipeline.lake.delta import commit_rows
+from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
 
 FIRST_DAY = date(2030, 1, 1)
 _BLANKS = {TEXT: "", DAY: date(2030, 3, 1), FLAG: False, INSTANT: datetime(2030, 1, 1, tzinfo=UTC), NUMBER: 0.0}

@@ -12,9 +12,9 @@ from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Partition, segments
 from pipeline.domain.tables import TABLES
 from pipeline.lake import Lake
-from pipeline.load import SEGMENT_TABLES
+from pipeline.lake.raw import RawRecord, encode_shard
 from pipeline.normalise.segment import normalise_segment
-from pipeline.raw import RawRecord, encode_shard
+from pipeline.sweep.load import SEGMENT_TABLES
 
 SWEEP = "20300101T020000Z-aaaaaa"
 STARTED = datetime(2030, 1, 1, 2, tzinfo=UTC)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from pipeline.serve import application
+from pipeline.report.serve import application
 
 
 @contextmanager

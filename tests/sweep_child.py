@@ -17,16 +17,16 @@ from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 
 from pipeline.domain.errors import NightauditError
-from pipeline.gate import _when_stopped
 from pipeline.lake import Lake
+from pipeline.lake.raw import read_manifest
+from pipeline.night.gate import _when_stopped
 from pipeline.normalise.request import asked_of_search  # noqa: F401 - imported before anything is replaced
+from pipeline.process.signals import told_when_stopped
 from pipeline.publish import publish
-from pipeline.raw import read_manifest
-from pipeline.sandbox.identifiers import property_ids
-from pipeline.sandbox.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET
+from pipeline.sandbox.server.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET
+from pipeline.sandbox.world.identifiers import property_ids
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
-from pipeline.stopping import told_when_stopped
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.requests import request_for
 from pipeline.sweep import SweepOptions, begin, normalisers, run

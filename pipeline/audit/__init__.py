@@ -5,7 +5,7 @@ Great Expectations, and only while it judges.
 """
 
 from pipeline.audit.audit import Limits, audit
-from pipeline.audit.findings import Audit, Finding
+from pipeline.audit.results import Audit, Finding
 from pipeline.audit.store import stored_audit
 
 __all__ = ["Audit", "Finding", "Limits", "audit", "stored_audit"]

@@ -16,20 +16,20 @@ from typing import Any
 import duckdb
 
 from pipeline.audit.declared import measure_declared, measure_key, measure_types, misfit
-from pipeline.audit.domain import measure_domain, measure_sweep, prepare_prices
-from pipeline.audit.findings import Audit, Measure
+from pipeline.audit.domain_measures import measure_domain, measure_sweep, prepare_prices
 from pipeline.audit.history import History, Limits, with_bounds
 from pipeline.audit.judge import judge
 from pipeline.audit.quarantine import find_violators, measure_quarantine, put_in_quarantine
+from pipeline.audit.results import Audit, Measure
 from pipeline.audit.rules import CHECKED, measure_rules
 from pipeline.audit.store import history, store
-from pipeline.delta import is_committed
 from pipeline.domain.codes import BOARDS, MARKETS
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
-from pipeline.raw import read_manifest
-from pipeline.warehouse import connect, quarantine_file, select_files, view_sweep_files
+from pipeline.lake.database import connect, quarantine_file, select_files, view_sweep_files
+from pipeline.lake.delta import is_committed
+from pipeline.lake.raw import read_manifest
 
 __all__ = ["Limits", "audit"]
 

@@ -15,10 +15,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.audit.findings import ALL, Measure
+from pipeline.audit.results import ALL, Measure
 from pipeline.audit.rules import CHECKED, EXAMPLES, place, with_addresses
 from pipeline.domain.tables import TABLES, Column, Table
-from pipeline.warehouse import quoted
+from pipeline.lake.database import quoted
 
 # Without these a price cannot be compared, so that losing them is losing the night.
 _VITAL = ("total", "currency")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import NamedTuple
 
-from pipeline.audit.findings import Measure, rounded
+from pipeline.audit.results import Measure, rounded
 
 # Turns a median absolute deviation into the standard deviation of a normal distribution.
 _MAD_TO_SIGMA = 1.4826

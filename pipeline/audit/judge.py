@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.audit.findings import Finding, Measure
+from pipeline.audit.results import Finding, Measure
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation

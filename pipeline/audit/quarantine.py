@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import duckdb
 
-from pipeline.audit.findings import Measure
+from pipeline.audit.results import Measure
 from pipeline.audit.rules import Rule, rules
 from pipeline.audit.store import count_quarantined
-from pipeline.delta import commit_files, is_committed
 from pipeline.domain.tables import REJECT
 from pipeline.lake import Lake
-from pipeline.relations import relation
-from pipeline.warehouse import quarantine_file, quoted, sql_type
+from pipeline.lake.database import quarantine_file, quoted, sql_type
+from pipeline.lake.delta import commit_files, is_committed
+from pipeline.lake.relations import relation
 
 
 def find_violators(session: duckdb.DuckDBPyConnection) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 
 import duckdb
 
-from pipeline.audit.findings import ALL, Measure, rounded
+from pipeline.audit.results import ALL, Measure, rounded
 from pipeline.domain.tables import TABLES, Column, Table
-from pipeline.relations import relation, sql_folder
+from pipeline.lake.relations import relation, sql_folder
 
 EXAMPLES = 3
 

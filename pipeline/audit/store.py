@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.audit.findings import Audit, Finding
 from pipeline.audit.history import History, Seen
-from pipeline.delta import commit_files, commit_rows, is_committed
+from pipeline.audit.results import Audit, Finding
 from pipeline.domain.tables import QUALITY
 from pipeline.lake import Lake
-from pipeline.warehouse import connect, quarantine_file, select_files
+from pipeline.lake.database import connect, quarantine_file, select_files
+from pipeline.lake.delta import commit_files, commit_rows, is_committed
 
 _FILE = "audit-{:05d}"
 

@@ -10,8 +10,8 @@ from pipeline.domain.errors import NightauditError
 
 def main() -> None:
     """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
-    from pipeline.cli.app import app
-    from pipeline.stopping import told_when_stopped
+    from pipeline.cli.commands import app
+    from pipeline.process.signals import told_when_stopped
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     try:

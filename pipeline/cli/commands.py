@@ -1,119 +1,256 @@
-"""What the commands do that change the lake, and `status`."""
+"""All commands. What they do is done by the pipeline; what they print is made in `views`."""
 
 from __future__ import annotations
 
-import asyncio
-import shutil
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from rich.console import Console
-from rich.text import Text
+import typer
 
-from pipeline import night
-from pipeline.cli import views
-from pipeline.cli.progress import display
-from pipeline.domain.errors import TooManyFailures
-from pipeline.lake import Lake
-from pipeline.overview import overview, sweep_rows
-from pipeline.pandasless import keep_pandas_out
-from pipeline.raw import Manifest, read_manifest
-from pipeline.settings import Settings, read_settings
-from pipeline.spec import SAMPLE_SPEC
-from pipeline.summary import NightSummary
+from pipeline import __version__
 
+app = typer.Typer(
+    name="nightaudit",
+    help="Sweep a lodging supplier's prices every night, keep every answer, publish what can be trusted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
 
-def settings_with(spec: Path | None) -> Settings:
-    """Return the settings, with the spec of the command line above the one of the environment."""
-    given: dict[str, Any] = {} if spec is None else {"spec": spec}
-    return read_settings(**given)
+Spec = Annotated[
+    Path | None, typer.Option("--spec", help="Sweep spec (TOML or YAML). Default: NIGHTAUDIT_SPEC.", show_default=False)
+]
+Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest that fits.", show_default=False)]
 
 
-def show_plan(spec_path: Path | None) -> None:
-    """Print what a spec will cost."""
-    from pipeline.choosing import choose_detail
-    from pipeline.costs import cost_history
-    from pipeline.estimate import estimate
-    from pipeline.plan import SweepPlan
-
-    settings = settings_with(spec_path)
-    today = night.utc_now().date()
-    spec, ids = night.read_spec_of(settings, today)
-    folder = Path(settings.spec or SAMPLE_SPEC).parent
-    chosen = choose_detail(spec, ids, today, Lake(settings.lake).published_file, folder)
-    plan = SweepPlan.of(spec, ids, today, None if chosen is None else chosen.property_ids)
-    counts = plan.counts()
-    history = cost_history(Lake(settings.lake).published_file)
-    cost = estimate(counts, settings.rate, settings.in_flight, history, settings.daily_calls)
-    endless = night.endless(plan.partitions, settings.daily_calls)
-    Console().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen, endless=endless))
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nightaudit {__version__}")
+        raise typer.Exit
 
 
-def sweep(spec: Path | None) -> None:
-    """Begin a sweep and run it to its end."""
-    settings = settings_with(spec)
-    lake = Lake(settings.lake)
-    night.refuse_before_making(settings, lake, night.utc_now())
-    with lake.writing("a sweep"):
-        _run(settings, lake, night.start(settings, lake, night.utc_now()))
+@app.callback()
+def _options(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
 
 
-def resume(sweep_id: str | None, *, close: bool) -> None:
-    """Go on with a sweep, or give up its rest; then normalise and load it."""
-    settings = read_settings()
-    lake = Lake(settings.lake)
-    with lake.writing("a resumed sweep"):
-        manifest = read_manifest(lake, sweep_id) if sweep_id else night.latest_unfinished(lake)
-        if close:
-            night.give_up_rest(lake, manifest, night.utc_now())
-        _run(settings, lake, manifest)
+@app.command()
+def plan(spec: Spec = None) -> None:
+    """Show how many cells, requests, bytes and hours a spec will cost, before a single call."""
+    from pipeline.cli import sweep
+
+    sweep.show_plan(spec)
 
 
-def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
-    keep_pandas_out()
-    console = Console()
-    console.print(views.begun_view(manifest))
-    with display(console) as watch:
-        asyncio.run(night.collect(settings, lake, manifest, watch=watch))
-    row = sweep_rows(lake)[manifest.sweep_id]
-    console.print(views.sweep_view(row))
-    share = row["failed"] / row["planned"]
-    if share > settings.tolerated_failed_share:
-        raise TooManyFailures(
-            f"{share:.1%} of the cells failed; {settings.tolerated_failed_share:.1%} are tolerated "
-            "(NIGHTAUDIT_TOLERATED_FAILED_SHARE).",
-            kept="The sweep is loaded.",
-            hint=f"Go on all the same with: nightaudit audit {manifest.sweep_id}",
-        )
-    console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")
+@app.command()
+def sweep(spec: Spec = None) -> None:
+    """Begin a sweep: ask, land, normalise and load. It is neither audited nor published."""
+    from pipeline.cli import sweep
+
+    sweep.sweep(spec)
 
 
-def nightly(spec: Path | None) -> None:
-    """Run the nightly flow in this process."""
-    settings = settings_with(spec)
-    console = Console()
-    with console.status("Starting Prefect …"):
-        from flows.nightly import run_nightly
+@app.command()
+def resume(
+    sweep_id: Sweep = None,
+    close: Annotated[bool, typer.Option("--close", help="Give up what has not landed: not swept, for good.")] = False,
+) -> None:
+    """Go on with a sweep that was interrupted. What has landed is not asked again."""
+    from pipeline.cli import sweep
 
-    def show(summary: NightSummary) -> None:
-        console.print(views.night_view(summary))
-        # Unwrapped, so that it can be copied.
-        console.print(Text(f'{_command()} query "{summary.query}"', style="cyan"), soft_wrap=True)
-
-    with display(console) as watch:
-        run_nightly(settings, watch=watch, show=show)
+    sweep.resume(sweep_id, close=close)
 
 
-def _command() -> str:
-    """Return how the user can call this command line again from where they are."""
-    if shutil.which("nightaudit"):
-        return "nightaudit"
-    called = Path(sys.argv[0])
-    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
+@app.command()
+def audit(sweep_id: Sweep = None) -> None:
+    """Check a loaded sweep: what is found is stored, shown on a page, and decides whether it may be published."""
+    from pipeline.cli import audit
+
+    audit.audit(sweep_id)
 
 
+@app.command()
+def publish(
+    sweep_id: Sweep = None,
+    override: Annotated[
+        str | None, typer.Option("--override", help="Publish although the audit failed; the reason stays written down.")
+    ] = None,
+) -> None:
+    """Publish a loaded and audited sweep into the DuckDB file."""
+    from pipeline.cli import audit
+
+    audit.publish(sweep_id, override)
+
+
+@app.command()
+def nightly(spec: Spec = None) -> None:
+    """Run the whole night: sweep, load, audit, publish, summary."""
+    from pipeline.cli import sweep
+
+    sweep.nightly(spec)
+
+
+@app.command()
+def rebuild() -> None:
+    """Make all tables and the published file anew from the raw answers, without the network."""
+    from pipeline.cli import rebuild
+
+    rebuild.rebuild_lake()
+
+
+@app.command()
 def status() -> None:
-    """Print the sweeps of the lake and the freshness of the published file."""
-    settings = read_settings()
-    Console().print(views.status_view(overview(Lake(settings.lake)), settings, night.utc_now()))
+    """Show the sweeps of the lake, their cells by status, and how fresh the published data is."""
+    from pipeline.cli import sweep
+
+    sweep.status()
+
+
+@app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="A query over the published file, for example: SELECT * FROM mart.sweep")],
+    form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to show at most in a table.")] = 50,
+) -> None:
+    """Run a query over the published file, read-only."""
+    from pipeline.cli import query
+
+    query.show_query(sql, form, limit)
+
+
+@app.command()
+def show(
+    address: Annotated[str, typer.Argument(help="As in lake.search: raw/<sweep>/<shard>.parquet#<row>")],
+    body: Annotated[bool, typer.Option("--body", help="Write the inflated body alone, as it is.")] = False,
+) -> None:
+    """Show a raw answer with its request, checked against the hash that was loaded."""
+    from pipeline.cli import show
+
+    show.show(address, body_only=body)
+
+
+@app.command()
+def explain(
+    flag: Annotated[str, typer.Argument(help="flag_id, as in report.flag or a relation of findings.")],
+    form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+) -> None:
+    """Lead a finding back to its raw answers, and work its verdict out again from them. Offline."""
+    from pipeline.cli import explain
+
+    explain.show_explanation(flag, form)
+
+
+@app.command()
+def confirm(
+    flags: Annotated[
+        list[str] | None, typer.Argument(help="Flag ids. Default: the largest.", show_default=False)
+    ] = None,
+    rule: Annotated[list[str] | None, typer.Option("--rule", help="Only of this rule; may be repeated.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Flags at most, where none is named.")] = 20,
+) -> None:
+    """Ask about the cells of flags again, and mark each flag confirmed, gone or not confirmable."""
+    from pipeline.cli import confirm
+
+    confirm.confirm_flags(flags or (), rule or (), limit)
+
+
+@app.command()
+def load(
+    kind: Annotated[str, typer.Argument(help="prices, rates, property-map or weights.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet; rates: the ECB's zip or CSV.", show_default=False)],
+    check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with the file.")] = False,
+) -> None:
+    """Load selling prices, reference rates, the property map or weights: all of a file, or nothing."""
+    from pipeline.cli import load
+
+    load.load(kind, file, check=check)
+
+
+@app.command()
+def quote(
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, help="Quotes to ask. Omitted: show the ledger.", show_default=False)
+    ] = None,
+    market: Annotated[list[str] | None, typer.Option("--market", help="Only of this market; may be repeated.")] = None,
+    property_id: Annotated[
+        list[int] | None, typer.Option("--property", help="Only of this property; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed chooses other offers.")] = 1,
+    confirmed: Annotated[
+        bool, typer.Option("--yes-make-reservations", help="Each quote makes a reservation, and that is meant.")
+    ] = False,
+) -> None:
+    """Ask quotes for a sample of the published offers (NIGHTAUDIT_QUOTE_CAP at most), or show the ledger of quotes."""
+    from pipeline.cli import quote
+
+    if sample is None:
+        quote.show_ledger()
+    else:
+        quote.ask(sample, market or (), property_id or (), seed, is_confirmed=confirmed)
+
+
+@app.command()
+def drift(
+    sweep_id: Sweep = None,
+    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    fields: Annotated[bool, typer.Option("--fields", help="Show instead the column of each response field.")] = False,
+) -> None:
+    """Compare how a sweep's raw answers are built with the supplier's document."""
+    from pipeline.cli import rebuild
+
+    if fields:
+        rebuild.show_fields(form)
+    else:
+        rebuild.show_drift(sweep_id, form)
+
+
+@app.command()
+def report(
+    names: Annotated[list[str] | None, typer.Argument(help="Which ones. Omitted: all.", show_default=False)] = None,
+    property_id: Annotated[int | None, typer.Option("--property", help="Only of this property.")] = None,
+    market: Annotated[str | None, typer.Option("--market", help="Only of this market.")] = None,
+    first: Annotated[str | None, typer.Option("--from", help="First day of check-in, as 2027-01-31.")] = None,
+    last: Annotated[str | None, typer.Option("--to", help="Last day of check-in.")] = None,
+) -> None:
+    """Write reports of the published file: pages for people, with their figures as CSV, Parquet and JSON."""
+    from pipeline.cli import report
+
+    report.write(names or (), property_id, market, first, last)
+
+
+@app.command()
+def alerts(
+    rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be told.")] = False,
+) -> None:
+    """Tell what is new and what is over, by the rules of NIGHTAUDIT_ALERTS, to whom it concerns."""
+    from pipeline.cli import report
+
+    report.alert(is_rehearsal=rehearse)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback address.")] = 8377,
+) -> None:
+    """Serve reports and notebooks to a browser on this machine."""
+    from pipeline.cli import report
+
+    report.serve(port)
+
+
+@app.command()
+def doctor(spec: Spec = None) -> None:
+    """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
+    from pipeline.cli import doctor
+
+    doctor.doctor(spec)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
+def sandbox(context: typer.Context) -> None:
+    """Serve the bundled sandbox supplier until interrupted (see: nightaudit sandbox --help)."""
+    from pipeline.sandbox.__main__ import main
+
+    raise typer.Exit(main(context.args))

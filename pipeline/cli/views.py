@@ -10,17 +10,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.choosing import Choice
 from pipeline.domain.search import CellStatus
-from pipeline.estimate import CostHistory, Estimate
-from pipeline.night import supplier_name, what_else
-from pipeline.overview import Overview, SweepOverview
+from pipeline.lake.raw import Manifest
+from pipeline.night.choose_detail import Choice
+from pipeline.night.overview import Overview, SweepOverview
+from pipeline.night.steps import supplier_name, what_else
+from pipeline.night.summary import SIMULATED, NightSummary, lines_of
 from pipeline.plan import PlanCounts
+from pipeline.plan.estimate import CostHistory, Estimate
 from pipeline.publish import Published
-from pipeline.raw import Manifest
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
-from pipeline.summary import SIMULATED, NightSummary, lines_of
 
 _STATUSES = [status.value for status in CellStatus]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.delta import committed_files
 from pipeline.domain.tables import PROPERTY_MAP
 from pipeline.lake import Lake
+from pipeline.lake.delta import committed_files
 
 
 def unbranded_ids(lake: Lake) -> dict[int, int]:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.inputs import reading
-from pipeline.inputs.findings import Findings
-from pipeline.inputs.reading import REFUSED, ROW, InputColumn, report, report_repeated
+from pipeline.inputs import user_table
+from pipeline.inputs.problems import Findings
+from pipeline.inputs.user_table import REFUSED, ROW, InputColumn, report, report_repeated
 
 COLUMNS = (
-    InputColumn("branded_id", reading.ID, "id under which the offer is shown with its brand"),
-    InputColumn("unbranded_id", reading.ID, "id that is sent in its place in single searches and quotes"),
+    InputColumn("branded_id", user_table.ID, "id under which the offer is shown with its brand"),
+    InputColumn("unbranded_id", user_table.ID, "id that is sent in its place in single searches and quotes"),
 )
 
 
 def read_map(data: bytes, file_name: str) -> pl.DataFrame:
     """Return the pairs of a file. Raises InputError that lists what is wrong, row by row."""
     findings = Findings(file_name)
-    pairs = reading.read_table(data, file_name, COLUMNS, findings)
+    pairs = user_table.read_table(data, file_name, COLUMNS, findings)
     whole = pairs.drop_nulls(["branded_id", "unbranded_id"])
     for column in ("branded_id", "unbranded_id"):
         report_repeated(findings, whole, [column], "the same id")

@@ -15,9 +15,9 @@ import zlib
 import polars as pl
 
 from pipeline.domain.errors import InputError
-from pipeline.inputs import reading
-from pipeline.inputs.findings import Findings
-from pipeline.inputs.reading import ROW, report, report_repeated
+from pipeline.inputs import user_table
+from pipeline.inputs.problems import Findings
+from pipeline.inputs.user_table import ROW, report, report_repeated
 
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _LONG_DATE = r"^\d{1,2} [A-Za-z]+ \d{4}$"
@@ -31,7 +31,7 @@ def read_rates(data: bytes, file_name: str) -> pl.DataFrame:
     Raises InputError that lists what is wrong, row by row.
     """
     findings = Findings(file_name)
-    texts = reading.csv_texts(_unzipped(data, file_name), findings)
+    texts = user_table.csv_texts(_unzipped(data, file_name), findings)
     currencies = _currencies(texts, findings)
     dated = texts.with_columns(_rate_date().alias("rate_date"))
     bad_dates = dated.filter(pl.col("rate_date").is_null())
@@ -42,10 +42,10 @@ def read_rates(data: bytes, file_name: str) -> pl.DataFrame:
         currencies, index=[ROW, "rate_date"], variable_name="currency", value_name="text"
     )
     stated = rates.filter((pl.col("text") != "N/A") & pl.col("text").is_not_null())
-    stated = stated.with_columns(reading.RATE.parse(pl.col("text")).alias("rate"))
+    stated = stated.with_columns(user_table.RATE.parse(pl.col("text")).alias("rate"))
     for currency in currencies:
         bad = stated.filter((pl.col("currency") == currency) & pl.col("rate").is_null()).rename({"text": currency})
-        report(findings, bad, currency, lambda text: f"{text!r} is not {reading.RATE.expected}, or N/A")
+        report(findings, bad, currency, lambda text: f"{text!r} is not {user_table.RATE.expected}, or N/A")
     findings.refuse_faults()
     return stated.select(ROW, "rate_date", "currency", "rate").sort("rate_date", "currency")
 
@@ -53,7 +53,7 @@ def read_rates(data: bytes, file_name: str) -> pl.DataFrame:
 def _rate_date() -> pl.Expr:
     text = pl.col("Date")
     written_out = pl.when(text.str.contains(_LONG_DATE)).then(text).str.to_date("%d %B %Y", strict=False)
-    return pl.coalesce(reading.DAY.parse(text), written_out)
+    return pl.coalesce(user_table.DAY.parse(text), written_out)
 
 
 def _currencies(texts: pl.DataFrame, findings: Findings) -> list[str]:

@@ -10,24 +10,24 @@ from datetime import timedelta
 
 import polars as pl
 
-from pipeline.inputs import reading
-from pipeline.inputs.findings import Findings
-from pipeline.inputs.reading import REFUSED, InputColumn, readable, report, report_repeated
+from pipeline.inputs import user_table
+from pipeline.inputs.problems import Findings
+from pipeline.inputs.user_table import REFUSED, InputColumn, readable, report, report_repeated
 
 COLUMNS = (
-    InputColumn("property_id", reading.ID, "the supplier's property id"),
-    InputColumn("market", reading.MARKET, "market code, as in the spec"),
-    InputColumn("product_type", reading.PRODUCT_TYPE, "`Hotel` or `Package`"),
-    InputColumn("check_in", reading.DAY, "first night, yyyy-MM-dd"),
-    InputColumn("nights", reading.COUNT, "nights of the stay"),
-    InputColumn("party", reading.PARTY, "guests, as in the spec: 2, 2c5-9"),
-    InputColumn("currency", reading.CURRENCY, "ISO 4217 code of the price"),
-    InputColumn("price", reading.MONEY, "for the whole stay, with a point and up to 4 decimals"),
-    InputColumn("observed_at", reading.INSTANT, "when it was on sale, with its offset: 2026-11-20T02:30:00Z"),
-    InputColumn("room_id", reading.ID, "the supplier's room id", is_required=False),
-    InputColumn("board_id", reading.BOARD, "board basis id", is_required=False),
-    InputColumn("policy_key", reading.SIGNED, "policy, as in `mart.offer_latest`", is_required=False),
-    InputColumn("channel", reading.TEXT, "where it was sold or seen", is_required=False),
+    InputColumn("property_id", user_table.ID, "the supplier's property id"),
+    InputColumn("market", user_table.MARKET, "market code, as in the spec"),
+    InputColumn("product_type", user_table.PRODUCT_TYPE, "`Hotel` or `Package`"),
+    InputColumn("check_in", user_table.DAY, "first night, yyyy-MM-dd"),
+    InputColumn("nights", user_table.COUNT, "nights of the stay"),
+    InputColumn("party", user_table.PARTY, "guests, as in the spec: 2, 2c5-9"),
+    InputColumn("currency", user_table.CURRENCY, "ISO 4217 code of the price"),
+    InputColumn("price", user_table.MONEY, "for the whole stay, with a point and up to 4 decimals"),
+    InputColumn("observed_at", user_table.INSTANT, "when it was on sale, with its offset: 2026-11-20T02:30:00Z"),
+    InputColumn("room_id", user_table.ID, "the supplier's room id", is_required=False),
+    InputColumn("board_id", user_table.BOARD, "board basis id", is_required=False),
+    InputColumn("policy_key", user_table.SIGNED, "policy, as in `mart.offer_latest`", is_required=False),
+    InputColumn("channel", user_table.TEXT, "where it was sold or seen", is_required=False),
 )
 
 # What makes two rows speak of the same thing at the same time.
@@ -44,7 +44,7 @@ def read_prices(data: bytes, file_name: str, rates: pl.DataFrame | None = None) 
     Raises InputError that lists what is wrong, row by row.
     """
     findings = Findings(file_name)
-    prices = reading.read_table(data, file_name, COLUMNS, findings)
+    prices = user_table.read_table(data, file_name, COLUMNS, findings)
     report_repeated(findings, readable(prices, KEY), KEY, "the same key")
     if rates is not None:
         unrated = without_rate(prices, rates)

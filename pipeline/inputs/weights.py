@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.inputs import reading
-from pipeline.inputs.findings import Findings
-from pipeline.inputs.reading import REFUSED, InputColumn, readable, report, report_repeated
+from pipeline.inputs import user_table
+from pipeline.inputs.problems import Findings
+from pipeline.inputs.user_table import REFUSED, InputColumn, readable, report, report_repeated
 
 COLUMNS = (
-    InputColumn("property_id", reading.ID, "the property that it is of, or", is_required=False),
-    InputColumn("market", reading.MARKET, "the market that it is of", is_required=False),
-    InputColumn("weight", reading.WEIGHT, "0 or more"),
+    InputColumn("property_id", user_table.ID, "the property that it is of, or", is_required=False),
+    InputColumn("market", user_table.MARKET, "the market that it is of", is_required=False),
+    InputColumn("weight", user_table.WEIGHT, "0 or more"),
 )
 
 
 def read_weights(data: bytes, file_name: str) -> pl.DataFrame:
     """Return the weights of a file. Raises InputError that lists what is wrong, row by row."""
     findings = Findings(file_name)
-    weights = reading.read_table(data, file_name, COLUMNS, findings)
+    weights = user_table.read_table(data, file_name, COLUMNS, findings)
     named = readable(weights, ["property_id", "market"])
     is_of_one = pl.col("property_id").is_null() != pl.col("market").is_null()
     report(

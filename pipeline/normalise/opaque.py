@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from pipeline.normalise.answer import Reading
+from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.request import Asked
 
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pipeline.domain import tables
 from pipeline.domain.codes import ERROR_CODES, CodeKind
 from pipeline.domain.search import CellStatus, Operation
-from pipeline.normalise.answer import Offers, Reading
+from pipeline.lake.raw import RawRecord
 from pipeline.normalise.content import SegmentContent
 from pipeline.normalise.interned import Distinct, Interned, Note, PenaltyRow
 from pipeline.normalise.money import money_columns
+from pipeline.normalise.read_answer import Offers, Reading
 from pipeline.normalise.request import Asked
-from pipeline.raw import RawRecord
 
 Index = npt.NDArray[Any]
 Verdict = tuple[CellStatus, int | None]

@@ -19,13 +19,13 @@ from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Segment, Shard
 from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
 from pipeline.lake import Lake
-from pipeline.normalise.answer import Reading, read_answer
+from pipeline.lake.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
+from pipeline.normalise.read_answer import Reading, read_answer
 from pipeline.normalise.request import Asked, asked_of_request
 from pipeline.normalise.rows import SegmentRows
 from pipeline.normalise.tolerant import Refusal
-from pipeline.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.outcomes import error_codes, error_messages
 

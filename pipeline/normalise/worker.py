@@ -14,7 +14,7 @@ from multiprocessing.connection import wait
 
 # For the fork server: what it imports is then there in each worker.
 from pipeline.normalise import segment
-from pipeline.pandasless import keep_pandas_out
+from pipeline.process.pandasless import keep_pandas_out
 
 __all__ = ["prepare", "segment"]
 

@@ -11,7 +11,6 @@ from itertools import chain
 import duckdb
 import xxhash
 
-from pipeline.delta import committed_files
 from pipeline.domain.analysis import Analysis, analysis_columns
 from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
 from pipeline.domain.currencies import MINOR_DIGITS, minor_unit
@@ -28,9 +27,10 @@ from pipeline.domain.tables import (
     TABLES,
 )
 from pipeline.lake import Lake
+from pipeline.lake.database import quarantine_file, quoted, select_files, select_kept
+from pipeline.lake.delta import committed_files
+from pipeline.lake.relations import declared_meanings, relation
 from pipeline.publish.analytics import ANALYTICS
-from pipeline.relations import declared_meanings, relation
-from pipeline.warehouse import quarantine_file, quoted, select_files, select_kept
 
 # In the order in which they build on each other.
 MART_VIEWS = (

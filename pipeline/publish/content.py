@@ -10,11 +10,11 @@ import shutil
 
 import duckdb
 
-from pipeline.delta import commit_files, is_committed
 from pipeline.domain.tables import CONTENT_STATES, CONTENT_TABLES, WORKING_TABLES, Table
 from pipeline.lake import Lake, put_in_place
-from pipeline.relations import relation
-from pipeline.warehouse import quoted, select_files, sql_type
+from pipeline.lake.database import quoted, select_files, sql_type
+from pipeline.lake.delta import commit_files, is_committed
+from pipeline.lake.relations import relation
 
 
 def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:

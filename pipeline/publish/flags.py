@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import duckdb
 
 from pipeline.domain.tables import FINDING_COLUMNS
+from pipeline.lake.database import sql_type
+from pipeline.lake.relations import relation
 from pipeline.publish.analytics import DETECTORS
-from pipeline.relations import relation
-from pipeline.warehouse import sql_type
 
 logger = logging.getLogger(__name__)
 

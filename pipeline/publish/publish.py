@@ -17,7 +17,6 @@ from typing import Any
 
 import duckdb
 
-from pipeline.delta import commit_files, is_committed
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError, LakeFull
 from pipeline.domain.tables import (
@@ -30,13 +29,14 @@ from pipeline.domain.tables import (
     Table,
 )
 from pipeline.lake import Lake, put_in_place, sync
+from pipeline.lake.database import connect, quoted, select_files, sql_type, view_sweep_files
+from pipeline.lake.delta import commit_files, is_committed
+from pipeline.lake.raw import read_manifest
+from pipeline.lake.relations import relation, sql_folder
 from pipeline.publish.catalogue import describe, write_reference, write_summaries, write_views
 from pipeline.publish.content import add_content, forget_working_files
 from pipeline.publish.flags import move_flags_on
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
-from pipeline.raw import read_manifest
-from pipeline.relations import relation, sql_folder
-from pipeline.warehouse import connect, quoted, select_files, sql_type, view_sweep_files
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ import shutil
 import duckdb
 
 from pipeline.lake import Lake, put_in_place
+from pipeline.lake.database import connect, quoted
 from pipeline.publish.catalogue import describe, write_summaries, write_views
 from pipeline.publish.publish import write_macros
-from pipeline.warehouse import connect, quoted
 
 logger = logging.getLogger(__name__)
 

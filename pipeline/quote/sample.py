@@ -12,8 +12,8 @@ from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import InputError
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
-from pipeline.relations import relation
-from pipeline.warehouse import query_published
+from pipeline.lake.database import query_published
+from pipeline.lake.relations import relation
 
 Identity = tuple[object, ...]
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.report.charts import calendar, chart, svg, towards_the_stay
 from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 from pipeline.report.words import said
 
 _ANSWERED = "count(*) FILTER (WHERE status IN ('offered', 'no_offer', 'absent')) AS answered, " + ", ".join(

@@ -9,7 +9,7 @@ from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles, up_and_down
 from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, percent, share, shown
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 from pipeline.report.words import said
 
 _STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from pipeline.report.page import PROPERTY, Column, Section, counted
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
 # Order of flags: the gravest come first.

@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.report.findings import GRAVEST_FIRST, findings, gravest_first, worded
 from pipeline.report.page import PROPERTY, Column, Section, counted
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
 # The digest is one page: of each rule the gravest.

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, percent, share, shown
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 
 # Share of the planned cells that were asked in vain, or never, above which a night is told as a bad one.
 _MANY_LOST = 0.05

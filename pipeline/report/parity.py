@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.report.charts import BAD, DIVERGING, GOOD, INK, SOFT, WIDTH, AnyChart, around_zero, calendar, chart, svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 from pipeline.report.words import said
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")

@@ -8,7 +8,7 @@ import polars as pl
 from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, calendar, chart, svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 from pipeline.report.words import kinds_said, lead_days_said, said
 
 _RULES = (

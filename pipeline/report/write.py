@@ -11,12 +11,12 @@ import duckdb
 
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.lake import Lake
+from pipeline.lake.database import open_published
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.page import Page, Section, render
-from pipeline.report.reading import Reader
+from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
-from pipeline.warehouse import open_published
 
 # What each report is called in the menu, and what makes it. The first one is the night's front page.
 _MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
-from pipeline.sandbox.identifiers import opaque_pairs, property_ids
-from pipeline.sandbox.money import REFERENCE_RATES
+from pipeline.sandbox.world.fx import REFERENCE_RATES
+from pipeline.sandbox.world.identifiers import opaque_pairs, property_ids
 
 SEED = 1
 DAY = date(2026, 11, 20)

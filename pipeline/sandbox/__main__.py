@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from pipeline.sandbox.faults import FaultError, Faults, read_faults
-from pipeline.sandbox.options import (
+from pipeline.sandbox.faults.faults import FaultError, Faults, read_faults
+from pipeline.sandbox.server.network import serve
+from pipeline.sandbox.server.options import (
     DEFAULT_CLIENT_ID,
     DEFAULT_CLIENT_SECRET,
     LOOPBACK,
     Options,
     utc_today,
 )
-from pipeline.sandbox.server import serve
-from pipeline.sandbox.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
+from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

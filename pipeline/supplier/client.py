@@ -24,8 +24,8 @@ from pipeline.supplier.auth import TOKEN_PATH, ClientCredentials, TokenUnavailab
 from pipeline.supplier.connection import PooledTransport
 from pipeline.supplier.exchange import Limits, Reply, exchange
 from pipeline.supplier.failures import describe, failure_of_status
-from pipeline.supplier.pacing import Allowance, Pacer, Unlimited
-from pipeline.supplier.retrying import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
+from pipeline.supplier.pacer import Allowance, Pacer, Unlimited
+from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 
 OPERATION_PATH = "/v1/property/"
 

@@ -11,8 +11,8 @@ from pipeline import __version__
 from pipeline.domain.codes import CONTRACT_VERSION
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.lake import Lake
+from pipeline.lake.raw import Manifest, write_manifest
 from pipeline.plan import PLAN_VERSION, SweepPlan
-from pipeline.raw import Manifest, write_manifest
 from pipeline.spec import SweepSpec
 
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from pipeline.collect import Ask, Collector, Covers, Tally, always
 from pipeline.domain.errors import NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Partition, Segment, Shard, segments
 from pipeline.lake import Lake
-from pipeline.load import is_loaded, load_partition
+from pipeline.lake.raw import Ending, Manifest, landed, read_ending, second_look, write_ending
 from pipeline.normalise.request import Asked, asked_of_search
 from pipeline.normalise.segment import SegmentResult, done, is_unreadable
 from pipeline.plan import SweepPlan
-from pipeline.raw import Ending, Manifest, landed, read_ending, second_look, write_ending
 from pipeline.supplier.answer import Answer
 from pipeline.sweep.begin import plan_of
+from pipeline.sweep.collect import Ask, Collector, Covers, Tally, always
+from pipeline.sweep.end import load_sweep
+from pipeline.sweep.load import is_loaded, load_partition
 from pipeline.sweep.normalisers import Normalisers
-from pipeline.sweep.stopping import Stopping, stopping_on_signals
-from pipeline.sweep.summary import load_sweep
+from pipeline.sweep.stop import Stopping, stopping_on_signals
 
 _WATCH_SECONDS = 0.25
 

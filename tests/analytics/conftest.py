@@ -14,7 +14,7 @@ from planted_world import MANY_STAYS, made
 
 from pipeline.lake import Lake
 from pipeline.publish.refresh import refresh
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
 
 NIGHTS = (0, 18, 36)
 

@@ -14,17 +14,17 @@ from unittest import mock
 
 import duckdb
 
-from pipeline import night
-from pipeline.inputs.loading import load
+from pipeline.inputs.load import load
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.night import steps
 from pipeline.publish import publish
-from pipeline.sandbox import planted
-from pipeline.sandbox.process import SandboxProcess
-from pipeline.sandbox.profiles import Profile
-from pipeline.sandbox.world import World
+from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.sandbox.world import planted
+from pipeline.sandbox.world.profiles import Profile
+from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
-from pipeline.warehouse import query_published
 
 OPENED = date(2030, 4, 1)
 CHECK_IN = date(2030, 6, 10)
@@ -161,8 +161,8 @@ def made(
         for number in nights:
             at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
             sandbox.control("night", {"night": number, "today": at.date().isoformat()})
-            manifest = night.start(settings, lake, at)
-            asyncio.run(night.collect(settings, lake, manifest, now=lambda at=at: at))
+            manifest = steps.start(settings, lake, at)
+            asyncio.run(steps.collect(settings, lake, manifest, now=lambda at=at: at))
             publish(lake, manifest.sweep_id, at + timedelta(hours=1), analysis=settings.analysis)
             if number == nights[-2]:
                 seen_at = at + timedelta(days=nights[-1] - number)

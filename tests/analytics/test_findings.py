@@ -15,15 +15,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from conftest import NIGHTS
 from planted_world import rows
 
-from pipeline import confirming
-from pipeline.alerts import AlertRules, tell_alerts
-from pipeline.confirming import choose_flags, confirm, confirmer
-from pipeline.delta import is_committed
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CONFIRMATION
+from pipeline.lake.delta import is_committed
+from pipeline.night import confirm as confirming
+from pipeline.night.confirm import choose_flags, confirm, confirmer
+from pipeline.notify.alert_rules import AlertRules
+from pipeline.notify.alerts import tell_alerts
 from pipeline.publish.publish import publish
 from pipeline.publish.refresh import refresh
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
 
 MOST = 64_000_000
 
@@ -90,7 +91,7 @@ def test_flags_that_still_hold_are_confirmed_and_lead_to_the_new_answers(setting
     )
     held = rows(lake, "SELECT confirmation, confirmation_raw_address FROM report.flag WHERE confirmation IS NOT NULL")
     assert len(held) == 10
-    from pipeline.evidence import evidence_at
+    from pipeline.replay.evidence import evidence_at
 
     assert all(evidence_at(lake, address).record.http_status == 200 for _, told in held for address in told.split())
 
@@ -102,7 +103,7 @@ def test_what_is_not_there_any_more_is_gone(settings, lake):
         elsewhere = settings.model_copy(update={"base_url": honest.base_url})
         with pytest.MonkeyPatch.context() as patch:
             asked = rows(lake, "SELECT any_value(supplier) FROM mart.sweep")[0][0]
-            patch.setattr("pipeline.night.supplier_name", lambda _: asked)
+            patch.setattr("pipeline.night.steps.supplier_name", lambda _: asked)
             summary = run(elsewhere, lake, flags)
     assert summary.outcomes == {"confirmed": 0, "gone": 3, "not_confirmable": 0}
 

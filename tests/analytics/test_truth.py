@@ -12,10 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from planted_world import CHEAP_HOUSES, CHEAP_STAYS, MANY_STAYS, made
 from truth import TRUTH, scores
 
+from pipeline.lake.relations import relation
 from pipeline.publish.analytics import DETECTORS
-from pipeline.relations import relation
-from pipeline.sandbox import planted
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.sandbox.world import planted
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from planted_world import CHEAP_STAYS, MANY_STAYS, ONE_STAY, REFERENCE, PlantedWorld, Questions
 
-from pipeline.sandbox import planted
-from pipeline.sandbox.money import MARKUP
-from pipeline.warehouse import query_published
+from pipeline.lake.database import query_published
+from pipeline.sandbox.world import planted
+from pipeline.sandbox.world.fx import MARKUP
 
 
 class Truth(NamedTuple):

@@ -27,11 +27,11 @@ from audited_nights import (
 )
 from nights import started_at, sweep_id
 
-from pipeline.audit.findings import Audit
+from pipeline.audit.results import Audit
 from pipeline.audit.rules import rules
 from pipeline.domain.errors import LakeError
-from pipeline.gate import audit_sweep
 from pipeline.lake import Lake
+from pipeline.night.gate import audit_sweep
 
 GB = "GB"
 DAY = timedelta(days=1)

@@ -14,15 +14,15 @@ from audited_nights import audited, clean_night, every, first, load, passed, set
 from deltalake import DeltaTable
 from nights import started_at, sweep_id
 
-from pipeline import night
 from pipeline.audit import stored_audit
-from pipeline.audit.notify import messages
-from pipeline.delta import is_committed
 from pipeline.domain.errors import GateBlocked, InputError, LakeError
 from pipeline.domain.tables import REJECT
-from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
-from pipeline.notify import webhook
-from pipeline.warehouse import query_published
+from pipeline.lake.database import query_published
+from pipeline.lake.delta import is_committed
+from pipeline.night import steps
+from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
+from pipeline.notify.blocked import messages
+from pipeline.notify.ways import webhook
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -51,13 +51,13 @@ def test_what_was_not_audited_is_not_published_for_a_reason_either(lake):
 
 
 def test_the_command_audits_before_it_overrides(lake, monkeypatch, tmp_path):
-    from pipeline.cli import auditing
+    from pipeline.cli import audit
 
     rows = first(doubled(clean_night(0)), "offer", total=Decimal(-5))
     load(lake, 0, rows)
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     monkeypatch.chdir(tmp_path)
-    auditing.publish(sweep_id(0), "skip it")
+    audit.publish(sweep_id(0), "skip it")
     assert asked(lake, "SELECT audit, override_reason, quarantined FROM mart.sweep") == [("overridden", "skip it", 1)]
     assert asked(lake, "SELECT count(*) FROM lake.offer WHERE total < 0") == [(0,)]
     assert ("key",) in asked(lake, "SELECT check_name FROM mart.quality WHERE outcome = 'failed'")
@@ -125,7 +125,9 @@ def test_an_audit_that_was_killed_comes_to_the_same_when_repeated(lake, monkeypa
         raise KeyboardInterrupt
 
     rows = first(clean_night(0), "offer", total=Decimal(0))
-    where = {"quarantine": "pipeline.audit.quarantine.commit_files", "quality": "pipeline.delta.commit_files"}[place]
+    where = {"quarantine": "pipeline.audit.quarantine.commit_files", "quality": "pipeline.lake.delta.commit_files"}[
+        place
+    ]
     load(lake, 0, rows)
     with monkeypatch.context() as patch:
         patch.setattr(where, dies)
@@ -248,11 +250,11 @@ def test_an_audit_that_was_killed_before_it_was_told_is_told_when_it_is_left_ove
     async def loaded_already(*_, **__):
         pass
 
-    monkeypatch.setattr(night, "collect", loaded_already)
+    monkeypatch.setattr(steps, "collect", loaded_already)
     settings = settings_of(lake, notify_webhook=address)
     audited(lake, 0, doubled(clean_night(0)), settings=settings)
     tomorrow = started_at(1)
-    assert asyncio.run(night.publish_left_over(settings, lake, tomorrow.date(), lambda: tomorrow)) is None
+    assert asyncio.run(steps.publish_left_over(settings, lake, tomorrow.date(), lambda: tomorrow)) is None
     assert len(told) == 1
 
 
@@ -268,7 +270,7 @@ def test_great_expectations_is_not_imported_before_it_judges():
     import sys
 
     code = (
-        "import sys; import pipeline.gate, pipeline.cli.auditing; "
+        "import sys; import pipeline.night.gate, pipeline.cli.audit; "
         "print(sorted({'great_expectations', 'pandas', 'prefect'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -6,10 +6,10 @@ import pytest
 from audited_nights import audited, clean_night, every, failed_checks, load, passed, settings_of, sweep_id
 from nights import started_at
 
-from pipeline.audit.findings import Measure
 from pipeline.audit.history import Limits, Seen, bounds, with_bounds
-from pipeline.gate import audit_sweep
+from pipeline.audit.results import Measure
 from pipeline.lake import Lake
+from pipeline.night.gate import audit_sweep
 
 
 def test_twenty_clean_nights_raise_no_alarm_and_planted_faults_are_caught(tmp_path):

@@ -10,9 +10,9 @@ from audited_nights import audited, clean_night
 from nights import started_at, sweep_id
 
 from pipeline.audit.rules import rules
-from pipeline.gate import publish_checked
-from pipeline.relations import relation, sql_folder
-from pipeline.warehouse import query_published
+from pipeline.lake.database import query_published
+from pipeline.lake.relations import relation, sql_folder
+from pipeline.night.gate import publish_checked
 
 # A search to break each group of rules in, so that what they take is told apart; XX is no market.
 SEARCH = tuple(number * 256 + 1 for number in range(5))

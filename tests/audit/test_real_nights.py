@@ -11,14 +11,14 @@ import pytest
 from audited_nights import failed_checks
 from spoiler import Spoiler, as_it_is
 
-from pipeline import night
 from pipeline.audit import Audit
 from pipeline.domain.errors import GateBlocked
-from pipeline.gate import audit_sweep, publish_checked, refuse_blocked
 from pipeline.lake import Lake
+from pipeline.night import steps
+from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked
 from pipeline.publish import published_sweeps
-from pipeline.sandbox.identifiers import property_ids
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.sandbox.world.identifiers import property_ids
 from pipeline.settings import Settings
 from pipeline.spec import parse_spec
 from pipeline.sweep import begin
@@ -65,15 +65,15 @@ class Nights:
 
     def sweep(self, spoil=as_it_is, *, in_lake: Callable[[Lake, str], None] = lambda _lake, _sweep: None) -> Audit:
         """Ask, load and audit the next night, and publish it if it passes."""
-        now = night.utc_now()
+        now = steps.utc_now()
         self.sandbox.control("night", {"night": self.number})
         self.supplier.spoil = spoil
         self.supplier.answers = {}
         self.number += 1
         spec = parse_spec(SPEC, self.lake.root / "sweep.toml", TODAY)
         ids = property_ids(1, PROPERTIES)
-        manifest = begin(self.lake, spec, ids, now=now, supplier=night.supplier_name(self.settings), is_simulated=False)
-        asyncio.run(night.collect(self.settings, self.lake, manifest))
+        manifest = begin(self.lake, spec, ids, now=now, supplier=steps.supplier_name(self.settings), is_simulated=False)
+        asyncio.run(steps.collect(self.settings, self.lake, manifest))
         in_lake(self.lake, manifest.sweep_id)
         found = audit_sweep(self.settings, self.lake, manifest.sweep_id, now)
         if found.is_passed:

@@ -18,16 +18,16 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.delta import commit_files
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import SWEEP, TABLES
-from pipeline.gate import audit_sweep
 from pipeline.lake import Lake
+from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.delta import commit_files
+from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
+from pipeline.night.gate import audit_sweep
 from pipeline.publish.ledger import LedgerEntry, enter
-from pipeline.raw import Ending, Manifest, write_ending, write_manifest
 from pipeline.settings import Settings
-from pipeline.warehouse import quoted, sql_type
 
 MARKETS = ("GB", "US", "DE", "SE", "FR", "ES", "IT", "NL")
 PROPERTIES = 100  # of a search

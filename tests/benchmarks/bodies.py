@@ -12,10 +12,10 @@ from raw_answers import SWEEP, record, request
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition, Segment, segments
 from pipeline.lake import Lake
-from pipeline.raw import encode_shard
-from pipeline.sandbox.answers import answer
-from pipeline.sandbox.search import Guests, Search
-from pipeline.sandbox.world import World
+from pipeline.lake.raw import encode_shard
+from pipeline.sandbox.server.answers import answer
+from pipeline.sandbox.world.question import Guests, Search
+from pipeline.sandbox.world.world import World
 
 TODAY = date(2030, 1, 1)
 

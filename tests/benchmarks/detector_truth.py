@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "analytics"))
 from planted_world import CHEAP_HOUSES, CHEAP_STAYS, MANY_STAYS, ONE_STAY, made
 from truth import TRUTH, Score, scores
 
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
 
 # Weeks for what needs a history; days for what needs stays of the whole year, and a few more than make a house quiet.
 NIGHTS = {ONE_STAY: (0, 12, 24, 36, 37), MANY_STAYS: (0, 2, 3, 4, 5), CHEAP_STAYS: (4, 5)}

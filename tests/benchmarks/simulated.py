@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pipeline.domain.keys import policy_key, promotion_key
 from pipeline.domain.penalties import Penalty, free_cancel_hours, refundability
-from pipeline.relations import sql_folder
+from pipeline.lake.relations import sql_folder
 
 FIRST_DAY = date(2025, 9, 1)
 BATCH = 100

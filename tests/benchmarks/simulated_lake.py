@@ -14,14 +14,14 @@ from datetime import timedelta
 import duckdb
 from benchmarks.simulated import BATCH, FIRST_DAY, World, opened, relation
 
-from pipeline.delta import commit_files, commit_rows
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.domain.tables import QUOTE, SWEEP, TABLES, Table
-from pipeline.inputs.loading import load
+from pipeline.inputs.load import load
 from pipeline.lake import Lake
-from pipeline.raw import Ending, Manifest, write_ending, write_manifest
-from pipeline.warehouse import quoted, sql_type
+from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.delta import commit_files, commit_rows
+from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
 
 _EUROS = {"GBP": 0.862, "SEK": 11.25, "USD": 1.09}
 

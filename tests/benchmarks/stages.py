@@ -11,13 +11,13 @@ from msgspec.json import Decoder
 
 from pipeline.domain.shards import Partition, segments
 from pipeline.lake import Lake
-from pipeline.load import load_partition
-from pipeline.normalise.answer import collect_offers
+from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.normalise.interned import Interned
+from pipeline.normalise.read_answer import collect_offers
 from pipeline.normalise.segment import encode_table, normalise_segment, rows_of_answers
 from pipeline.normalise.wire import MultiAnswer
-from pipeline.raw import RawRecord, read_shard
 from pipeline.supplier.bodies import inflate
+from pipeline.sweep.load import load_partition
 
 _LIMIT_BYTES = 64_000_000
 _WALKING = "walking over their objects, with promotions and policies told apart and money checked"

@@ -19,10 +19,10 @@ from pipeline.cli import main
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.lake import Lake
-from pipeline.overview import sweep_rows
-from pipeline.raw import Manifest, read_ending, write_manifest
-from pipeline.sandbox.identifiers import property_ids
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.lake.raw import Manifest, read_ending, write_manifest
+from pipeline.night.overview import sweep_rows
+from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.sandbox.world.identifiers import property_ids
 
 SPEC = """
 [properties]
@@ -436,7 +436,7 @@ def test_the_doctor_names_what_is_wrong(user, supplier, ids):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from typer.testing import CliRunner; from pipeline.cli.app import app; "
+        "import sys; from typer.testing import CliRunner; from pipeline.cli.commands import app; "
         "result = CliRunner().invoke(app, ['--help']); assert result.exit_code == 0; "
         "heavy = {'prefect', 'pyarrow', 'duckdb', 'httpx', 'pydantic', 'polars', 'great_expectations'}; "
         "print(sorted(heavy & set(sys.modules)))"

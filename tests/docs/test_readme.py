@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from pipeline.cli.app import app
+from pipeline.cli.commands import app
 from pipeline.inputs.selling_prices import COLUMNS as PRICE_COLUMNS
 from pipeline.settings import PREFIX, Settings
 from pipeline.spec import spec_keys

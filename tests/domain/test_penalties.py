@@ -21,7 +21,7 @@ from pipeline.domain.penalties import (
     refundability,
     steps,
 )
-from pipeline.relations import sql_folder
+from pipeline.lake.relations import sql_folder
 
 CHECK_IN = datetime(2030, 3, 1, 15, tzinfo=UTC)
 HOUR = timedelta(hours=1)

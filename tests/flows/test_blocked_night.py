@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from prefect_runs import ROOT, environment
 
-from pipeline import night
 from pipeline.domain.errors import GateBlocked
 from pipeline.lake import Lake
+from pipeline.night import steps
 from pipeline.publish import published_sweeps
 
 
@@ -43,8 +43,8 @@ def receiver():
 def load_doubled(settings) -> str:
     """Ask and load a night, then store a file of it twice: what the gate is there for. Return its sweep."""
     lake = Lake(settings.lake)
-    manifest = night.start(settings, lake, night.utc_now())
-    asyncio.run(night.collect(settings, lake, manifest))
+    manifest = steps.start(settings, lake, steps.utc_now())
+    asyncio.run(steps.collect(settings, lake, manifest))
     file = min((lake.table_root("offer") / manifest.sweep_id).glob("*.parquet"))
     file.with_name(f"{file.stem}9.parquet").write_bytes(file.read_bytes())
     return manifest.sweep_id

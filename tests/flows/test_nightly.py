@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import night
 from pipeline.domain.errors import CallsUsedUp, InputError, LakeBusy, SettingsError, SupplierDown, TooManyFailures
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.night import steps
 from pipeline.publish import published_sweeps
-from pipeline.sandbox.process import SandboxProcess
-from pipeline.warehouse import query_published
+from pipeline.sandbox.server.launch import SandboxProcess
 
 SECRET = "never-to-be-seen-7f3a"
 
@@ -95,7 +95,7 @@ def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(
 
 def test_what_was_begun_today_is_gone_on_with_and_not_begun_anew(settings):
     given, lake = settings(), Lake(settings().lake)
-    begun = night.start(given, lake, night.utc_now())
+    begun = steps.start(given, lake, steps.utc_now())
 
     assert run_nightly(given).sweep_id == begun.sweep_id
     assert lake.sweep_ids() == [begun.sweep_id]
@@ -103,8 +103,8 @@ def test_what_was_begun_today_is_gone_on_with_and_not_begun_anew(settings):
 
 def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings):
     given, lake = settings(), Lake(settings().lake)
-    begun = night.start(given, lake, night.utc_now())
-    asyncio.run(night.collect(given, lake, begun))
+    begun = steps.start(given, lake, steps.utc_now())
+    asyncio.run(steps.collect(given, lake, begun))
     raw = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(begun.sweep_id)).iterdir()}
 
     assert run_nightly(given).sweep_id == begun.sweep_id
@@ -114,9 +114,9 @@ def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings)
 
 def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_todays_night(settings, write_spec):
     given, lake = settings(spec=write_spec(days=20)), Lake(settings().lake)
-    left = night.start(given, lake, night.utc_now() - timedelta(days=1))
+    left = steps.start(given, lake, steps.utc_now() - timedelta(days=1))
     with pytest.raises(CallsUsedUp):
-        asyncio.run(night.collect(given.model_copy(update={"daily_calls": 45}), lake, left))
+        asyncio.run(steps.collect(given.model_copy(update={"daily_calls": 45}), lake, left))
 
     today = run_nightly(given)
 

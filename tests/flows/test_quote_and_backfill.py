@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from pipeline import night
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.night import steps
 from pipeline.publish import publish
-from pipeline.warehouse import query_published
 
 TABLES = ("search", "cell", "offer", "penalty", "promotion", "offer_change", "room", "quote", "quote_offer")
 
@@ -20,9 +20,9 @@ def published(settings, monkeypatch):
     """A lake with one published night, and an environment that leads to it."""
     given = settings(quote_cap=5, scopes="read_rooms write_rooms")
     lake = Lake(given.lake)
-    now = night.utc_now()
-    manifest = night.start(given, lake, now)
-    asyncio.run(night.collect(given, lake, manifest))
+    now = steps.utc_now()
+    manifest = steps.start(given, lake, now)
+    asyncio.run(steps.collect(given, lake, manifest))
     publish(lake, manifest.sweep_id, now)
     for name in ("lake", "spec", "workers", "quote_cap", "scopes"):
         monkeypatch.setenv(f"NIGHTAUDIT_{name.upper()}", str(getattr(given, name)))

@@ -110,7 +110,7 @@ def test_a_night_needs_no_configured_server_and_leaves_no_process_behind(tmp_pat
 @pytest.mark.parametrize(
     ("number", "step", "go_on"),
     [
-        (signal.SIGTERM, "pipeline.gate.stored_audit", "nightaudit publish {sweep_id}"),
+        (signal.SIGTERM, "pipeline.night.gate.stored_audit", "nightaudit publish {sweep_id}"),
         (signal.SIGINT, "flows.nightly.summary_of", "Run the night again"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.domain.errors import TooManyFailures
-from pipeline.summary import NightSummary, as_markdown, lines_of, refuse_too_many_failures
+from pipeline.night.summary import NightSummary, as_markdown, lines_of, refuse_too_many_failures
 
 NIGHT = NightSummary(
     sweep_id="20300101T020000Z-abc123",

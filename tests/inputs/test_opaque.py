@@ -8,20 +8,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline import night
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
-from pipeline.inputs import loading
+from pipeline.inputs import load
 from pipeline.lake import Lake
-from pipeline.normalise.answer import Reading
+from pipeline.lake.database import query_published
+from pipeline.lake.raw import read_shard
+from pipeline.night import steps
 from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
+from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.request import Asked
 from pipeline.normalise.tolerant import Refusal
 from pipeline.publish import publish
-from pipeline.raw import read_shard
-from pipeline.sandbox.identifiers import opaque_pairs
+from pipeline.sandbox.world.identifiers import opaque_pairs
 from pipeline.settings import Settings
-from pipeline.warehouse import query_published
 
 SPEC = """
 [properties]
@@ -48,12 +48,12 @@ def swept(tmp_path_factory):
     ids = [branded for branded, _ in PAIRS] + [PAIRS[0][1]]
     (folder / "spec.toml").write_text(SPEC.format(ids=", ".join(map(str, ids))))
     now = datetime.now(UTC)
-    loading.load(lake, "property-map", folder / "map.csv", now)
+    load.load(lake, "property-map", folder / "map.csv", now)
     settings = Settings(
         _env_file=None, lake=str(lake.root), spec=folder / "spec.toml", workers=1, sandbox_properties=100
     )
-    manifest = night.start(settings, lake, now)
-    asyncio.run(night.collect(settings, lake, manifest))
+    manifest = steps.start(settings, lake, now)
+    asyncio.run(steps.collect(settings, lake, manifest))
     publish(lake, manifest.sweep_id, now)
     return lake, manifest
 
@@ -96,7 +96,7 @@ def test_planned_is_still_the_sum_of_the_statuses(swept):
 def test_a_list_search_is_sent_as_it_is():
     stay = Stay.of(datetime(2030, 1, 1, tzinfo=UTC).date(), 1)
     search = Search(0, Operation.MULTI, "GB", ProductType.HOTEL, stay, Party.parse("2"), None, (1, 2))
-    assert night.as_sent(search, {1: 9}) is search
+    assert steps.as_sent(search, {1: 9}) is search
 
 
 def test_what_could_not_be_read_is_told_of_the_cells_own_property():

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.allowance import DailyCalls
 from pipeline.domain.errors import CallsUsedUp
+from pipeline.lake.allowance import DailyCalls
 
 DAY = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

@@ -16,9 +16,9 @@ from raw_answers import SWEEP, cells_of, land, normalised, record
 
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
-from pipeline.load import SEGMENT_TABLES
-from pipeline.normalise import answer as answers
+from pipeline.normalise import read_answer as answers
 from pipeline.normalise.segment import normalise_segment
+from pipeline.sweep.load import SEGMENT_TABLES
 
 quickly = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 

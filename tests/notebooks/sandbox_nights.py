@@ -16,14 +16,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "analytics"))
 
 from planted_world import MARKUP_PCT, REFERENCE, chosen, load_prices
 
-from pipeline import night
-from pipeline.gate import audit_sweep
 from pipeline.lake import Lake
+from pipeline.night import steps
+from pipeline.night.gate import audit_sweep
+from pipeline.night.quotes import quote
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
-from pipeline.quoting import quote
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Settings
 from pipeline.supplier.client import SupplierClient
 from pipeline.sweep import normalisers
@@ -88,9 +88,9 @@ def _swept(home: Path, process: SandboxProcess) -> Nights:
         for number in (0, 1):
             at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
             process.control("night", {"night": number, "today": at.date().isoformat()})
-            manifest = night.start(settings, lake, at)
+            manifest = steps.start(settings, lake, at)
             with _clock(at):
-                asyncio.run(night.collect(settings, lake, manifest, now=lambda at=at: at))
+                asyncio.run(steps.collect(settings, lake, manifest, now=lambda at=at: at))
             if number == 1:
                 assert audit_sweep(settings, lake, manifest.sweep_id, at + timedelta(hours=1)).is_passed
             publish(

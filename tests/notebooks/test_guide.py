@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sandbox_nights import swept
 
-from pipeline.warehouse import open_published
+from pipeline.lake.database import open_published
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "notebooks" / "GUIDE.md"

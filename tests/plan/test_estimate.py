@@ -1,8 +1,8 @@
 import pytest
 
 from pipeline.domain.search import Operation
-from pipeline.estimate import ASSUMED, RAW_BYTES_PER_SEARCH, Bound, CostHistory, OperationCost, estimate
 from pipeline.plan import PlanCounts
+from pipeline.plan.estimate import ASSUMED, RAW_BYTES_PER_SEARCH, Bound, CostHistory, OperationCost, estimate
 
 MULTI, SINGLE = Operation.MULTI, Operation.SINGLE
 

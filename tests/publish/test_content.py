@@ -8,13 +8,13 @@ import pytest
 from nights import finish, started_at, sweep_id
 from raw_answers import cells_of, land, product, record, tables_of
 
-from pipeline.delta import commit_files
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import CONTENT_TABLES, TABLES, WORKING_TABLES
-from pipeline.load import SEGMENT_TABLES
+from pipeline.lake.database import query_published
+from pipeline.lake.delta import commit_files
 from pipeline.normalise.segment import normalise_segment
 from pipeline.publish import publish
-from pipeline.warehouse import query_published
+from pipeline.sweep.load import SEGMENT_TABLES
 
 SINGLE = Operation.SINGLE
 POOL = {"id": 5, "name": "Pool"}

@@ -10,8 +10,8 @@ import pytest
 from nights import FIRST_DAY, load_night, started_at, sweep_id
 
 from pipeline.domain.tables import STATE_TABLES
+from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish
-from pipeline.warehouse import query_published
 
 NIGHTS = 7
 ANSWERED = {"offered", "no_offer", "absent"}

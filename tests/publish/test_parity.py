@@ -11,8 +11,8 @@ from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import STATE_TABLES
+from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish, publish_anew
-from pipeline.warehouse import query_published
 
 DAY = {"check_in": date(2030, 3, 1)}
 OFFER = DAY | {"room_id": 7, "board_id": 14, "currency": "EUR", "floor": 90}

@@ -16,9 +16,9 @@ from nights import FIRST_DAY, digest, finish, load_night, started_at, sweep_id
 from pipeline.domain.errors import InputError, LakeError, LakeFull
 from pipeline.domain.tables import STATE_TABLES
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
 from pipeline.publish.ledger import published_sweeps
 from pipeline.publish.publish import publish
-from pipeline.warehouse import query_published
 
 publishing = importlib.import_module("pipeline.publish.publish")
 

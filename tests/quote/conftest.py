@@ -13,10 +13,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from pipeline import night
 from pipeline.lake import Lake
+from pipeline.night import steps
 from pipeline.publish import publish
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Settings
 
 SPEC = """
@@ -73,8 +73,8 @@ def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
     )
     lake = Lake(settings.lake)
     now = datetime.now(UTC)
-    manifest = night.start(settings, lake, now)
-    asyncio.run(night.collect(settings, lake, manifest))
+    manifest = steps.start(settings, lake, now)
+    asyncio.run(steps.collect(settings, lake, manifest))
     publish(lake, manifest.sweep_id, now)
     return folder, settings
 

@@ -18,16 +18,17 @@ from silent_supplier import SilentSupplier
 
 from pipeline.domain.errors import CallsUsedUp, InputError, LakeFull, SettingsError, SupplierDown, TokenRefused
 from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
-from pipeline.inputs import loading as inputs
-from pipeline.night import collect, start, utc_now
+from pipeline.inputs import load as inputs
+from pipeline.lake.database import query_published
+from pipeline.night.quotes import all_summaries, quote
+from pipeline.night.rebuild import rebuild
+from pipeline.night.steps import collect, start, utc_now
 from pipeline.publish import publish
-from pipeline.quote import asking, ledger
-from pipeline.quote.loading import asked_so_far, load_ledger
+from pipeline.quote import ledger
+from pipeline.quote.ask import Asking, ask_quotes
+from pipeline.quote.load import asked_so_far, load_ledger
 from pipeline.quote.sample import Sample, choose
-from pipeline.quoting import all_summaries, quote
-from pipeline.rebuild import rebuild
 from pipeline.sweep import SweepOptions
-from pipeline.warehouse import query_published
 
 LIMIT = 10_000_000
 
@@ -104,9 +105,9 @@ def test_a_cap_holds_whatever_was_chosen(quotable):
         calls.append(attempts)
         raise CallsUsedUp("used up")
 
-    rules = asking.Asking(2, utc_now().date(), True, LIMIT)
+    rules = Asking(2, utc_now().date(), True, LIMIT)
     with pytest.raises(CallsUsedUp):
-        asyncio.run(asking.ask_quotes(quotable.lake, "run", offers, never, rules, now=utc_now))
+        asyncio.run(ask_quotes(quotable.lake, "run", offers, never, rules, now=utc_now))
     assert calls == [1]
     (entry,) = ledger.entries(quotable.lake, "run")
     assert entry.answer.failure == "CallsUsedUp"
@@ -114,7 +115,7 @@ def test_a_cap_holds_whatever_was_chosen(quotable):
     async def gone(*_, **__):
         return _answer(b'{"errors":[{"code":1023}]}')
 
-    asked = asyncio.run(asking.ask_quotes(quotable.lake, "other", offers, gone, rules, now=utc_now))
+    asked = asyncio.run(ask_quotes(quotable.lake, "other", offers, gone, rules, now=utc_now))
     assert asked == 2
 
 
@@ -378,8 +379,8 @@ def test_an_intent_that_is_written_is_not_asked_whoever_wrote_it(quotable):
     async def never(*_, **__):
         raise AssertionError
 
-    rules = asking.Asking(5, utc_now().date(), True, LIMIT)
-    asked = asyncio.run(asking.ask_quotes(quotable.lake, "run", [offer], never, rules, now=utc_now))
+    rules = Asking(5, utc_now().date(), True, LIMIT)
+    asked = asyncio.run(ask_quotes(quotable.lake, "run", [offer], never, rules, now=utc_now))
     assert asked == 0
 
 

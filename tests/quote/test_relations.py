@@ -11,7 +11,7 @@ import pytest
 from nights import filled
 
 from pipeline.domain.tables import INSTANT, MONEY, QUOTE, QUOTE_OFFER
-from pipeline.relations import relation
+from pipeline.lake.relations import relation
 
 AT = datetime(2030, 1, 1, 2, tzinfo=UTC)
 OFFER = {

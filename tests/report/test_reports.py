@@ -17,7 +17,7 @@ from markupsafe import Markup
 from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.errors import InputError, LakeError
-from pipeline.inputs.loading import load
+from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.report import REPORTS, Scope, write_reports

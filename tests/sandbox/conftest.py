@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
 
 # Tests are imported one by one, without their folder; the searches that they share are found through this.
 sys.path.append(str(Path(__file__).parent))

@@ -3,9 +3,9 @@
 import json
 from datetime import date, timedelta
 
-from pipeline.sandbox.answers import answer
-from pipeline.sandbox.search import Guests, Search
-from pipeline.sandbox.world import World
+from pipeline.sandbox.server.answers import answer
+from pipeline.sandbox.world.question import Guests, Search
+from pipeline.sandbox.world.world import World
 
 TODAY = date(2030, 1, 1)
 TWO = Guests(2, ())

@@ -6,9 +6,9 @@ from datetime import date, datetime
 from sandbox_searches import TWO, ask, multi, products, world
 
 from pipeline.domain.search import Operation
-from pipeline.sandbox import offering
-from pipeline.sandbox.omissions import PATHS
-from pipeline.sandbox.search import Guests
+from pipeline.sandbox.world import offers
+from pipeline.sandbox.world.omissions import PATHS
+from pipeline.sandbox.world.question import Guests
 from pipeline.supplier.answers import response_fields
 
 
@@ -65,7 +65,7 @@ def test_a_quote_keeps_the_price_of_the_search_but_for_the_known_drift():
         outcomes["matched" if now == before else "raised" if now > before else "lowered"] += 1
     total = sum(outcomes.values())
     assert total > 4000
-    for name, per_mille in (("raised", offering.RAISED), ("lowered", offering.LOWERED), ("gone", offering.GONE)):
+    for name, per_mille in (("raised", offers.RAISED), ("lowered", offers.LOWERED), ("gone", offers.GONE)):
         assert 0.6 * per_mille < 1000 * outcomes[name] / total < 1.5 * per_mille, outcomes
 
 

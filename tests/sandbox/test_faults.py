@@ -10,8 +10,8 @@ import httpx
 import pytest
 from sandbox_searches import all_products
 
-from pipeline.sandbox.faults import GARBAGE_KINDS, FaultDesk, FaultError, read_faults
-from pipeline.sandbox.garbage import READABLE
+from pipeline.sandbox.faults.faults import GARBAGE_KINDS, FaultDesk, FaultError, read_faults
+from pipeline.sandbox.faults.garbage import READABLE
 
 MULTI = "/v1/property/multi"
 

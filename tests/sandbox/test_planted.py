@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from sandbox_searches import ask, multi, products, totals, world
 
-from pipeline.sandbox import planted
+from pipeline.sandbox.world import planted
 
 CHECK_IN = date(2030, 6, 10)
 

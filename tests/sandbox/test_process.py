@@ -13,12 +13,12 @@ import psutil
 import pytest
 from sandbox_searches import TODAY, all_products, search
 
-from pipeline.sandbox.answers import answer
-from pipeline.sandbox.faults import FaultError
-from pipeline.sandbox.identifiers import property_ids as ids_of
-from pipeline.sandbox.process import SandboxProcess, SandboxStartError
-from pipeline.sandbox.replies import accepts_gzip
-from pipeline.sandbox.world import World
+from pipeline.sandbox.faults.faults import FaultError
+from pipeline.sandbox.server.answers import answer
+from pipeline.sandbox.server.launch import SandboxProcess, SandboxStartError
+from pipeline.sandbox.server.replies import accepts_gzip
+from pipeline.sandbox.world.identifiers import property_ids as ids_of
+from pipeline.sandbox.world.world import World
 
 MULTI = "/v1/property/multi"
 
@@ -45,7 +45,7 @@ def test_it_ends_with_its_block():
 def test_it_ends_when_its_user_is_killed(leaves_a_child):
     program = (
         "import os, time\n"
-        "from pipeline.sandbox.process import SandboxProcess\n"
+        "from pipeline.sandbox.server.launch import SandboxProcess\n"
         "sandbox = SandboxProcess(properties=5).start()\n"
         f"child = os.fork() if {leaves_a_child} else 1\n"
         "if not child: time.sleep(20); os._exit(0)\n"

@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 import httpx
 import pytest
 
-from pipeline.sandbox.tokens import TokenDesk
+from pipeline.sandbox.server.tokens import TokenDesk
 
 GRANT = {"grant_type": "client_credentials"}
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox_searches import TODAY
 
-from pipeline.sandbox.documented import MARKETS, REFUSALS
-from pipeline.sandbox.search import Guests, Search
-from pipeline.sandbox.validation import understand
+from pipeline.sandbox.server.validation import understand
+from pipeline.sandbox.world.documented import MARKETS, REFUSALS
+from pipeline.sandbox.world.question import Guests, Search
 
 STAY = {"id": 0, "guestCount": {"adultCount": 2}}
 COMMON = {

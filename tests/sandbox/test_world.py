@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox_searches import TODAY, TWO, ask, multi, products, search, totals, world
 
-from pipeline.sandbox import identifiers
-from pipeline.sandbox.answers import answer
-from pipeline.sandbox.documented import BOARDS, MARKETS
-from pipeline.sandbox.money import MARKUP, REFERENCE_RATES
-from pipeline.sandbox.search import Guests
-from pipeline.sandbox.world import World
+from pipeline.sandbox.server.answers import answer
+from pipeline.sandbox.world import identifiers
+from pipeline.sandbox.world.documented import BOARDS, MARKETS
+from pipeline.sandbox.world.fx import MARKUP, REFERENCE_RATES
+from pipeline.sandbox.world.question import Guests
+from pipeline.sandbox.world.world import World
 
 
 def test_the_same_arguments_give_the_same_bytes():

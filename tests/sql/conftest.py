@@ -18,9 +18,9 @@ from nights import filled, started_at, sweep_id
 from pipeline.domain import tables
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FLAG, LONG, TEXT, Column, Table
+from pipeline.lake.relations import relation, sql_folder
 from pipeline.publish.catalogue import VIEWS, write_reference
 from pipeline.publish.publish import MACROS
-from pipeline.relations import relation, sql_folder
 
 STARTED = started_at(5)
 USUAL = {

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from nights import started_at, sweep_id
 
+from pipeline.lake.relations import sql_folder
 from pipeline.publish.analytics import ANALYTICS
-from pipeline.relations import sql_folder
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*/*.yaml"))

@@ -16,8 +16,8 @@ import pytest
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.exchange import Limits
-from pipeline.supplier.pacing import Pacer
-from pipeline.supplier.retrying import Backoff
+from pipeline.supplier.pacer import Pacer
+from pipeline.supplier.retries import Backoff
 
 CLIENT_ID = "partner:one"
 SECRET = "s3cret/+ äö%"

@@ -10,7 +10,7 @@ import pytest
 from pipeline.domain.errors import SupplierUnreachable, TokenRefused
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Credentials
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.answers import read_answer, reservation_id_of
@@ -19,9 +19,9 @@ from pipeline.supplier.bodies import inflate
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.exchange import Limits
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
-from pipeline.supplier.pacing import Pacer
+from pipeline.supplier.pacer import Pacer
 from pipeline.supplier.requests import quote_request_for, request_for
-from pipeline.supplier.retrying import Backoff
+from pipeline.supplier.retries import Backoff
 
 TODAY = date(2031, 5, 9)
 SECRET = "se:cret +%/é"

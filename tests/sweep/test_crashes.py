@@ -18,8 +18,8 @@ from sweep_child import CELLS, SEARCHES
 
 from pipeline.domain.tables import TABLES
 from pipeline.lake import Lake
-from pipeline.raw import landed, read_manifest
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.lake.raw import landed, read_manifest
+from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sweep.run import _progress
 
 DAY = "2030-01-01"
@@ -104,9 +104,9 @@ def undisturbed(sandbox, nights, tmp_path_factory):
 
 # What happens within publishing alone is tested there.
 POINTS = {
-    "just after a shard has landed": "pipeline.lake:Lake.put_new:3:after",
-    "between two files of a segment": "pipeline.lake:Lake.put:3:after",
-    "between the commits of two tables": "pipeline.load:commit_files:3:after",
+    "just after a shard has landed": "pipeline.lake.objects:Lake.put_new:3:after",
+    "between two files of a segment": "pipeline.lake.objects:Lake.put:3:after",
+    "between the commits of two tables": "pipeline.sweep.load:commit_files:3:after",
     "after the changes are loaded": "pipeline.publish.publish:commit_files:1:after",
     "between ledger and rename": "pipeline.publish.publish:enter:1:after",
 }
@@ -132,9 +132,9 @@ def test_a_killed_night_is_gone_on_with_to_the_same_tables(sandbox, nights, undi
 
 
 FULL = {
-    "raw": "pipeline.lake:Lake.put_new:3:full",
-    "segment": "pipeline.lake:Lake.put:2:full",
-    "table": "pipeline.load:commit_files:2:full",
+    "raw": "pipeline.lake.objects:Lake.put_new:3:full",
+    "segment": "pipeline.lake.objects:Lake.put:2:full",
+    "table": "pipeline.sweep.load:commit_files:2:full",
     "changes": "pipeline.publish.publish:commit_files:1:full",
     "published file": "pipeline.publish.publish:_build:1:full",
 }

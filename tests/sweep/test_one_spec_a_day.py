@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import SecretStr
 
-from pipeline import night
 from pipeline.domain.errors import InputError, SupplierUnreachable
+from pipeline.night import steps
 from pipeline.settings import Settings
 
 NOW = datetime(2030, 1, 1, 2, tzinfo=UTC)
@@ -37,21 +37,21 @@ def settings_for(lake, tmp_path):
 
 
 def test_an_unfinished_sweep_of_today_is_gone_on_with(lake, settings_for):
-    begun = night.start(settings_for(2), lake, NOW)
-    assert night.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
+    begun = steps.start(settings_for(2), lake, NOW)
+    assert steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
 
 
 def test_a_loaded_sweep_of_today_is_judged_again_and_that_is_told(lake, settings_for, caplog):
-    begun = night.start(settings_for(2), lake, NOW)
-    asyncio.run(night.collect(settings_for(2), lake, begun))
-    assert night.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
+    begun = steps.start(settings_for(2), lake, NOW)
+    asyncio.run(steps.collect(settings_for(2), lake, begun))
+    assert steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
     assert f"{begun.sweep_id} of today is loaded and not published" in caplog.text
 
 
 def test_a_spec_that_was_changed_since_is_not_ignored(lake, settings_for):
-    begun = night.start(settings_for(2), lake, NOW)
+    begun = steps.start(settings_for(2), lake, NOW)
     with pytest.raises(InputError, match="asks something else") as refused:
-        night.start_or_go_on(settings_for(3), lake, NOW.replace(hour=5))
+        steps.start_or_go_on(settings_for(3), lake, NOW.replace(hour=5))
     assert begun.sweep_id in refused.value.hint
     assert lake.sweep_ids() == [begun.sweep_id]
 
@@ -61,18 +61,18 @@ def test_a_night_that_a_mistyped_address_began_in_vain_makes_way_for_the_right_o
     wrong = settings_for(2).model_copy(
         update={"base_url": "http://127.0.0.1:1", "client_id": "x", "client_secret": SecretStr("x")}
     )
-    begun = night.start(wrong, lake, NOW)
+    begun = steps.start(wrong, lake, NOW)
     with pytest.raises(SupplierUnreachable):
-        asyncio.run(night.collect(wrong, lake, begun))
+        asyncio.run(steps.collect(wrong, lake, begun))
     later = NOW.replace(day=day, hour=5)
-    assert asyncio.run(night.publish_left_over(settings_for(2), lake, later.date())) is None
-    made = night.start_or_go_on(settings_for(2), lake, later)
+    assert asyncio.run(steps.publish_left_over(settings_for(2), lake, later.date())) is None
+    made = steps.start_or_go_on(settings_for(2), lake, later)
     assert made.supplier == "sandbox"
     assert lake.sweep_ids() == [made.sweep_id]
 
 
 def test_a_sweep_that_was_closed_without_an_answer_is_not_gone_on_with(lake, settings_for):
-    begun = night.start(settings_for(2), lake, NOW)
-    night.give_up_rest(lake, begun, NOW)
-    made = night.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5))
+    begun = steps.start(settings_for(2), lake, NOW)
+    steps.give_up_rest(lake, begun, NOW)
+    made = steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5))
     assert lake.sweep_ids() == [begun.sweep_id, made.sweep_id]

@@ -10,13 +10,13 @@ from datetime import UTC, date, datetime
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import night
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import segments
+from pipeline.lake.raw import landed, read_manifest
+from pipeline.night import steps
 from pipeline.normalise import segment as normalising
-from pipeline.raw import landed, read_manifest
-from pipeline.sandbox.identifiers import property_ids
-from pipeline.sandbox.process import SandboxProcess
+from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.sandbox.world.identifiers import property_ids
 from pipeline.settings import Settings
 from pipeline.spec import parse_spec
 from pipeline.sweep import begin
@@ -52,9 +52,9 @@ def sweep(lake, sandbox, tmp_path):
     manifest = (
         read_manifest(lake, ids[0])
         if ids
-        else begin(lake, spec, IDS, now=NOW, supplier=night.supplier_name(settings), is_simulated=False)
+        else begin(lake, spec, IDS, now=NOW, supplier=steps.supplier_name(settings), is_simulated=False)
     )
-    asyncio.run(night.collect(settings, lake, manifest, now=lambda: NOW))
+    asyncio.run(steps.collect(settings, lake, manifest, now=lambda: NOW))
     return manifest.sweep_id
 
 

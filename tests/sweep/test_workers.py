@@ -36,7 +36,10 @@ def test_a_worker_builds_its_columns_without_pandas():
 
 
 def test_pandas_can_be_imported_where_pyarrow_was_told_of_none():
-    program = "from pipeline.pandasless import keep_pandas_out; keep_pandas_out(); import pandas; pandas.Series(['a'])"
+    program = (
+        "from pipeline.process.pandasless import keep_pandas_out; keep_pandas_out(); "
+        "import pandas; pandas.Series(['a'])"
+    )
     assert "pandas" in _held_after(program)
 
 

@@ -98,10 +98,10 @@ def nightaudit(base: str, requests: int, in_flight: int) -> Callable[[], float]:
     """Our client, and each 32 answers landed as a shard in a lake."""
     from pipeline.domain.search import Operation
     from pipeline.lake import Lake
-    from pipeline.raw import RawRecord, encode_shard
+    from pipeline.lake.raw import RawRecord, encode_shard
     from pipeline.supplier.auth import ClientCredentials
     from pipeline.supplier.client import SupplierClient
-    from pipeline.supplier.pacing import Pacer
+    from pipeline.supplier.pacer import Pacer
 
     folder = tempfile.mkdtemp(prefix="bench-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -29,12 +29,12 @@ from benchmarks.simulated import World
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import SEARCHES_PER_SHARD, SHARDS_PER_SEGMENT, Partition, segments
 from pipeline.lake import Lake
-from pipeline.load import SEGMENT_TABLES, load_partition
+from pipeline.lake.raw import read_manifest
 from pipeline.normalise.segment import normalise_segment
 from pipeline.plan import SweepPlan
 from pipeline.publish import publish
-from pipeline.raw import read_manifest
 from pipeline.spec import SAMPLE_SPEC, read_spec
+from pipeline.sweep.load import SEGMENT_TABLES, load_partition
 
 PART = "growth"
 SWEEP = "20300101T020000Z-aaaaaa"

@@ -18,7 +18,7 @@ from benchmarks.stages import stages
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition, segments
 from pipeline.lake import Lake
-from pipeline.load import load_partition
+from pipeline.sweep.load import load_partition
 
 SWEEP = "20300101T020000Z-aaaaaa"
 BEFORE = "20291231T020000Z-aaaaaa"

@@ -26,7 +26,7 @@ PART = "start"
 _COMMAND = [sys.executable, "-m", "pipeline.cli"]
 _SELF = [sys.executable, "-m", "benchmarks.parts.start"]
 # What a night imports, without Prefect and with it.
-_MODULES = "pipeline.night, pipeline.gate, pipeline.report, pipeline.summary"
+_MODULES = "pipeline.night.steps, pipeline.night.gate, pipeline.report, pipeline.night.summary"
 _MODULES_OF_FLOW = f"{_MODULES}, flows.nightly"
 _TESTS = Path(__file__).parents[2]
 _REQUESTS, _RATE = 10_000, 50
@@ -182,20 +182,20 @@ def flow() -> None:
 
 def steps() -> None:
     """The steps of the nightly flow, one after the other, without Prefect."""
-    from pipeline import night
-    from pipeline.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
+    from pipeline.night import steps
+    from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
+    from pipeline.night.summary import refuse_too_many_failures, summarise
     from pipeline.report import reports_page, write_reports
     from pipeline.settings import read_settings
-    from pipeline.summary import refuse_too_many_failures, summarise
 
     settings = read_settings()
     place = Lake(settings.lake)
-    now = night.utc_now
-    night.refuse_before_making(settings, place, now())
+    now = steps.utc_now
+    steps.refuse_before_making(settings, place, now())
     with place.writing("a night"):
-        asyncio.run(night.publish_left_over(settings, place, now().date(), now))
-        manifest = night.start_or_go_on(settings, place, now())
-        asyncio.run(night.collect_within_cap(settings, place, manifest))
+        asyncio.run(steps.publish_left_over(settings, place, now().date(), now))
+        manifest = steps.start_or_go_on(settings, place, now())
+        asyncio.run(steps.collect_within_cap(settings, place, manifest))
         found = audit_sweep(settings, place, manifest.sweep_id, now())
         tell_if_blocked(settings, place, found)
         refuse_blocked(place, manifest.sweep_id, found)

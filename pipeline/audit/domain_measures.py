@@ -1,0 +1,101 @@
+"""Measures of the domain: the relations of `sql/measure`, one row per market with a column a measure.
+
+A relation's header says of each column how severe a deviation is, to which side it matters, how it is compared, and
+what it means: `-- floor_share: critical both share: hotel-only offers that state a floor`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+
+from pipeline.audit.results import ALL, Measure, rounded
+from pipeline.lake.raw import Manifest
+from pipeline.lake.relations import relation
+
+# A relation, the table that it is about.
+_MEASURED = (
+    ("cell", "cell"),
+    ("offer", "offer"),
+    ("search", "search"),
+    ("reject", "reject"),
+    ("penalty", "penalty"),
+    ("promotion", "promotion"),
+    ("drift", "drift"),
+    ("price_level", "offer"),
+    ("price_move", "offer"),
+)
+_HEADER = re.compile(r"(?P<severity>\w+) (?P<side>low|high|both) (?P<kind>share|level|rare): (?P<meaning>.+)")
+
+
+def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables of the cells' lowest prices, tonight and when last published, and of how they moved."""
+    lead, price = relation("measure", "search_lead").sql, relation("measure", "cell_price").sql
+    for night, table in (("sweep_files", "cell_price"), ("before_files", "cell_price_before")):
+        session.execute(f"CREATE VIEW {night}.search_lead AS {lead.replace('sweep_files.', f'{night}.')}")
+        session.execute(f"CREATE TABLE audit.{table} AS {price.replace('sweep_files.', f'{night}.')}")
+    session.execute(f"CREATE TABLE audit.price_move AS {relation('measure', 'cell_price_move').sql}")
+
+
+def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
+    """Measure what the nights before are compared by, per market and, for prices, per lead time."""
+    for name, table in _MEASURED:
+        found = relation("measure", name)
+        result = session.execute(found.sql)
+        columns = [column[0] for column in result.description]
+        for values in result.fetchall():
+            row = dict(zip(columns, values, strict=True))
+            for column, said in found.meanings.items():
+                if match := _HEADER.fullmatch(said):
+                    yield _measure(row, column, table, match)
+
+
+def _measure(row: dict[str, Any], column: str, table: str, said: re.Match[str]) -> Measure:
+    lead = row.get("lead")
+    value, count = row[column], row[f"{column}__of"]
+    return Measure(
+        row["market"] or ALL,
+        table,
+        f"{column}_lead_{lead}" if lead else column,
+        said["severity"],
+        said["meaning"] + (f" (lead days {lead.replace('_', ' ')})" if lead else ""),
+        "history",
+        None if value is None else rounded(value),
+        side=said["side"],
+        kind=said["kind"],
+        of=float(count or 0),
+    )
+
+
+def measure_sweep(
+    session: duckdb.DuckDBPyConnection, manifest: Manifest, sweep: dict[str, Any], age_days: int
+) -> Iterator[Measure]:
+    """Measure what holds for each sweep: its statuses add up, all that was planned is there, and it is fresh."""
+    statuses = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
+    missing = sweep["planned"] - sum(sweep[status] for status in statuses)
+    yield _rule(ALL, "sweep", "statuses_add_up", "planned cells without a status, or with two", missing)
+    cells = session.execute("SELECT count(*) FROM sweep_files.cell").fetchall()[0][0]
+    lost = manifest.cells - cells
+    meaning = "cells that were planned and are not there" if lost >= 0 else "cells that are there and were not planned"
+    yield _rule(ALL, "cell", "cells_as_planned", meaning, lost)
+    yield Measure(
+        ALL, "sweep", "age_days", "warning", "days from the sweep to its audit", "rule", float(age_days), highest=1.0
+    )
+    planned: dict[str, int] = {}
+    for partition in manifest.partitions:
+        planned[partition.market] = planned.get(partition.market, 0) + partition.stop - partition.start
+    there = dict(
+        session.execute("SELECT market, count(DISTINCT search_id // 256) FROM sweep_files.cell GROUP BY 1").fetchall()
+    )
+    for market in sorted(planned.keys() | there.keys()):
+        lost = planned.get(market, 0) - there.get(market, 0)
+        meaning = "planned searches without any cell" if lost >= 0 else "searches with cells that were not planned"
+        yield _rule(market, "cell", "market_as_planned", f"{meaning} in the tables", lost)
+
+
+def _rule(market: str, table: str, check: str, meaning: str, difference: int) -> Measure:
+    count = abs(difference)
+    return Measure(market, table, check, "critical", meaning, "rule", float(count), highest=0.0, violations=count)

@@ -1,0 +1,154 @@
+"""The quality page of a sweep: one HTML file that asks the network for nothing, and the same as JSON.
+
+What the supplier sent is shown as text and never as markup.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from pipeline.audit.history import History
+from pipeline.audit.results import Audit, Finding, number
+from pipeline.lake import Lake
+
+_WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
+
+# What is drawn over the nights, failed or not: what people ask about first.
+_DRAWN = ("answered_share", "offered_share", "failed_share", "floor_share", "offers_per_cell", "unread_share")
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A check over the nights as points of an SVG line; `last` is tonight's."""
+
+    finding: Finding
+    points: str
+    last: tuple[float, float]
+    nights: int
+
+
+def report_folder(lake: Lake, sweep_id: str) -> Path:
+    """Return the folder of a sweep's reports."""
+    return lake.root / "reports" / sweep_id
+
+
+def write_report(
+    lake: Lake, audit: Audit, before: History, *, is_simulated: bool, cold_nights: int, kept: str | None
+) -> Path:
+    """Write `quality.html` and `quality.json` of an audit and return the page. `kept` is the night still published."""
+    folder = report_folder(lake, audit.sweep_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "quality.json", json.dumps(as_json(audit), indent=1, ensure_ascii=False, default=str))
+    page = _template().render(
+        audit=audit,
+        critical=audit.causes("critical"),
+        warnings=audit.causes("warning"),
+        outcomes=_outcomes(audit),
+        tables=_by_table(audit),
+        trends=_trends(audit, before),
+        is_simulated=is_simulated,
+        cold_nights=cold_nights,
+        is_cold=len(audit.nights) < cold_nights,
+        kept=kept,
+    )
+    _write(folder / "quality.html", page)
+    return folder / "quality.html"
+
+
+def as_json(audit: Audit) -> dict[str, Any]:
+    """Return an audit as plain values."""
+    return {
+        "sweep_id": audit.sweep_id,
+        "audit_no": audit.audit_no,
+        "audited_at": audit.audited_at.isoformat(),
+        "is_passed": audit.is_passed,
+        "nights_before": list(audit.nights),
+        "quarantined": audit.quarantined,
+        "causes": [cause.line for cause in audit.causes("critical")],
+        "warnings": [cause.line for cause in audit.causes("warning")],
+        "findings": [asdict(finding) | {"examples": _examples(finding)} for finding in audit.findings],
+    }
+
+
+def as_markdown(audit: Audit) -> str:
+    """Return an audit as Markdown, for an artifact."""
+    outcomes = _outcomes(audit)
+    said = "Passed" if audit.is_passed else "Blocked: not published"
+    lines = [f"# Quality of {audit.sweep_id}: {said}", ""]
+    lines += [f"{outcomes['passed']} checks passed, {outcomes['failed']} failed, {outcomes['not_judged']} not judged; "]
+    lines += [f"{audit.quarantined:,} offers in quarantine; compared with {len(audit.nights)} nights.", ""]
+    for severity in ("critical", "warning"):
+        lines += [f"- **{severity}** {_escaped(cause.line)}" for cause in audit.causes(severity)]
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>|#" else letter for letter in text)
+
+
+def _outcomes(audit: Audit) -> dict[str, int]:
+    found = [finding.outcome for finding in audit.findings]
+    return {outcome: found.count(outcome) for outcome in ("passed", "failed", "not_judged")}
+
+
+def _by_table(audit: Audit) -> dict[str, list[tuple[str, list[Finding]]]]:
+    """Return the findings by table and check, failed ones first."""
+    tables: dict[str, dict[str, list[Finding]]] = {}
+    for finding in audit.findings:
+        tables.setdefault(finding.table_name, {}).setdefault(finding.check_name, []).append(finding)
+    return {
+        table: sorted(checks.items(), key=lambda item: (not any(f.is_failed for f in item[1]), item[0]))
+        for table, checks in sorted(tables.items())
+    }
+
+
+def _trends(audit: Audit, before: History) -> list[Trend]:
+    drawn = [f for f in audit.findings if f.basis == "history" and (f.is_failed or f.check_name in _DRAWN)]
+    found = []
+    for finding in sorted(drawn, key=lambda f: (not f.is_failed, f.check_name, f.market)):
+        key = (finding.market, finding.table_name, finding.check_name)
+        values = [seen.observed for seen in before.get(key, ())]
+        if finding.observed is not None and values:
+            found.append(_trend(finding, [*values, finding.observed]))
+    return found
+
+
+def _trend(finding: Finding, values: Sequence[float]) -> Trend:
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    step = (_WIDTH - 2 * _MARGIN) / max(len(values) - 1, 1)
+    points = [
+        (_MARGIN + step * place, _HEIGHT - _MARGIN - (value - low) / span * (_HEIGHT - 2 * _MARGIN))
+        for place, value in enumerate(values)
+    ]
+    return Trend(finding, " ".join(f"{x:.1f},{y:.1f}" for x, y in points), points[-1], len(values))
+
+
+def _examples(finding: Finding) -> list[dict[str, Any]]:
+    return json.loads(finding.examples) if finding.examples else []
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("pipeline.audit", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "examples": _examples}
+    return environment.get_template("page.html.j2")
+
+
+def _write(place: Path, text: str) -> None:
+    beside = place.with_name(f".{place.name}")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(place)

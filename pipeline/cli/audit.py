@@ -1,0 +1,64 @@
+"""`nightaudit audit` and `nightaudit publish`: the gate from the command line."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.audit import Audit
+from pipeline.cli import views
+from pipeline.lake import Lake
+from pipeline.night import steps
+from pipeline.night.gate import (
+    audit_sweep,
+    is_unaudited,
+    publish_checked,
+    refuse_blocked,
+    report_page,
+    tell_if_blocked,
+)
+from pipeline.settings import read_settings
+
+
+def audit(sweep_id: str | None) -> None:
+    """Audit a sweep and say what was found. Raises GateBlocked where it may not be published."""
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    with lake.writing("an audit"):
+        wanted = sweep_id or steps.latest_loaded(lake)
+        found = audit_sweep(settings, lake, wanted, steps.utc_now())
+        tell_if_blocked(settings, lake, found)
+    console = Console()
+    console.print(audit_view(found))
+    console.print(Text(f"See: {report_page(lake, wanted)}"), soft_wrap=True)
+    refuse_blocked(lake, wanted, found)
+    console.print(Text(f"Publish it with: nightaudit publish {wanted}", style="cyan"), soft_wrap=True)
+
+
+def publish(sweep_id: str | None, override: str | None) -> None:
+    """Publish a sweep, audited first if it was not yet, and say what it changed."""
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    with lake.writing("a publication"):
+        wanted = sweep_id or steps.latest_loaded(lake)
+        if is_unaudited(lake, wanted):
+            found = audit_sweep(settings, lake, wanted, steps.utc_now())
+            if override is None:
+                tell_if_blocked(settings, lake, found)
+        published = publish_checked(lake, wanted, steps.utc_now(), override, settings.analysis)
+    Console().print(views.published_view(published))
+
+
+def audit_view(found: Audit) -> RenderableType:
+    """Show what an audit found, in a few lines."""
+    outcomes = [finding.outcome for finding in found.findings]
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_row("Sweep", found.sweep_id)
+    table.add_row("Checks passed", f"{outcomes.count('passed'):,}")
+    table.add_row("Checks failed", f"{outcomes.count('failed'):,}")
+    table.add_row("Not judged", f"{outcomes.count('not_judged'):,} (too few nights to compare with, or nothing to see)")
+    table.add_row("Offers in quarantine", f"{found.quarantined:,}")
+    warnings = [Text(f"warning: {cause.line}", style="yellow") for cause in found.causes("warning")]
+    said = Text("Passed.", style="green") if found.is_passed else Text("Failed.", style="bold red")
+    return Group(said, table, *warnings)

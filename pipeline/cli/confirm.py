@@ -1,0 +1,44 @@
+"""`nightaudit confirm`: flags, asked about again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.lake import Lake
+from pipeline.night.confirm import ConfirmSummary, choose_flags, confirm
+from pipeline.night.summary import SIMULATED
+from pipeline.settings import read_settings
+
+
+def confirm_flags(flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> None:
+    """Ask about the cells of flags again, and print what came of them."""
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    console = Console()
+    flags = choose_flags(lake, flag_ids, rules, limit)
+    with lake.writing("a confirmation"), console.status(f"Asking about {len(flags)} flags again …"):
+        summary = asyncio.run(confirm(settings, lake, flags))
+    _print(console, summary)
+
+
+def _print(console: Console, summary: ConfirmSummary) -> None:
+    table = Table("flag", "outcome", "now", box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = True
+    for row in summary.rows:
+        # Texts come from the supplier: nothing in them is markup of ours.
+        table.add_row(Text(row["flag_id"]), row["outcome"], Text(row.get("finding") or row.get("reason") or ""))
+    console.print(table)
+    counts = " · ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in summary.outcomes.items())
+    console.print(f"{len(summary.rows)} planned: {counts} · {summary.searches} searches")
+    if summary.is_simulated:
+        console.print(SIMULATED, style="yellow")
+    if summary.left:
+        console.print(f"{summary.left} flags are left: the cap is reached (NIGHTAUDIT_CONFIRM_CAP).", style="yellow")
+    console.print(
+        'See them: nightaudit query "SELECT flag_id, confirmation FROM report.flag"', style="cyan", soft_wrap=True
+    )

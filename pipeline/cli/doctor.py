@@ -1,0 +1,136 @@
+"""`nightaudit doctor`: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from pydantic import SecretStr
+from rich.console import Console
+from rich.text import Text
+
+from pipeline.cli.sweep import settings_with
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.search import Operation, ProductType, Search
+from pipeline.domain.stay import Party, Stay
+from pipeline.lake import Lake
+from pipeline.night import steps
+from pipeline.settings import PREFIX, Settings
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.outcomes import outcome_of
+from pipeline.supplier.requests import request_for
+
+_LIBRARIES = ("prefect", "polars", "duckdb", "deltalake", "httpx", "pydantic", "msgspec", "pyarrow")
+_LITTLE_SPACE_BYTES = 5_000_000_000
+# Far enough ahead that most properties sell it.
+_PROBE_LEAD_DAYS = 30
+
+
+class ChecksFailed(NightauditError):
+    """At least one check of the doctor failed."""
+
+
+@dataclass(slots=True)
+class _Examination:
+    console: Console
+    failed: int = 0
+
+    def check(self, name: str, look: Callable[[], str]) -> None:
+        """Run one check and print how it went."""
+        try:
+            found = look()
+        except NightauditError as error:
+            self.failed += 1
+            self.console.print(Text.assemble(("✗ ", "red"), (name, "bold"), f": {error.message}"))
+            if error.hint:
+                self.console.print(Text(f"    {error.hint}", style="cyan"))
+            return
+        self.console.print(Text.assemble(("✓ ", "green"), (name, "bold"), f": {found}"))
+
+
+def doctor(spec: Path | None) -> None:
+    """Run all checks. Raises ChecksFailed (exit code 1) if one of them failed."""
+    console = Console(soft_wrap=True)
+    settings = settings_with(spec)
+    examination = _Examination(console)
+    examination.check("versions", _versions)
+    examination.check("settings", lambda: _settings(settings))
+    examination.check("lake", lambda: _lake(settings))
+    examination.check("spec", lambda: _spec(settings))
+    examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
+    if examination.failed:
+        raise ChecksFailed(f"{examination.failed} of the checks failed.", hint="See the lines marked ✗ above.")
+    console.print(Text("All is well.", style="green"))
+
+
+def _versions() -> str:
+    names = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _LIBRARIES)
+    return f"nightaudit {importlib.metadata.version('nightaudit')}, Python {platform.python_version()}, {names}"
+
+
+def _settings(settings: Settings) -> str:
+    told = []
+    for name in sorted(settings.model_fields_set):
+        value = getattr(settings, name)
+        told.append(f"{PREFIX}{name.upper()}={'(set)' if isinstance(value, SecretStr) else value}")
+    supplier = "the bundled sandbox (simulated data)" if settings.is_simulated else settings.base_url
+    return f"supplier is {supplier}; " + (", ".join(told) or "all others at their defaults")
+
+
+def _lake(settings: Settings) -> str:
+    lake = Lake(settings.lake)
+    free = lake.free_bytes()
+    if free < _LITTLE_SPACE_BYTES:
+        raise NightauditError(
+            f"{lake.root} has only {free / 1e9:.1f} GB free.", hint="See what a night takes with: nightaudit plan"
+        )
+    return f"{lake.root}, {free / 1e9:.0f} GB free, {len(lake.sweep_ids())} sweeps"
+
+
+def _spec(settings: Settings) -> str:
+    today = steps.utc_now().date()
+    spec, ids = steps.read_spec_of(settings, today)
+    return f"{settings.spec or 'the sample spec'}: {len(ids):,} properties, {len(spec.ask.markets)} markets"
+
+
+async def _probe(settings: Settings) -> str:
+    with _supplier(settings) as (base_url, client_id, client_secret):
+        client = SupplierClient.of(settings, base_url=base_url, client_id=client_id, client_secret=client_secret)
+        today = steps.utc_now().date()
+        search = _probe_search(settings, today)
+        request = request_for(search, today=today, send_rate_type=settings.send_rate_type)
+        async with client:
+            answer = await client.ask(search.operation, request.to_wire(), attempts=1)
+    took = (answer.ended_at - answer.started_at).total_seconds()
+    if answer.failure is not None:
+        raise NightauditError(
+            f"a token was had, but the probe search failed: {answer.failure} {answer.failure_detail}",
+            hint="If this stays, ask the supplier, with the time of this probe.",
+        )
+    outcome = outcome_of(answer)
+    codes = f" with codes {', '.join(map(str, outcome.codes))}" if outcome.codes else ""
+    return f"property {search.property_ids[0]}: {outcome.verdict}{codes} ({answer.http_status}) in {took:.2f} s"
+
+
+def _probe_search(settings: Settings, today: date) -> Search:
+    spec, ids = steps.read_spec_of(settings, today)
+    stay = Stay.of(today + timedelta(days=_PROBE_LEAD_DAYS), 1)
+    market = spec.ask.markets[0]
+    return Search(0, Operation.MULTI, market, ProductType.HOTEL, stay, Party.parse("2"), None, (ids[0],))
+
+
+@contextmanager
+def _supplier(settings: Settings) -> Iterator[tuple[str | None, str | None, str | None]]:
+    if not settings.is_simulated:
+        yield None, None, None
+        return
+    from pipeline.sandbox.server.launch import SandboxProcess
+
+    with SandboxProcess(seed=settings.sandbox_seed, properties=settings.sandbox_properties) as sandbox:
+        yield sandbox.base_url, sandbox.client_id, sandbox.client_secret

@@ -1,0 +1,166 @@
+"""`nightaudit explain`: a flag, or another finding, led back to the raw answers, and judged again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.domain.errors import InputError, NightauditError
+from pipeline.lake import Lake
+from pipeline.replay.explain import Explanation, Observation, explain
+from pipeline.settings import read_settings
+
+_MONEY = ("total", "pre_promo_total", "floor", "included_charges", "excluded_charges")
+_PRICE = ("room_id", "board_id", "policy_key")
+_OFFER = ("room_id", "room_name", "board_id", "board_name", "policy_key", "discount_pct", "available_rooms")
+
+
+def show_explanation(flag_id: str, form: str) -> None:
+    """Print what leads to a flag. Raises NightauditError where the raw answers do not give the same verdict."""
+    if form not in {"text", "json"}:
+        raise InputError(f"--format is text or json, not {form!r}.")
+    settings = read_settings()
+    explained = explain(Lake(settings.lake), flag_id, settings.max_body_mb * 1_000_000)
+    if form == "json":
+        sys.stdout.write(json.dumps(as_json(explained), default=str, ensure_ascii=False, indent=2) + "\n")
+    else:
+        _print(explained)
+    if not explained.is_reproduced:
+        raise NightauditError(
+            f"The raw answers do not give the verdict of {flag_id} again.",
+            kept="Nothing was changed.",
+            hint="The rule may have changed since: compare its version. If it has not, please report this.",
+        )
+
+
+def as_json(explained: Explanation) -> dict[str, Any]:
+    """Return all of an explanation as one document; money and instants are texts."""
+    return {
+        "flag": explained.flag,
+        "is_flag": explained.is_flag,
+        "rule": {
+            "name": explained.flag["rule"],
+            "version": explained.flag["rule_version"],
+            "relation": explained.rule.full_name,
+            "definition": explained.rule.header,
+            "sql": explained.rule.sql,
+        },
+        "observations": [
+            {
+                "role": each.role,
+                "raw_address": each.evidence.address,
+                "body_sha256": each.evidence.body_sha256,
+                "is_body_unchanged": each.evidence.is_loaded,
+                "started_at": each.search["started_at"],
+                "request": each.request,
+                "offer": each.offer,
+            }
+            for each in explained.observations
+        ],
+        "sweeps_replayed": explained.sweeps,
+        "selling_prices": explained.prices,
+        "fx": explained.flag["fx"],
+        "verdict": {
+            "is_reproduced": explained.is_reproduced,
+            "is_found_again": explained.is_found,
+            "compared": [
+                {"name": each.name, "flagged": each.flagged, "recomputed": each.recomputed, "is_same": each.is_same}
+                for each in explained.comparisons
+            ],
+        },
+    }
+
+
+def _print(explained: Explanation) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    flag = explained.flag
+    for label, told in _facts(explained):
+        # Texts come from the supplier: nothing in them is markup of ours.
+        console.print(Text.assemble((f"{label}: ", "bold"), told))
+    console.print(Text(explained.rule.header, "dim"))
+    for number, each in enumerate(explained.observations, 1):
+        console.print(Text(f"\nObservation {number} of {len(explained.observations)}: {each.role}", "bold"))
+        for label, told in _observed(each):
+            console.print(Text.assemble((f"  {label}: ", "dim"), told))
+    if flag["fx"]:
+        fx = flag["fx"]
+        told = f"1 {fx['from_currency']} = {fx['rate']} {fx['to_currency']}, reference rate of {fx['rate_date']}"
+        console.print(Text.assemble(("\nExchange: ", "bold"), told))
+    for label, told in _priced(explained):
+        console.print(Text.assemble((f"\n{label}: ", "bold"), told))
+    nights = f"{len(explained.sweeps)} sweep{'s' * (len(explained.sweeps) != 1)}"
+    console.print(Text(f"\nVerdict, from the raw answers of {nights}", "bold"))
+    if not explained.is_found:
+        console.print(Text("The rule finds nothing in them.", "red"))
+        return
+    table = Table("", "flagged", "again", "", box=None, pad_edge=False, header_style="bold")
+    for compared in explained.comparisons:
+        if compared.name == "evidence" and compared.is_same:
+            continue
+        mark = Text("same", "green") if compared.is_same else Text("DIFFERENT", "red")
+        table.add_row(compared.name, Text(str(compared.flagged)), Text(str(compared.recomputed)), mark)
+    console.print(table)
+    told = "The same verdict, number by number." if explained.is_reproduced else "Not the same verdict."
+    console.print(Text(told, "green" if explained.is_reproduced else "red"))
+
+
+def _facts(explained: Explanation) -> list[tuple[str, str]]:
+    flag = explained.flag
+    facts = [
+        ("Flag" if explained.is_flag else "Finding, no flag", flag["flag_id"]),
+        ("Finding", f"{flag['finding']} [{flag['severity']}]"),
+        ("Rule", f"{flag['rule']}, version {flag['rule_version']}, {explained.rule.full_name}"),
+    ]
+    if not explained.is_flag:
+        why = (
+            "no night has settled it yet; if the next one finds it too, it is a flag from then on"
+            if explained.makes_flags
+            else "this rule makes none"
+        )
+        return [*facts, ("Flagged", f"not: a finding of {explained.rule.full_name} as it is now, and no flag: {why}")]
+    end = f", ended {flag['resolved_at']} ({flag['ended_by']})" if flag["resolved_at"] else ""
+    seen = f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen {flag['snapshots']} times{end}"
+    return [*facts, ("Flagged", seen)]
+
+
+def _priced(explained: Explanation) -> list[tuple[str, str]]:
+    """Return the selling price that is flagged; where none is, every one of the cell, with what it is of."""
+    flagged = [price for price in explained.prices if price["is_flagged"]]
+    facts = []
+    for price in flagged or explained.prices:
+        of = ", ".join(f"{name} {price[name]}" for name in _PRICE if price[name] is not None) or "any room"
+        sold = f"{price['price']} {price['currency']}, {of}, on sale {price['observed_at']}"
+        facts.append(("Selling price", f"{sold} ({price['channel'] or 'no channel'})"))
+    left = len(explained.prices) - len(flagged)
+    if flagged and left:
+        facts.append(("Other selling prices of the stay", f"{left}, in --format json"))
+    return facts
+
+
+def _observed(each: Observation) -> list[tuple[str, str]]:
+    search, request, offer = each.search, dict(each.request), each.offer
+    if "propertyIds" in request:
+        request["propertyIds"] = f"{len(request['propertyIds'])} ids"
+    stay = f"{search['check_in']}, {search['nights']} nights, party {search['party']}"
+    facts = [
+        ("Asked", f"{search['operation']}, {search['market']}, {search['product_type']}, {stay}"),
+        ("Request", json.dumps(request, ensure_ascii=False)),
+        ("Sent", f"{search['started_at']} in the sweep {search['sweep_id']}"),
+        ("Raw answer", each.evidence.address),
+        ("All of it", f"nightaudit show {each.evidence.address}"),
+        ("SHA-256", f"{each.evidence.body_sha256} (the body is still the one that was loaded)"),
+    ]
+    if offer is None:
+        return [*facts, ("Offer", "not in this answer")]
+    money = ", ".join(f"{name} {offer[name]}" for name in _MONEY if offer[name] is not None)
+    other = ", ".join(f"{name} {offer[name]}" for name in _OFFER if offer[name] is not None)
+    return [
+        *facts,
+        ("Offer", f"property {offer['property_id']}, {other}"),
+        ("Prices", f"{money}, in {offer['currency']}"),
+    ]

@@ -1,0 +1,59 @@
+"""`nightaudit quote`: ask quotes for a sample, or show the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.lake import Lake
+from pipeline.night.quotes import QuoteSummary, all_summaries, quote
+from pipeline.night.summary import SIMULATED
+from pipeline.quote.outcomes import QuoteOutcome
+from pipeline.quote.sample import Sample
+from pipeline.settings import read_settings
+
+
+def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: int, *, is_confirmed: bool) -> None:
+    """Ask quotes for a sample and print what they came to."""
+    settings = read_settings()
+    sample = Sample(size, tuple(markets), tuple(property_ids), seed)
+    lake = Lake(settings.lake)
+    console = Console()
+    with lake.writing("a quote check"), console.status("Asking quotes …") as status:
+
+        def watch(asked: int) -> None:
+            status.update(f"Asking quotes … {asked} of at most {size}")
+
+        summary = asyncio.run(quote(settings, lake, sample, is_confirmed=is_confirmed, watch=watch))
+    console.print(_view([summary]))
+    console.print('See them: nightaudit query "FROM mart.quote_check"', style="cyan", soft_wrap=True)
+
+
+def show_ledger() -> None:
+    """Print every run of quotes with what it came to."""
+    settings = read_settings()
+    found = all_summaries(Lake(settings.lake), settings.max_body_mb * 1_000_000)
+    console = Console()
+    if not found:
+        console.print("No quote was ever asked. Quotes make reservations: see nightaudit quote --help")
+        return
+    console.print(_view(found))
+
+
+def _view(runs: Sequence[QuoteSummary]) -> RenderableType:
+    table = Table("run", "chosen", "outcomes", "reservations", box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = True
+    for run in runs:
+        outcomes = " · ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in run.outcomes.items())
+        possible = run.possible_reservations - run.reservations
+        reservations = f"{run.reservations}" + (f" + {possible} possible" if possible else "")
+        table.add_row(run.run_id, str(run.chosen), outcomes, reservations)
+    told = [SIMULATED] if any(run.is_simulated for run in runs) else []
+    unknown = sum(run.outcomes.get(QuoteOutcome.UNKNOWN, 0) for run in runs)
+    if unknown:
+        told.append(f"{unknown} unknown: ask the supplier whether they made reservations; they are not asked again.")
+    return Group(table, Text("\n".join(told), style="yellow"))

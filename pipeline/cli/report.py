@@ -1,0 +1,86 @@
+"""`nightaudit report`, `nightaudit serve` and `nightaudit alerts`: pages and messages for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.domain.errors import InputError, NightauditError, SettingsError
+from pipeline.lake import Lake
+from pipeline.report import REPORTS, Scope, reports_page, write_reports
+from pipeline.settings import read_settings
+
+
+def write(
+    names: Sequence[str], property_id: int | None, market: str | None, first: str | None, last: str | None
+) -> None:
+    """Write reports of the published file and print what each says and where its page lies."""
+    unknown = [name for name in names if name not in REPORTS]
+    if unknown:
+        raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Reports are: {', '.join(REPORTS)}")
+    scope = Scope(property_id, market.upper() if market else None, _day("--from", first), _day("--to", last))
+    lake = Lake(read_settings().lake)
+    console = Console()
+    for written in write_reports(lake, names or REPORTS, scope):
+        console.print(Text.assemble((written.name, "bold"), ": ", written.title), soft_wrap=True)
+        console.print(Text(f"  {written.file}", style="cyan"), soft_wrap=True)
+    console.print(Text(f"All nights: {reports_page(lake)}", style="dim"), soft_wrap=True)
+
+
+def alert(*, is_rehearsal: bool) -> None:
+    """Send the alerts of the published file, or show what would be sent."""
+    from pipeline.night.confirm import confirmer
+    from pipeline.notify.alert_rules import read_rules
+    from pipeline.notify.alerts import tell_alerts
+
+    settings = read_settings()
+    if settings.alerts is None:
+        raise SettingsError(
+            "There are no alert rules.", hint="Name a rule file with NIGHTAUDIT_ALERTS; see the README."
+        )
+    rules, lake = read_rules(settings.alerts), Lake(settings.lake)
+    with lake.writing("alerts"):
+        again = confirmer(settings, lake)
+        told = tell_alerts(lake, rules, str(reports_page(lake)), confirm=again, is_rehearsal=is_rehearsal)
+    table = Table("rule", "for", "new", "over", "still", "sent", header_style="bold")
+    for item in told:
+        sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")
+        table.add_row(item.rule, item.receiver, str(item.new), str(item.over), str(item.standing), Text(sent))
+    console = Console()
+    console.print(table)
+    for item in told if is_rehearsal else ():
+        for subject, text in item.texts:
+            console.print(Text(f"\nTo {item.receiver}: {subject}", style="bold"), soft_wrap=True)
+            console.print(Text(text), soft_wrap=True)
+    if any(item.failure for item in told):
+        raise NightauditError("Not every alert could be sent.", hint="Those are tried again: nightaudit alerts")
+
+
+def serve(port: int) -> None:
+    """Serve reports and notebooks on the loopback address until interrupted."""
+    from pipeline.process.signals import told_when_stopped
+    from pipeline.report.serve import notebook_names, serve_reports
+
+    console = Console()
+
+    def tell() -> None:
+        console.print(f"Reports: http://127.0.0.1:{port}/reports/", soft_wrap=True)
+        for name in notebook_names():
+            console.print(f"Notebook: http://127.0.0.1:{port}/notebooks/{name}/", soft_wrap=True)
+        console.print("Ctrl-C ends it.", style="dim")
+
+    with told_when_stopped("Reports and notebooks are served no longer.", "Serve them again: nightaudit serve"):
+        serve_reports(Lake(read_settings().lake), port, tell)
+
+
+def _day(option: str, text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{option} is a day like 2027-01-31, not {text!r}.") from None

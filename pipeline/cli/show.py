@@ -1,0 +1,122 @@
+"""`nightaudit show`: the request and the answer behind a raw address."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake import Lake
+from pipeline.replay.evidence import Evidence, QuoteEvidence, evidence_of
+from pipeline.settings import read_settings
+from pipeline.supplier.bodies import UnreadableBody, inflate
+
+
+def show(address: str, *, body_only: bool) -> None:
+    """Print what lies at a raw address; `body_only` writes the inflated body to the output as it is."""
+    settings = read_settings()
+    evidence = evidence_of(Lake(settings.lake), address)
+    request, sent, encoding = _sent(evidence)
+    try:
+        body = inflate(sent, encoding, limit_bytes=settings.max_body_mb * 1_000_000)
+    except UnreadableBody as error:
+        if body_only:
+            raise CorruptObject(
+                f"The body at {address} cannot be inflated: {error}",
+                kept="It lies in the raw zone as it came.",
+                hint="A larger NIGHTAUDIT_MAX_BODY_MB helps where it is only too large.",
+            ) from None
+        body = f"({len(sent)} bytes that cannot be inflated: {error})".encode()
+    if body_only:
+        sys.stdout.buffer.write(body)
+        sys.stdout.buffer.flush()
+        return
+    size = f"{len(sent):,} bytes as sent ({encoding or 'plain'}), {len(body):,} inflated"
+    facts = _search_facts(evidence, size) if isinstance(evidence, Evidence) else _quote_facts(evidence, size)
+    console = Console(soft_wrap=True, highlight=False)
+    for label, told in facts:
+        console.print(Text.assemble((f"{label}: ", "bold"), told))
+    for label, text in (("Request", pretty(request)), ("Answer", pretty(body) if body else "(no body)")):
+        # Texts come from the supplier: nothing in them is markup of ours.
+        console.print(Text(f"\n{label}", "bold"))
+        console.print(Text(text))
+
+
+def _sent(evidence: Evidence | QuoteEvidence) -> tuple[bytes, bytes, str]:
+    """Return the request, the body as it came, and how that is encoded."""
+    if isinstance(evidence, Evidence):
+        return evidence.record.request, evidence.record.body, evidence.record.content_encoding
+    answer = evidence.entry.answer
+    request = evidence.entry.intent.request.encode()
+    return (request, b"", "") if answer is None else (request, answer.body, answer.content_encoding)
+
+
+def pretty(data: bytes) -> str:
+    """Return JSON with line breaks, every number and text as it was sent; other bytes as text."""
+    try:
+        text = msgspec.json.format(data, indent=2).decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        text = data.decode("utf-8", "replace")
+    # A terminal obeys control characters; a reader should see them.
+    return "".join(mark if mark.isprintable() or mark == "\n" else repr(mark)[1:-1] for mark in text)
+
+
+def _quote_facts(evidence: QuoteEvidence, size: str) -> list[tuple[str, str]]:
+    intent, answer = evidence.entry.intent, evidence.entry.answer
+    facts = [
+        ("Address", evidence.address),
+        ("Quote", f"{intent.quote_no} of the run {evidence.run_id}"),
+        ("Offer", f"search {intent.offer.search_id} of the sweep {intent.offer.sweep_id}"),
+        ("Intended", intent.intended_at.isoformat()),
+    ]
+    if answer is None:
+        return [*facts, ("Status", "unknown: no answer was written down; a reservation may have been made")]
+    facts += [
+        ("Status", "none" if answer.http_status is None else str(answer.http_status)),
+        ("Started", f"{answer.started_at.isoformat()}, {_milliseconds(answer.started_at, answer.ended_at)} ms"),
+        ("Reservation", "none was told" if answer.reservation_id is None else str(answer.reservation_id)),
+        ("Body", size),
+    ]
+    if answer.failure:
+        facts.append(("Failure", ": ".join(part for part in (answer.failure, answer.failure_detail) if part)))
+    return facts
+
+
+def _milliseconds(start: datetime, end: datetime) -> int:
+    return round((end - start).total_seconds() * 1000)
+
+
+def _search_facts(evidence: Evidence, size: str) -> list[tuple[str, str]]:
+    record = evidence.record
+    took = _milliseconds(record.started_at, record.ended_at)
+    status = "none" if record.http_status is None else str(record.http_status)
+    if record.is_split:
+        status += ", and the batch was split in halves"
+    facts = [
+        ("Address", evidence.address),
+        ("Sweep", evidence.sweep_id),
+        ("Search", str(record.search_id)),
+        ("Status", status),
+        ("Started", f"{record.started_at.isoformat()}, {took} ms, attempt {record.attempts}"),
+        ("Headers", _headers(record.headers)),
+        ("Body", size),
+    ]
+    if record.failure:
+        facts.append(("Failure", ": ".join(part for part in (record.failure, record.failure_detail) if part)))
+    if evidence.body_sha256:
+        checked = "the same as in lake.search" if evidence.is_loaded else "not loaded yet"
+        facts.append(("SHA-256", f"{evidence.body_sha256} ({checked})"))
+    return facts
+
+
+def _headers(text: str) -> str:
+    try:
+        held = json.loads(text)
+    except ValueError:
+        return text
+    return ", ".join(f"{name}: {value}" for name, value in held.items()) if isinstance(held, dict) else text

@@ -1,0 +1,185 @@
+"""Loading a user's file: checked whole, kept as it is, noted, and appended to its table under its own name.
+
+The note, `raw/inputs/<kind>/<number>-<hash>.json`, is what makes a file part of the lake; the rows follow from it.
+A load that was killed in between is finished by the next one, and a lake whose tables are gone gets them back from the
+files and notes alone (`replay`). Among files that say the same thing, the one with the highest number wins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from pipeline.domain.errors import CorruptObject, InputError
+from pipeline.domain.tables import FX_RATE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
+from pipeline.inputs.property_map import read_map
+from pipeline.inputs.reference_rates import read_rates
+from pipeline.inputs.selling_prices import read_prices
+from pipeline.inputs.weights import read_weights
+from pipeline.lake import Lake
+from pipeline.lake.delta import commit_rows, committed_files, is_committed
+
+_HASH_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class InputKind:
+    """A kind of file. `is_version`: each file replaces the one before; else its rows are added to what there is.
+
+    `read` is given the reference rates that are loaded, or None where a file is read again that was checked before.
+    """
+
+    name: str
+    table: Table
+    suffixes: tuple[str, ...]
+    is_version: bool
+    read: Callable[[bytes, str, pl.DataFrame | None], pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """That a file was loaded. `number` counts the files of its kind from 0."""
+
+    number: int
+    sha256: str
+    suffix: str
+    file_name: str
+    loaded_at: datetime
+    rows: int
+
+    @property
+    def input_id(self) -> str:
+        """Name of the load: its number first, so that a later one is greater."""
+        return f"{self.number:06d}-{self.sha256[:_HASH_DIGITS]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What became of a file. `is_new` False: it had been loaded before, or was only checked."""
+
+    kind: str
+    rows: int
+    is_new: bool
+    note: Note | None
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        InputKind("prices", SELLING_PRICE, (".csv", ".parquet"), False, read_prices),
+        InputKind("rates", FX_RATE, (".csv", ".zip"), False, lambda data, name, _: read_rates(data, name)),
+        InputKind("property-map", PROPERTY_MAP, (".csv", ".parquet"), True, lambda data, name, _: read_map(data, name)),
+        InputKind("weights", WEIGHT, (".csv", ".parquet"), True, lambda data, name, _: read_weights(data, name)),
+    )
+}
+
+
+def check(lake: Lake, kind_name: str, file: Path) -> Loaded:
+    """Read a file and say how many rows it has. Raises InputError that lists what is wrong with it."""
+    kind = _kind(kind_name)
+    return Loaded(
+        kind.name, _rows(kind, _bytes_of(kind, file), file.name, known_rates(lake)).height, is_new=False, note=None
+    )
+
+
+def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
+    """Load a file; the caller holds the lake's writer lock. Loading the same file again changes nothing.
+
+    An earlier version of a map or of weights can be loaded again to go back to it. Raises InputError that lists what
+    is wrong with the file, and LakeError.
+    """
+    kind = _kind(kind_name)
+    data = _bytes_of(kind, file)
+    replay(lake, kind)
+    sha256 = hashlib.sha256(data).hexdigest()
+    notes = list(notes_of(lake, kind))
+    same = [note for note in (notes[-1:] if kind.is_version else notes) if note.sha256 == sha256]
+    if same:
+        return Loaded(kind.name, same[0].rows, is_new=False, note=same[0])
+    rows = _rows(kind, data, file.name, known_rates(lake))
+    note = Note(len(notes), sha256, file.suffix.lower(), file.name, now, rows.height)
+    lake.put_new(_kept_path(kind, note), data)
+    lake.put_new(
+        f"{lake.inputs_folder(kind.name)}/{note.input_id}.json", msgspec.json.format(msgspec.json.encode(note))
+    )
+    _commit(lake, kind, note, rows)
+    return Loaded(kind.name, rows.height, is_new=True, note=note)
+
+
+def replay(lake: Lake, kind: InputKind) -> None:
+    """Append the rows of all files of a kind that are noted and not in its table yet."""
+    for note in notes_of(lake, kind):
+        if not is_committed(lake, kind.table, note.input_id):
+            data = lake.get(_kept_path(kind, note))
+            _commit(lake, kind, note, _rows(kind, data, note.file_name, None))
+
+
+def replay_all(lake: Lake) -> None:
+    """Replay all kinds."""
+    for kind in KINDS.values():
+        replay(lake, kind)
+
+
+def notes_of(lake: Lake, kind: InputKind) -> Iterator[Note]:
+    """Yield the notes of a kind, oldest first. Raises CorruptObject."""
+    folder = lake.inputs_folder(kind.name)
+    for name in sorted(lake.names(folder, ".json")):
+        try:
+            yield msgspec.json.decode(lake.get(f"{folder}/{name}.json"), type=Note)
+        except msgspec.MsgspecError as error:
+            raise CorruptObject(
+                f"{lake.local(folder)}/{name}.json cannot be read: {error}",
+                kept="The files that were loaded lie beside it, untouched.",
+                hint="Restore it from a backup.",
+            ) from None
+
+
+def known_rates(lake: Lake) -> pl.DataFrame:
+    """Return `rate_date` and `currency` of all reference rates that are loaded."""
+    files = committed_files(lake, FX_RATE)
+    if not files:
+        return pl.DataFrame(schema={"rate_date": pl.Date, "currency": pl.String})
+    return pl.read_parquet(files, columns=["rate_date", "currency"]).unique()
+
+
+def _commit(lake: Lake, kind: InputKind, note: Note, rows: pl.DataFrame) -> None:
+    stamped = rows.with_columns(
+        pl.lit(note.input_id).alias("input_id"), pl.lit(note.loaded_at, pl.Datetime("us", "UTC")).alias("loaded_at")
+    )
+    table = stamped.select([column.name for column in kind.table.columns]).to_arrow()
+    commit_rows(lake, kind.table, table, note.input_id, "rows", note.input_id)
+
+
+def _rows(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFrame | None) -> pl.DataFrame:
+    rows = kind.read(data, file_name, rates)
+    if rows.is_empty():
+        raise InputError(f"{file_name} cannot be loaded: it has no rows.", kept="Nothing was changed.")
+    return rows
+
+
+def _kept_path(kind: InputKind, note: Note) -> str:
+    return f"{Lake.inputs_folder(kind.name)}/{note.sha256}{note.suffix}"
+
+
+def _kind(name: str) -> InputKind:
+    if name not in KINDS:
+        raise InputError(f"{name!r} cannot be loaded. What can be: {', '.join(KINDS)}.", kept="Nothing was changed.")
+    return KINDS[name]
+
+
+def _bytes_of(kind: InputKind, file: Path) -> bytes:
+    if file.suffix.lower() not in kind.suffixes:
+        raise InputError(
+            f"{file.name} cannot be loaded: {kind.name} come as {' or '.join(kind.suffixes)}.",
+            kept="Nothing was changed.",
+        )
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}.", kept="Nothing was changed.") from None

@@ -1,0 +1,300 @@
+"""Reading a user's table: first as text with the row of each line, then as declared types.
+
+CSV is taken apart line by line, so that a fault is told with the very row that a spreadsheet shows, blank lines and
+texts over several lines included. Parquet has its rows counted as if it had a header too. Both then go the same way.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import polars as pl
+
+from pipeline.domain.codes import MARKETS
+from pipeline.domain.errors import InputError
+from pipeline.domain.search import ProductType
+from pipeline.domain.stay import Party
+from pipeline.domain.tables import MONEY_SCALE, RATE_SCALE
+from pipeline.inputs.problems import MOST_SHOWN, Findings
+
+ROW = "line_no"
+# Names of the columns whose value could not be read, as a list.
+REFUSED = "refused"
+_CHUNK = 100_000
+# The instant and the offset that it is meant with.
+_INSTANT = "%Y-%m-%dT%H:%M:%S%.f%:z"
+_PARTIES_KEPT = 10_000
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_UNDECODED = re.compile("[\udc80-\udcff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a text becomes a value: an expression that gives NULL where it cannot, and what to tell then."""
+
+    parse: Callable[[pl.Expr], pl.Expr]
+    expected: str
+
+
+def _matching(text: pl.Expr, pattern: str) -> pl.Expr:
+    return pl.when(text.str.contains(pattern)).then(text)
+
+
+def _one_of(values: Sequence[str]) -> Callable[[pl.Expr], pl.Expr]:
+    return lambda text: pl.when(text.is_in(list(values))).then(text)
+
+
+def _decimal(scale: int) -> Callable[[pl.Expr], pl.Expr]:
+    # More digits than the type holds would be rounded in silence; zeros at the end cost nothing.
+    pattern = rf"^\d{{1,{18 - scale}}}(\.\d{{1,{scale}}}0*)?$"
+
+    def parse(text: pl.Expr) -> pl.Expr:
+        number = _matching(text, pattern).cast(pl.Decimal(18, scale), strict=False)
+        return pl.when(number > 0).then(number)
+
+    return parse
+
+
+def _instant(text: pl.Expr) -> pl.Expr:
+    written = (
+        _matching(text, r"^[12]\d{3}-").str.replace(r"[Zz]$", "+00:00").str.replace(r"^(\d{4}-\d{2}-\d{2}) ", "${1}T")
+    )
+    return written.str.to_datetime(_INSTANT, strict=False, time_zone="UTC", time_unit="us")
+
+
+def _party(text: pl.Expr) -> pl.Expr:
+    # A file has few distinct parties and many rows.
+    return text.map_batches(_canonical_parties, return_dtype=pl.String)
+
+
+def _canonical_parties(texts: pl.Series) -> pl.Series:
+    canonical = {text: _canonical(text) for text in texts.unique().drop_nulls().to_list()}
+    return texts.replace_strict(canonical, return_dtype=pl.String) if canonical else texts
+
+
+def _canonical(text: str) -> str | None:
+    try:
+        return Party.parse(text).text
+    except ValueError:
+        return None
+
+
+def _weight(text: pl.Expr) -> pl.Expr:
+    number = _matching(text, r"^\d+(\.\d+)?$").cast(pl.Float64, strict=False)
+    return pl.when(number.is_finite()).then(number)
+
+
+ID = Kind(lambda text: _matching(text, r"^\d+$").cast(pl.Int64, strict=False), "a whole number of up to 63 bits")
+SIGNED = Kind(lambda text: text.cast(pl.Int64, strict=False), "a whole number of 64 bits")
+BOARD = Kind(lambda text: text.cast(pl.Int32, strict=False), "a board basis id")
+TEXT = Kind(lambda text: text, "a text")
+COUNT = Kind(
+    lambda text: _matching(text, r"^[1-9]\d{0,2}$").cast(pl.Int16, strict=False), "a number of nights, 1 to 999"
+)
+MARKET = Kind(_one_of(MARKETS), "one of the 36 market codes")
+PRODUCT_TYPE = Kind(_one_of([kind.value for kind in ProductType]), "`Hotel` or `Package`")
+CURRENCY = Kind(lambda text: _matching(text, r"^[A-Z]{3}$"), "an ISO 4217 code of three capital letters")
+DAY = Kind(
+    lambda text: _matching(text, r"^[12]\d{3}-\d{2}-\d{2}$").str.to_date("%Y-%m-%d", strict=False),
+    "a date written yyyy-MM-dd, of the years 1000 to 2999",
+)
+INSTANT = Kind(_instant, "an instant with its offset, like 2026-11-20T02:30:00Z")
+MONEY = Kind(_decimal(MONEY_SCALE), f"an amount above 0 with up to {MONEY_SCALE} decimals and a point")
+RATE = Kind(_decimal(RATE_SCALE), f"a rate above 0 with up to {RATE_SCALE} decimals and a point")
+PARTY = Kind(_party, "a party like 2, 2c5-9 or 2+1")
+WEIGHT = Kind(_weight, "a number, 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class InputColumn:
+    """A column of a user's file. One that is not required may be left out, or be empty: not given."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    is_required: bool = True
+
+
+def read_table(data: bytes, file_name: str, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
+    """Return the rows of a CSV or Parquet file with the declared columns, typed, with `line_no` and `refused`.
+
+    Raises InputError where the file or its header cannot be used; a value that cannot be read is added to
+    `findings`, and NULL.
+    """
+    texts = _parquet_texts(data, findings) if file_name.lower().endswith(".parquet") else csv_texts(data, findings)
+    _check_header(texts.columns, columns, findings)
+    return typed(texts, columns, findings)
+
+
+def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
+    """Return the cells of a CSV file as stripped texts, NULL where empty, with the row of each line.
+
+    Raises InputError where it is no CSV; lines with too many or too few cells are added to `findings`.
+    """
+    text = _decoded(data, findings)
+    try:
+        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header = [name.strip() for name in next(lines, [])]
+        if header and not header[-1]:
+            header.pop()
+        if not header:
+            findings.add(0, "", "it is empty: not even a header")
+            findings.refuse_faults()
+        for name in sorted({name for name in header if header.count(name) > 1}):
+            findings.add(1, name or "(without a name)", "the header names it twice")
+        _refuse_own_names(header, findings)
+        findings.refuse_faults()
+        frames = list(_frames(lines, header, findings))
+    except csv.Error as error:
+        raise _unreadable(findings, f"row {lines.line_num}: {error}") from None
+    schema = {ROW: pl.Int64, **dict.fromkeys(header, pl.String)}
+    texts = pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+    cells = pl.col(header).str.strip_chars()
+    return texts.with_columns(pl.when(cells != "").then(cells).name.keep())
+
+
+def _decoded(data: bytes, findings: Findings) -> str:
+    """Return the text of a file. Raises InputError, with the rows and columns where it is no UTF-8."""
+    if data.startswith(_UTF_16):
+        raise _unreadable(findings, "from row 1 on it is UTF-16; save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8-sig", "surrogateescape")
+    lines = csv.reader(io.StringIO(text, newline=""))
+    with suppress(csv.Error):
+        header = [name.strip() for name in next(lines, [])]
+        for row, cells in enumerate(chain([header], lines), 1):
+            for index, cell in enumerate(cells):
+                if bad := _UNDECODED.search(cell):
+                    column = header[index] if row > 1 and index < len(header) else f"number {index + 1}"
+                    reason = f"byte 0x{ord(bad[0]) - 0xDC00:02X} is not UTF-8; save the file as UTF-8"
+                    _add_bounded(findings, row, reason, column)
+    findings.refuse_faults()
+    raise _unreadable(findings, "it is not UTF-8 text")
+
+
+def _frames(lines: Iterator[list[str]], header: Sequence[str], findings: Findings) -> Iterator[pl.DataFrame]:
+    schema: Mapping[str, type[pl.DataType]] = {ROW: pl.Int64, **dict.fromkeys(header, pl.String)}
+    rows = _rows(lines, len(header), findings)
+    while chunk := list(islice(rows, _CHUNK)):
+        yield pl.DataFrame(chunk, schema=schema, orient="row")
+
+
+def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterator[list[object]]:
+    number = 1
+    for cells in lines:
+        number += 1
+        if not any(map(str.strip, cells)):
+            continue
+        if len(cells) < width:
+            _add_bounded(findings, number, f"{len(cells)} cells, where the header has {width}")
+        elif any(map(str.strip, cells[width:])):
+            _add_bounded(
+                findings, number, f"more than the {width} cells of the header; is a text with commas unquoted?"
+            )
+        else:
+            yield [number, *cells[:width]]
+
+
+def _refuse_own_names(header: Iterable[str], findings: Findings) -> None:
+    for name in header:
+        if name in {ROW, REFUSED}:
+            findings.add(1, name, "it is unknown, and rows are noted under that name; leave it out")
+
+
+def _add_bounded(findings: Findings, row: int, reason: str, column: str = "") -> None:
+    if len(findings.faults) < MOST_SHOWN:
+        findings.add(row, column, reason)
+    else:
+        findings.count_unseen(1)
+
+
+def _parquet_texts(data: bytes, findings: Findings) -> pl.DataFrame:
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(findings, f"it is not Parquet: {str(error).splitlines()[0]}") from None
+    _refuse_own_names(frame.columns, findings)
+    for name, kind in frame.schema.items():
+        if kind.is_nested() or kind in {pl.Binary, pl.Boolean, pl.Time, pl.Duration}:
+            findings.add(1, name, f"its type {kind} cannot be read")
+    findings.refuse_faults()
+    texts = [_as_text(name, kind) for name, kind in frame.schema.items()]
+    rows = pl.int_range(2, pl.len() + 2, dtype=pl.Int64).alias(ROW)
+    return frame.select(texts).with_columns(rows).select(ROW, *frame.columns)
+
+
+def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
+    column = pl.col(name)
+    if isinstance(kind, pl.Datetime):
+        # Without a time zone it stays without an offset, and is refused for that.
+        return (column if kind.time_zone is None else column.dt.convert_time_zone("UTC")).dt.to_string("iso:strict")
+    text = column.cast(pl.String)
+    return text.str.replace(r"\.0$", "") if kind.is_float() else text
+
+
+def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings: Findings) -> None:
+    known = [column.name for column in columns]
+    for name in found:
+        if name not in {ROW, *known}:
+            findings.add(1, name, f"it is unknown. Known are: {', '.join(known)}")
+    for column in columns:
+        if column.is_required and column.name not in found:
+            findings.add(1, column.name, "it is missing")
+    findings.refuse_faults()
+
+
+def typed(texts: pl.DataFrame, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
+    """Return the texts as their declared types. What cannot be read is added to `findings`, NULL, and in `refused`."""
+    absent = [pl.lit(None, pl.String).alias(column.name) for column in columns if column.name not in texts.columns]
+    texts = texts.with_columns(absent)
+    values = texts.select(ROW, *(column.kind.parse(pl.col(column.name)).alias(column.name) for column in columns))
+    refused = []
+    for column in columns:
+        is_refused = values[column.name].is_null() & texts[column.name].is_not_null()
+        report(findings, texts.filter(is_refused), column.name, _unlike(column.kind.expected))
+        if column.is_required:
+            report(findings, texts.filter(texts[column.name].is_null()), column.name, lambda _: "it is empty")
+            is_refused = values[column.name].is_null()
+        refused.append(pl.when(is_refused).then(pl.lit(column.name)))
+    return values.with_columns(pl.concat_list(refused).list.drop_nulls().alias(REFUSED))
+
+
+def readable(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of which none of `columns` was refused; a value that is not given is none that was."""
+    return rows.filter(pl.col(REFUSED).list.set_intersection(list(columns)).list.len() == 0)
+
+
+def _unlike(expected: str) -> Callable[[object], str]:
+    return lambda text: f"{text!r} is not {expected}"
+
+
+def report(findings: Findings, rows: pl.DataFrame, column: str, reason: Callable[[object], str]) -> None:
+    """Add a fault for each of `rows`, whose value of `column` is told by `reason`; of many only the first ones."""
+    first = rows.sort(ROW).head(MOST_SHOWN)
+    for row, value in zip(first[ROW], first[column], strict=True):
+        findings.add(row, column, reason(value))
+    findings.count_unseen(rows.height - first.height)
+
+
+def report_repeated(findings: Findings, rows: pl.DataFrame, key: Sequence[str], told: str) -> None:
+    """Add a fault for each row whose `key` an earlier row has already; `told` names the key in words.
+
+    The fault names the columns of the key that the file gives.
+    """
+    column = ", ".join(name for name in key if rows[name].null_count() < rows.height)
+    first = rows.with_columns(pl.col(ROW).min().over(key).alias("first")).filter(pl.col(ROW) > pl.col("first"))
+    for row, earlier in first.sort(ROW).head(MOST_SHOWN).select(ROW, "first").iter_rows():
+        findings.add(row, column, f"{told} as row {earlier}")
+    findings.count_unseen(max(first.height - MOST_SHOWN, 0))
+
+
+def _unreadable(findings: Findings, reason: str) -> InputError:
+    return InputError(f"{findings.file_name} cannot be loaded: {reason}.", kept="Nothing of it was loaded.")

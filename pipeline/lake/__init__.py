@@ -1,0 +1,13 @@
+"""Where everything lies.
+
+objects    the lake's paths, its objects and its one writer lock
+raw        what was asked and what came back, untouched
+delta      commits to the Delta tables
+database   the only place that opens DuckDB
+relations  the SQL under `sql/`, by name
+allowance  the daily cap on calls, kept in the lake
+"""
+
+from pipeline.lake.objects import Lake, put_in_place, sync
+
+__all__ = ["Lake", "put_in_place", "sync"]

@@ -1,0 +1,63 @@
+"""The daily cap on calls, kept in the lake so that it holds over sweeps, processes and crashes.
+
+Calls are taken by lease: an object `calls/<day>/<number>` stands for some calls, and creating it takes them.
+Two processes cannot create the same one. What a killed process had leased and not used is lost for the day, which errs
+on the polite side.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+
+from pipeline.domain.errors import CallsUsedUp
+from pipeline.lake.objects import Lake
+
+# A lease is at most this share of the cap, so that little is lost with it.
+_LEASES_PER_DAY = 100
+
+
+class DailyCalls:
+    """Hands out the calls of the current UTC day, up to `cap`."""
+
+    def __init__(self, lake: Lake, cap: int, now: Callable[[], datetime]) -> None:
+        self._lake = lake
+        self._cap = cap
+        self._now = now
+        self._lease_size = max(1, cap // _LEASES_PER_DAY)
+        self._day = ""
+        self._left = 0
+        self._leased = 0
+        self._next_lease = 0
+
+    def take(self) -> None:
+        """Count one call. Raises CallsUsedUp when the day's calls are used up."""
+        if not self.covers(1):
+            raise CallsUsedUp(
+                f"The daily cap of {self._cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {self._day} UTC.",
+                kept="What has landed stays.",
+                hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "
+                "nightaudit resume --close",
+            )
+        self._left -= 1
+
+    def covers(self, calls: int) -> bool:
+        """Whether so many calls are left today. They are leased for this process, as far as there are any."""
+        day = f"{self._now():%Y-%m-%d}"
+        if day != self._day:
+            self._day, self._left, self._leased, self._next_lease = day, 0, 0, 0
+        while self._left < calls:
+            if self._leased >= self._cap:
+                return False
+            self._left += self._lease()
+        return True
+
+    def _lease(self) -> int:
+        size = min(self._lease_size, self._cap - self._leased)
+        path = f"calls/{self._day}/{self._next_lease:06d}.json"
+        self._next_lease += 1
+        is_ours = self._lake.put_new(path, json.dumps({"calls": size}).encode())
+        # Another lease says itself what it took: the cap may have been another one then.
+        self._leased += size if is_ours else int(str(self._lake.get_json(path)["calls"]))
+        return size if is_ours else 0

@@ -1,0 +1,170 @@
+"""The one module that opens DuckDB: over a sweep's files, over the lake's tables, and over the published file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from pipeline.domain.errors import CorruptObject, InputError, NightauditError
+from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
+from pipeline.lake.objects import Lake
+
+# A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
+_MEMORY_LIMIT = "1500MB"
+
+# Tables of which a row belongs to an offer.
+_OF_OFFERS = ("offer", "penalty", "promotion")
+
+_SQL_TYPES = {
+    "string": "VARCHAR",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+    "date32[day]": "DATE",
+    "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
+    "decimal128(18, 4)": "DECIMAL(18,4)",
+    "decimal128(18, 8)": "DECIMAL(18,8)",
+}
+
+
+def sql_type(column: Column) -> str:
+    """Return the DuckDB type of a declared column."""
+    return _sql_type(column.type)
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"{_sql_type(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        return f"STRUCT({', '.join(f'{field.name} {_sql_type(field.type)}' for field in kind)})"
+    return _SQL_TYPES[str(kind)]
+
+
+@contextmanager
+def connect(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a session in memory, in UTC, that spills into the lake's folder if it must."""
+    spill = lake.root / ".spill"
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
+        session.execute(f"SET temp_directory = {quoted(str(spill))}")
+        session.execute("SET TimeZone = 'UTC'")
+        session.execute("SET preserve_insertion_order = false")
+        session.execute("SET autoinstall_known_extensions = false")
+        yield session
+
+
+def view_sweep_files(
+    session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, schema: str, *, is_before_audit: bool = False
+) -> None:
+    """Create one view per table over the files of one sweep; a table without files is an empty view.
+
+    Offers in quarantine are left out, with what belongs to them; `is_before_audit` shows all as if there were none.
+    """
+    session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    quarantine = quarantine_file(lake, sweep_id)
+    for name in ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"):
+        files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
+        if is_before_audit:
+            select = select_files(name, [file for file in files if file != quarantine])
+        else:
+            select = select_kept(name, files, [quarantine])
+        session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select}")
+
+
+def quarantine_file(lake: Lake, sweep_id: str) -> Path:
+    """Return where the audit puts the offers that it takes out of a sweep: a file of the table `reject`."""
+    return lake.local(lake.table_file("reject", sweep_id, "quarantine"))
+
+
+def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Path]) -> str:
+    """Return a SELECT like `select_files`, without offers in quarantine and what belongs to them."""
+    select = select_files(table, files)
+    taken = [quoted(str(file)) for file in quarantine if file.exists()]
+    if table not in _OF_OFFERS or not taken:
+        return select
+    join = " AND ".join(f"taken.{name} = kept.{name}" for name in ("sweep_id", "search_id", "offer_no"))
+    return f"SELECT kept.* FROM ({select}) AS kept ANTI JOIN read_parquet([{', '.join(taken)}]) AS taken ON {join}"  # noqa: S608 - our own names; paths are quoted
+
+
+def select_files(table: str, files: Iterable[Path | str]) -> str:
+    """Return a SELECT of a table's declared columns over Parquet files or patterns."""
+    columns = (TABLES | SIDE_TABLES)[table].columns
+    paths = [quoted(str(file)) for file in files]
+    if not paths:
+        empty = ", ".join(f"NULL::{sql_type(column)} AS {column.name}" for column in columns)
+        return f"SELECT {empty} WHERE false"
+    names = ", ".join(f"{column.derived} AS {column.name}" if column.derived else column.name for column in columns)
+    return f"SELECT {names} FROM read_parquet([{', '.join(paths)}])"  # noqa: S608 - our own names; paths are quoted
+
+
+def quoted(text: str) -> str:
+    """Return text as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def open_published(file: Path) -> duckdb.DuckDBPyConnection:
+    """Open the published file read-only, in UTC, with its schemas on the path: `mart.offer_latest` is found as it is.
+
+    Raises InputError where nothing is published, and CorruptObject where the file is damaged.
+    """
+    if not file.exists():
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
+    session = duckdb.connect(":memory:")
+    try:
+        session.execute("SET TimeZone = 'UTC'")
+        # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
+        session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
+        session.execute("USE nightaudit")
+    except duckdb.Error as error:
+        session.close()
+        raise _damaged(file, error) from None
+    return session
+
+
+# How DuckDB tells, in the midst of a query, that a file is not what it was.
+_DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
+
+# What a query may be.
+_READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
+
+
+def query_published(
+    file: Path, query: str, parameters: Mapping[str, object] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Run a query over the published file, read-only, and return the session with its result.
+
+    `parameters` are what the query names as $name.
+
+    Raises InputError where the file is missing or the query cannot be run, and CorruptObject where the file is damaged.
+    """
+    session = open_published(file)
+    try:
+        # Read-only is the file; a COPY or an ATTACH would still write elsewhere.
+        kinds = [statement.type for statement in session.extract_statements(query)]
+        if len(kinds) != 1 or kinds[0] not in _READING:
+            raise InputError("A query is one statement that reads, such as SELECT, FROM, DESCRIBE or SHOW.")
+        return session.execute(query, parameters)
+    except duckdb.Error as error:
+        session.close()
+        raise told(file, error) from None
+
+
+def told(file: Path, error: duckdb.Error) -> NightauditError:
+    """Return how to tell that a query over the published file failed: for what it says, or for what is damaged."""
+    if isinstance(error, _DAMAGE):
+        return _damaged(file, error)
+    return InputError(f"The query cannot be run: {error}", hint='nightaudit query "SHOW ALL TABLES"')
+
+
+def _damaged(file: Path, error: duckdb.Error) -> CorruptObject:
+    return CorruptObject(
+        f"{file} cannot be read: {str(error).splitlines()[0]}",
+        kept="The lake's raw answers and tables are untouched.",
+        hint="If it is damaged, move it away and build it anew from the tables: nightaudit publish",
+    )

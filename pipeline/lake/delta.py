@@ -1,0 +1,126 @@
+"""Commits to the lake's Delta tables: files become rows in one step, each under a name that is used only once.
+
+The name is an application transaction, so that a repeated or racing commit finds itself done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
+
+from pipeline.domain.errors import LakeError
+from pipeline.domain.tables import Table
+from pipeline.lake.objects import Lake
+
+# A commit loses a race to another one rarely; so often in a row never.
+_RACES = 5
+# Commits after which the log is summed up: else each commit of a year would read those of all nights before.
+_CHECKPOINT_EVERY = "10"
+
+
+def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
+    """Whether a transaction of that name has been committed to a table."""
+    delta = _existing(lake, table)
+    return delta is not None and delta.transaction_version(transaction) is not None
+
+
+def committed_files(lake: Lake, table: Table) -> list[Path]:
+    """Return the data files of a table; none where there is no table yet."""
+    delta = _existing(lake, table)
+    if delta is None:
+        return []
+    actions = pa.table(delta.get_add_actions())
+    return sorted(lake.table_root(table.name) / path for path in actions["path"].to_pylist())
+
+
+def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_name: str, transaction: str) -> None:
+    """Write rows as one file and commit it; nothing happens if the transaction was committed before."""
+    if is_committed(lake, table, transaction):
+        return
+    path = lake.table_file(table.name, sweep_id, file_name)
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows.cast(table.schema), sink, compression="zstd", store_decimal_as_integer=True, store_schema=False)
+    lake.put(path, sink.getvalue().to_pybytes())
+    commit_files(lake, table, [path], transaction)
+
+
+def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:
+    """Add files to a table in one commit, unless a transaction of that name was committed before.
+
+    Raises LakeError where the commit could not be written.
+    """
+    try:
+        for is_last in (*[False] * _RACES, True):
+            try:
+                _commit(lake, table, paths, transaction)
+            except CommitFailedError:
+                # Another process committed in between: look again whether it was this very load.
+                if is_last:
+                    raise
+            else:
+                return
+    except (DeltaError, OSError, pa.ArrowException) as error:
+        raise LakeError(
+            f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
+            kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
+            hint="Mend the cause (space, permissions), then go on with: nightaudit resume",
+        ) from None
+
+
+def _commit(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:
+    delta = _existing(lake, table) or _created(lake, table)
+    if delta.transaction_version(transaction) is not None:
+        return
+    delta.create_write_transaction(
+        list(_additions(lake, table, paths)),
+        mode="append",
+        schema=table.schema,
+        commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1)]),
+    )
+
+
+def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAction]:
+    root = lake.table_root(table.name)
+    for path in paths:
+        place = lake.local(path)
+        stat = place.stat()
+        rows = pq.read_metadata(place).num_rows
+        yield AddAction(
+            path=place.relative_to(root).as_posix(),
+            size=stat.st_size,
+            partition_values={},
+            modification_time=int(stat.st_mtime * 1000),
+            data_change=True,
+            stats=json.dumps({"numRecords": rows}),
+        )
+
+
+def _existing(lake: Lake, table: Table) -> DeltaTable | None:
+    try:
+        return DeltaTable(lake.table_root(table.name))
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise LakeError(
+            f"The table {lake.table_root(table.name)} cannot be read: {str(error).splitlines()[0]}",
+            kept="The raw answers are untouched.",
+            hint="Restore its folder _delta_log from a backup.",
+        ) from None
+
+
+def _created(lake: Lake, table: Table) -> DeltaTable:
+    return DeltaTable.create(
+        lake.table_root(table.name),
+        schema=table.schema,
+        mode="ignore",
+        name=table.name,
+        description=table.grain,
+        configuration={"delta.checkpointInterval": _CHECKPOINT_EVERY},
+    )

@@ -1,0 +1,224 @@
+"""The raw zone: what was asked and what came back, untouched.
+
+A shard is a Parquet object with one row per HTTP search, the body's wire bytes as they came. Bodies are stored
+without further compression (they come compressed), and each page carries a checksum, so that a damaged shard is
+noticed when it is read and not believed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.domain.errors import CorruptObject, UnknownSweep
+from pipeline.domain.shards import Partition
+from pipeline.lake.objects import Lake
+
+T = TypeVar("T")
+
+# What a sweep's id may be, so that nobody's typing leads out of the raw zone.
+_SWEEP_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """One HTTP search as it went out and came back.
+
+    `is_split` marks a batch that kept failing and whose halves follow as records of their own. `failure` is
+    empty where the supplier answered; `http_status` and `body` are those of the last attempt, if there were any.
+    `own_property_id` is the planned property of a search that went out under the id of another (an opaque offer).
+    """
+
+    search_id: int
+    request: bytes
+    http_status: int | None
+    content_type: str
+    content_encoding: str
+    headers: str
+    body: bytes
+    started_at: datetime
+    ended_at: datetime
+    attempts: int
+    failure: str
+    failure_detail: str
+    is_split: bool
+    own_property_id: int | None = None
+
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("search_id", pa.int64(), nullable=False),
+        pa.field("request", pa.binary(), nullable=False),
+        pa.field("http_status", pa.int16()),
+        pa.field("content_type", pa.string(), nullable=False),
+        pa.field("content_encoding", pa.string(), nullable=False),
+        pa.field("headers", pa.string(), nullable=False),
+        pa.field("body", pa.binary(), nullable=False),
+        pa.field("started_at", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("ended_at", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("attempts", pa.int16(), nullable=False),
+        pa.field("failure", pa.string(), nullable=False),
+        pa.field("failure_detail", pa.string(), nullable=False),
+        pa.field("is_split", pa.bool_(), nullable=False),
+        pa.field("own_property_id", pa.int64()),
+    ]
+)
+_COLUMNS = tuple(field.name for field in fields(RawRecord))
+_COMPRESSION = {name: "none" if name == "body" else "zstd" for name in _COLUMNS}
+
+
+def encode_shard(records: Sequence[RawRecord]) -> bytes:
+    """Return a shard's bytes. Rows are ordered by search, so equal answers make equal bytes."""
+    ordered = sorted(records, key=lambda record: record.search_id)
+    columns = [pa.array([getattr(record, field.name) for record in ordered], type=field.type) for field in _SCHEMA]
+    # A file object of Python would hold the bodies several times over, each time in fresh memory.
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.Table.from_arrays(columns, schema=_SCHEMA),
+        sink,
+        compression=_COMPRESSION,
+        use_dictionary=False,
+        write_statistics=["search_id"],
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    return bytes(sink.getvalue())
+
+
+def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
+    """Return a shard's records. Raises FileNotFoundError, or CorruptObject where the bytes are damaged."""
+    path = lake.shard_path(sweep_id, shard_name)
+    data = lake.get(path)
+    try:
+        table = _whole_table(data)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptObject(
+            f"The raw shard {lake.local(path)} is damaged: {str(error).splitlines()[0]}",
+            kept="All other shards are untouched.",
+            hint="Restore it from a backup. If there is none, and the sweep has not ended, move it away and run: "
+            "nightaudit resume",
+        ) from None
+    return [RawRecord(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+def _whole_table(data: bytes) -> pa.Table:
+    # Checksums guard the pages alone. A damaged footer may name other columns, which would be read as NULL.
+    table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read()
+    if table.schema.names != _SCHEMA.names:
+        msg = "its columns are not those of a shard"
+        raise ValueError(msg)
+    table = table.cast(_SCHEMA)
+    table.validate(full=True)
+    return table
+
+
+def raw_address(sweep_id: str, shard_name: str, row: int) -> str:
+    """Return the address under which a raw answer can be shown again."""
+    return f"{Lake.shard_path(sweep_id, shard_name)}#{row}"
+
+
+def second_look(shard_name: str) -> str:
+    """Return the name of the shard that holds what was asked again because an answer of this shard was unreadable."""
+    return f"{shard_name}-again"
+
+
+def landed(lake: Lake, sweep_id: str) -> set[str]:
+    """Names of the shards that have landed."""
+    return lake.names(lake.raw_folder(sweep_id), ".parquet")
+
+
+def has_answer(lake: Lake, sweep_id: str) -> bool:
+    """Whether any search of a sweep was answered; failures alone are no answer. A damaged shard may hold one."""
+    try:
+        return any(not it.failure for name in sorted(landed(lake, sweep_id)) for it in read_shard(lake, sweep_id, name))
+    except CorruptObject:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a sweep asks and from when: written once, before the first search. Resuming needs nothing else."""
+
+    sweep_id: str
+    started_at: datetime
+    snapshot_date: date
+    is_simulated: bool
+    supplier: str
+    spec: str
+    property_ids: tuple[int, ...]
+    partitions: tuple[Partition, ...]
+    cells: int
+    send_rate_type: bool
+    plan_version: int
+    nightaudit_version: str
+    contract_version: str
+    detail_property_ids: tuple[int, ...] | None = None
+    """What the rules of the spec chose for single searches; None: it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """That a sweep has ended. Shards that had not landed by then are not swept, for good."""
+
+    finished_at: datetime
+    is_complete: bool
+
+
+def write_manifest(lake: Lake, manifest: Manifest) -> bool:
+    """Write a sweep's manifest. False: a sweep of that id was started before."""
+    return lake.put_new(lake.manifest_path(manifest.sweep_id), msgspec.json.format(msgspec.json.encode(manifest)))
+
+
+def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
+    """Read a sweep's manifest. Raises UnknownSweep or CorruptObject."""
+    try:
+        if not _SWEEP_ID.fullmatch(sweep_id):
+            raise FileNotFoundError(sweep_id)
+        return _read(lake, lake.manifest_path(sweep_id), Manifest)
+    except FileNotFoundError:
+        known = lake.sweep_ids()
+        raise UnknownSweep(
+            f"The lake {lake.root} holds no sweep {sweep_id!r}.",
+            hint=f"The latest is {known[-1]}. List them with: nightaudit status"
+            if known
+            else "It holds no sweep at all.",
+        ) from None
+
+
+def drop_sweep(lake: Lake, sweep_id: str) -> None:
+    """Take away a sweep of which nothing has landed: there is nothing to keep, and nothing refers to it."""
+    lake.local(lake.manifest_path(sweep_id)).unlink()
+    # A sweep is one by its manifest; an empty folder that a crash leaves here is none.
+    shutil.rmtree(lake.local(lake.raw_folder(sweep_id)), ignore_errors=True)
+
+
+def write_ending(lake: Lake, sweep_id: str, ending: Ending) -> bool:
+    """Mark a sweep as ended. False: it had ended before."""
+    return lake.put_new(lake.ending_path(sweep_id), msgspec.json.encode(ending))
+
+
+def read_ending(lake: Lake, sweep_id: str) -> Ending | None:
+    """Read a sweep's ending; None: it has not ended."""
+    try:
+        return _read(lake, lake.ending_path(sweep_id), Ending)
+    except FileNotFoundError:
+        return None
+
+
+def _read(lake: Lake, path: str, kind: type[T]) -> T:
+    data = lake.get(path)
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        raise CorruptObject(
+            f"{lake.local(path)} cannot be read: {error}",
+            hint="Restore it from a backup; the raw answers are untouched.",
+        ) from None

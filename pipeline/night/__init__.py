@@ -1,0 +1,12 @@
+"""A night: the stages in a row.
+
+steps          begin or resume a sweep, collect it, close what an earlier day left open
+gate           audit, then publish what passed
+summary        what the night came to
+overview       the sweeps of a lake and how far each has come
+costs          what earlier sweeps cost, for estimates
+choose_detail  which properties a detail sweep asks about
+confirm        flagged cells, requested again
+quotes         a run of quotes
+rebuild        everything after raw, built again offline
+"""

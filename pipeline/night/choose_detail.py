@@ -1,0 +1,85 @@
+"""Which properties a detail sweep asks about: by rule from the last published night, within a budget of requests.
+
+What is chosen is a property with all the stays, parties and markets of the spec, not a single cell: a list answer can
+then be compared with its detail answer wherever both are asked for, content and fees are a matter of the property, and
+the plan stays arithmetic. The order is that of the spec's rules; within a rule those come first that have not been seen
+in detail for longest, then the lower id. So the same published night gives the same choice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+from pipeline.domain.errors import SpecError
+from pipeline.domain.search import Operation
+from pipeline.lake.database import query_published
+from pipeline.lake.relations import relation
+from pipeline.plan import SweepPlan
+from pipeline.spec import DetailRule, SweepSpec, resolve_watched
+
+# What the relation is given, as its one-row relation `given`.
+_QUERY = (
+    "WITH given AS (SELECT $rules::VARCHAR[] AS rules, $watched::BIGINT[] AS watched, "
+    "$properties::BIGINT[] AS properties, $since::TIMESTAMPTZ AS since) FROM ({}) ORDER BY place"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The properties to ask about in detail, and how the rules came to them.
+
+    `fitting` counts what each rule chose before the budget cut it, a property under its first rule only.
+    `requests_each` is what one property takes; `is_first_night` tells that nothing was published to choose from.
+    """
+
+    property_ids: tuple[int, ...]
+    fitting: dict[str, int] = field(default_factory=dict)
+    requests_each: int = 0
+    is_first_night: bool = False
+
+
+def choose_detail(
+    spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, published_file: Path, spec_folder: Path
+) -> Choice | None:
+    """Return the properties that the spec's rules choose; None where it has no rules.
+
+    A file that the spec names is meant from `spec_folder`. Raises SpecError where that file cannot be read, the budget
+    is less than one property takes, or the watch list names a property that the spec does not ask about.
+    """
+    detail = spec.detail
+    if detail is None:
+        return None
+    watched = list(resolve_watched(detail, spec_folder))
+    if strangers := sorted(set(watched) - set(property_ids)):
+        raise SpecError(
+            f"The watch list of the sweep spec (detail) names {strangers[0]}, which is none of its properties.",
+            kept="Nothing was started.",
+            hint="Add it to [properties], or take it off the list.",
+        )
+    one = SweepPlan.of(spec, property_ids[:1], snapshot_date, property_ids[:1])
+    each = one.counts().searches_by_operation.get(Operation.SINGLE, 0)
+    if detail.budget < each:
+        raise SpecError(
+            f"detail.budget of the sweep spec is {detail.budget} requests, and one property takes {each}.",
+            kept="Nothing was started.",
+            hint="Raise it, or ask about fewer stays, parties, markets or currencies.",
+        )
+    is_first = not published_file.exists()
+    if is_first:
+        ranked = [(property_id, DetailRule.WATCH.value) for property_id in watched]
+    else:
+        since = datetime.combine(snapshot_date - timedelta(days=detail.stale_after_days), time.min, UTC)
+        parameters = {
+            "rules": [rule.value for rule in detail.choose],
+            "watched": watched,
+            "properties": sorted(property_ids),
+            "since": since,
+        }
+        rows = query_published(published_file, _QUERY.format(relation("staging", "detail_candidate").sql), parameters)
+        ranked = [(row[0], row[1]) for row in rows.fetchall()]
+    chosen = tuple(sorted(property_id for property_id, _ in ranked[: detail.budget // each]))
+    return Choice(chosen, dict(Counter(reason for _, reason in ranked)), each, is_first)

@@ -1,0 +1,166 @@
+"""The gate between a loaded sweep and the published file: write, audit, publish.
+
+What was checked and passed is published. What failed is published only with a reason, which stays written down in the
+ledger and in `mart.sweep`. What was not checked is not published.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from pathlib import Path
+
+from pipeline.audit import Audit, Limits, audit, stored_audit
+from pipeline.audit.quality_page import report_folder, write_report
+from pipeline.audit.store import history
+from pipeline.domain.analysis import Analysis
+from pipeline.domain.errors import GateBlocked, InputError
+from pipeline.lake import Lake
+from pipeline.lake.raw import Manifest, read_ending, read_manifest
+from pipeline.notify.blocked import tell_of
+from pipeline.notify.ways import Ways, webhook
+from pipeline.process.signals import told_when_stopped
+from pipeline.publish import Published, publish, published_sweeps
+from pipeline.settings import Settings
+from pipeline.sweep.load import is_sweep_loaded
+
+logger = logging.getLogger(__name__)
+
+
+def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
+    """Audit a loaded sweep against the published nights like it, and write its page.
+
+    The caller holds the lake's writer lock.
+    """
+    manifest = read_manifest(lake, sweep_id)
+    limits = Limits(
+        deviations=settings.audit_deviations,
+        nights=settings.audit_nights,
+        cold_nights=settings.audit_cold_nights,
+        quarantined_share=settings.tolerated_quarantined_share,
+    )
+    with told_when_stopped(*_when_stopped(sweep_id)):
+        found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
+        published = published_sweeps(lake)
+        write_report(
+            lake,
+            found,
+            history(lake, found.nights),
+            is_simulated=manifest.is_simulated,
+            cold_nights=limits.cold_nights,
+            kept=published[-1].sweep_id if published else None,
+        )
+    return found
+
+
+def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, others: Ways | None = None) -> None:
+    """Tell why a sweep is blocked, one message a cause, to whom it was not told before; see `pipeline.notify.blocked`.
+
+    Whoever could not be reached when an earlier sweep was blocked is told of that as well. The caller holds the lake's
+    writer lock.
+    """
+    ways = dict(others or {})
+    if settings.notify_webhook:
+        ways["webhook"] = webhook(settings.notify_webhook.get_secret_value())
+    published = {entry.sweep_id for entry in published_sweeps(lake)}
+    tell_of(lake, found, report_page(lake, found.sweep_id), ways, published)
+
+
+def nights_like(lake: Lake, manifest: Manifest) -> list[str]:
+    """Return the published, complete sweeps before this one that asked the same of the same supplier, oldest first."""
+    found = []
+    for entry in published_sweeps(lake):
+        if entry.started_at >= manifest.started_at:
+            continue
+        other = read_manifest(lake, entry.sweep_id)
+        ending = read_ending(lake, entry.sweep_id)
+        is_alike = (other.spec, other.supplier) == (manifest.spec, manifest.supplier)
+        if is_alike and ending is not None and ending.is_complete:
+            found.append(entry.sweep_id)
+    return found
+
+
+def is_unaudited(lake: Lake, sweep_id: str) -> bool:
+    """Whether a loaded sweep has neither been audited nor published."""
+    is_published = any(entry.sweep_id == sweep_id for entry in published_sweeps(lake))
+    return not is_published and is_sweep_loaded(lake, sweep_id) and stored_audit(lake, sweep_id) is None
+
+
+def publish_checked(
+    lake: Lake,
+    sweep_id: str,
+    now: datetime,
+    override: str | None = None,
+    analysis: Analysis = Analysis(),  # noqa: B008 - frozen
+) -> Published:
+    """Publish a sweep that has passed its audit, or one that has not with the reason why it is published all the same.
+
+    Raises GateBlocked where it was not audited, reason or not, and where it has not passed and no reason is given: a
+    reason is for what is known. A sweep that is published already stays so.
+    """
+    if override is not None and not override.strip():
+        raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
+    read_manifest(lake, sweep_id)
+    with told_when_stopped(*_when_stopped(sweep_id)):
+        return _publish_checked(lake, sweep_id, now, override, analysis)
+
+
+def _publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | None, analysis: Analysis) -> Published:
+    if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
+        return publish(lake, sweep_id, now)
+    verdict = stored_audit(lake, sweep_id)
+    if verdict is not None and verdict.is_passed:
+        return publish(lake, sweep_id, now, audit="passed", analysis=analysis)
+    if override is None or verdict is None:
+        refuse_blocked(lake, sweep_id, verdict)
+    logger.warning("The sweep %s is published although it has not passed its audit: %s", sweep_id, override)
+    reason = (override or "").strip()
+    return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis)
+
+
+def audit_and_publish(
+    settings: Settings, lake: Lake, sweep_id: str, now: datetime, ways: Ways | None = None
+) -> Published:
+    """Audit a sweep, and publish it if it passes. Tells why it does not, and raises GateBlocked."""
+    tell_if_blocked(settings, lake, audit_sweep(settings, lake, sweep_id, now), ways)
+    return publish_checked(lake, sweep_id, now, analysis=settings.analysis)
+
+
+def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
+    """Raise GateBlocked, with one line a cause, unless the verdict is a pass."""
+    if verdict is None:
+        raise GateBlocked(
+            f"The sweep {sweep_id} was not audited, and nothing unchecked is published.",
+            kept=_kept(lake),
+            hint=f"Audit it first: nightaudit audit {sweep_id}",
+        )
+    causes = verdict.causes("critical")
+    if not causes:
+        return
+    lines = "\n".join(f"  {cause.line}" for cause in causes)
+    checks = "1 critical check" if len(causes) == 1 else f"{len(causes)} critical checks"
+    raise GateBlocked(
+        f"The sweep {sweep_id} failed {checks} and is not published:\n{lines}",
+        kept=_kept(lake),
+        hint=f"Look at {report_page(lake, sweep_id)}\n"
+        f'If it is right all the same: nightaudit publish {sweep_id} --override "reason"\n'
+        "If it is not: nightly judges it again for the rest of the day (UTC); to ask anew today: nightaudit sweep",
+    )
+
+
+def report_page(lake: Lake, sweep_id: str) -> Path:
+    """Return the place of a sweep's quality page."""
+    return report_folder(lake, sweep_id) / "quality.html"
+
+
+def _when_stopped(sweep_id: str) -> tuple[str, str]:
+    # Whoever is stopped late may have published: then publishing again says so.
+    return (
+        f"The sweep {sweep_id} stays loaded, and the published file is whole.",
+        f"Go on with: nightaudit publish {sweep_id}",
+    )
+
+
+def _kept(lake: Lake) -> str:
+    published = published_sweeps(lake)
+    return f"The last good night stays published: {published[-1].sweep_id}." if published else "Nothing is published."

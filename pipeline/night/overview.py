@@ -1,0 +1,99 @@
+"""What a lake holds: its sweeps, how far each has come, and what is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.shards import segments
+from pipeline.domain.tables import SWEEP
+from pipeline.lake import Lake
+from pipeline.lake.database import connect, query_published, select_files
+from pipeline.lake.delta import committed_files
+from pipeline.lake.raw import landed, read_ending, read_manifest
+from pipeline.publish.ledger import published_sweeps
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOverview:
+    """One sweep: how far it has come, and its counts once it is loaded."""
+
+    sweep_id: str
+    started_at: datetime
+    is_simulated: bool
+    supplier: str
+    planned_cells: int
+    planned_searches: int
+    landed_searches: int
+    state: str
+    counts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A lake's sweeps, oldest first, and its published file."""
+
+    root: Path
+    published_file: Path
+    sweeps: tuple[SweepOverview, ...]
+    free_bytes: int
+    fault: str = ""
+    """Why the published file cannot be read, and what to do; empty where it can, or there is none."""
+
+
+def overview(lake: Lake) -> Overview:
+    """Look at a lake. Raises CorruptObject where a manifest cannot be read."""
+    published = {entry.sweep_id for entry in published_sweeps(lake)}
+    counts = sweep_rows(lake)
+    sweeps = tuple(_one(lake, sweep_id, published, counts) for sweep_id in lake.sweep_ids())
+    return Overview(lake.root, lake.published_file, sweeps, lake.free_bytes(), _fault(lake.published_file))
+
+
+def _fault(published_file: Path) -> str:
+    if published_file.exists():
+        try:
+            query_published(published_file, "SELECT max(started_at) FROM mart.sweep").close()
+        except NightauditError as error:
+            return str(error)
+    return ""
+
+
+def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
+    """Return the loaded sweeps' rows of the `sweep` table, by id."""
+    with connect(lake) as session:
+        result = session.execute(select_files("sweep", committed_files(lake, SWEEP)))
+        names = [column[0] for column in result.description]
+        rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    return {row["sweep_id"]: row for row in rows}
+
+
+def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[str, Any]]) -> SweepOverview:
+    manifest = read_manifest(lake, sweep_id)
+    there = landed(lake, sweep_id)
+    searches = sum(
+        shard.stop - shard.start
+        for partition in manifest.partitions
+        for segment in segments(partition)
+        for shard in segment.shards
+        if shard.name in there
+    )
+    if sweep_id in published:
+        state = "published"
+    elif sweep_id in counts:
+        state = "loaded"
+    else:
+        state = "unfinished" if read_ending(lake, sweep_id) is None else "ended, not loaded"
+    return SweepOverview(
+        sweep_id,
+        manifest.started_at,
+        manifest.is_simulated,
+        manifest.supplier,
+        manifest.cells,
+        sum(partition.searches for partition in manifest.partitions),
+        searches,
+        state,
+        counts.get(sweep_id, {}),
+    )

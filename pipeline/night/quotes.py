@@ -1,0 +1,146 @@
+"""A run of quotes from settings to published file: what the command and the Prefect flow both do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import xxhash
+
+from pipeline.domain.errors import InputError, SettingsError
+from pipeline.lake import Lake
+from pipeline.lake.allowance import DailyCalls
+from pipeline.lake.raw import read_manifest
+from pipeline.night.steps import supplier_of, utc_now
+from pipeline.publish import published_sweeps
+from pipeline.publish.refresh import refresh
+from pipeline.quote import ledger
+from pipeline.quote.ask import Asking, ask_quotes
+from pipeline.quote.ledger import Run
+from pipeline.quote.load import asked_so_far, load_ledger
+from pipeline.quote.outcomes import result_of
+from pipeline.quote.sample import Sample, choose
+from pipeline.settings import Settings
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.pacer import Unlimited
+
+WRITE_SCOPE = "write_rooms"
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteSummary:
+    """What a run of quotes came to."""
+
+    run_id: str
+    begun_at: datetime
+    is_simulated: bool
+    chosen: int
+    outcomes: dict[str, int]
+    reservations: int
+    possible_reservations: int
+
+
+def refuse_unless_meant(settings: Settings, sample: Sample, *, is_confirmed: bool) -> None:
+    """Raise InputError or SettingsError, before anything is asked, where a run of quotes is not wholly meant."""
+    if not settings.quote_cap:
+        raise SettingsError(
+            "Quotes are off: a quote makes a reservation.",
+            kept="Nothing was asked.",
+            hint="To allow up to 20 in a run, set NIGHTAUDIT_QUOTE_CAP=20.",
+        )
+    if sample.size > settings.quote_cap:
+        raise InputError(
+            f"A sample of {sample.size} is above the cap of {settings.quote_cap} quotes a run (NIGHTAUDIT_QUOTE_CAP).",
+            kept="Nothing was asked.",
+        )
+    if WRITE_SCOPE not in settings.scopes.split():
+        raise SettingsError(
+            f"Quotes need the scope {WRITE_SCOPE}, which is not asked for (NIGHTAUDIT_SCOPES is {settings.scopes!r}).",
+            kept="Nothing was asked.",
+            hint=f'If the supplier has granted it: NIGHTAUDIT_SCOPES="read_rooms {WRITE_SCOPE}"',
+        )
+    if not is_confirmed:
+        raise InputError(
+            f"This would make up to {sample.size} reservations with the supplier.",
+            kept="Nothing was asked.",
+            hint="If that is meant: --yes-make-reservations",
+        )
+
+
+async def quote(
+    settings: Settings,
+    lake: Lake,
+    sample: Sample,
+    *,
+    is_confirmed: bool,
+    now: Callable[[], datetime] = utc_now,
+    watch: Callable[[int], None] = lambda _: None,
+) -> QuoteSummary:
+    """Ask quotes for a sample of the published offers and load the ledger. The caller holds the lake's writer lock.
+
+    Raises InputError and SettingsError before anything is asked, and what `ask_quotes` raises; whatever happens, the
+    ledger holds every quote, and what it holds is loaded by the next run if it is not by this one.
+    """
+    refuse_unless_meant(settings, sample, is_confirmed=is_confirmed)
+    max_body_bytes = settings.max_body_mb * 1_000_000
+    load_ledger(lake, max_body_bytes)
+    published = published_sweeps(lake)
+    if not published:
+        raise InputError(
+            "Nothing is published yet.", kept="Nothing was asked.", hint="Make a night: nightaudit nightly"
+        )
+    manifest = read_manifest(lake, published[-1].sweep_id)
+    begun_at = now()
+    unknown, asked = asked_so_far(lake, max_body_bytes)
+    offers = choose(lake.published_file, sample, begun_at.date(), never=unknown, asked_before=asked)
+    if not offers:
+        raise InputError(
+            "No offer fits: on sale, with a product known for each room, and not quoted since the last night.",
+            kept="Nothing was asked.",
+        )
+    run = Run(_run_id(begun_at, sample), begun_at, manifest.is_simulated, manifest.supplier, sample, len(offers))
+    asking = Asking(settings.quote_cap, begun_at.date(), settings.send_rate_type, max_body_bytes)
+    allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
+    # A product id may be good for its own night only, so the sandbox of that night is asked.
+    with supplier_of(settings, lake, manifest) as supplier:
+        client = SupplierClient.of(
+            settings,
+            base_url=supplier.base_url if manifest.is_simulated else None,
+            client_id=supplier.client_id,
+            client_secret=supplier.client_secret,
+            allowance=allowance,
+        )
+        ledger.begin(lake, run)
+        try:
+            async with client:
+                await ask_quotes(lake, run.run_id, offers, client.ask, asking, now=now, watch=watch)
+        finally:
+            load_ledger(lake, max_body_bytes)
+            refresh(lake)
+    return summary_of(lake, run, max_body_bytes)
+
+
+def summary_of(lake: Lake, run: Run, max_body_bytes: int) -> QuoteSummary:
+    """Count what a run has come to, by the ledger."""
+    entries = list(ledger.entries(lake, run.run_id))
+    results = [result_of(entry, max_body_bytes) for entry in entries]
+    return QuoteSummary(
+        run_id=run.run_id,
+        begun_at=run.begun_at,
+        is_simulated=run.is_simulated,
+        chosen=run.chosen,
+        outcomes=dict(Counter(result.outcome.value for result in results).most_common()),
+        reservations=sum(entry.answer is not None and entry.answer.reservation_id is not None for entry in entries),
+        possible_reservations=sum(result.is_reservation_possible for result in results),
+    )
+
+
+def all_summaries(lake: Lake, max_body_bytes: int) -> list[QuoteSummary]:
+    """Count what every run has come to, oldest first."""
+    return [summary_of(lake, run, max_body_bytes) for run in ledger.runs(lake)]
+
+
+def _run_id(begun_at: datetime, sample: Sample) -> str:
+    return f"{begun_at:%Y%m%dT%H%M%S%fZ}-{xxhash.xxh3_64_hexdigest(repr(sample).encode())[:6]}"

@@ -1,0 +1,167 @@
+"""All tables and the published file, made anew from the raw answers: no network, the same rows.
+
+The new tables grow in a folder of their own beside the old ones, sweep by sweep, by the code that made them the first
+time. Then the published file is built over them, and both are put in place: first lake.json names the new folder, then
+the file takes the old one's place. A crash before that leaves all as it was. A crash in between leaves a published file
+that reads the old tables, which are still there; so does everybody who has it open, which is why the old folder is
+kept until the next rebuild.
+
+Quotes are loaded anew from their ledger. What comes from neither is carried over as it is: inputs, and what the audits
+of the time found.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.domain.errors import LakeError
+from pipeline.domain.search import Operation, Search
+from pipeline.domain.shards import segments
+from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, REJECT, SWEEP, WORKING_TABLES
+from pipeline.lake import Lake
+from pipeline.lake.database import quarantine_file
+from pipeline.lake.delta import commit_files
+from pipeline.lake.raw import Manifest, landed, read_ending, read_manifest
+from pipeline.night.overview import sweep_rows
+from pipeline.publish import publish_anew, published_sweeps
+from pipeline.quote.load import load_ledger
+from pipeline.supplier.answer import Answer
+from pipeline.sweep import SweepOptions, SweepProgress, run
+from pipeline.sweep.load import SEGMENT_TABLES
+
+_KEPT = "The tables and the published file are as they were."
+# Made of raw answers, by a sweep, its publication or a quote; all other folders of tables are carried over.
+_MADE_ANEW = {
+    *SEGMENT_TABLES,
+    SWEEP.name,
+    OFFER_CHANGE.name,
+    *(table.name for table in CONTENT_TABLES),
+    *WORKING_TABLES,
+    *QUOTE_TABLES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What was made anew; `former` is the folder that nothing reads any more once open files are closed."""
+
+    sweeps: tuple[str, ...]
+    tables: Path
+    former: Path
+    published_file: Path | None
+
+
+async def rebuild(
+    lake: Lake,
+    options: SweepOptions,
+    *,
+    now: Callable[[], datetime],
+    watch: Callable[[SweepProgress], None] = lambda _: None,
+) -> Rebuilt:
+    """Make all tables and the published file anew. The caller holds the lake's writer lock.
+
+    Sweeps that are not loaded yet are left to `resume`. Raises LakeError, before anything is changed, where raw answers
+    of a loaded sweep are missing, and CorruptObject where they are damaged.
+    """
+    before = sweep_rows(lake)
+    manifests = [_replayable(lake, sweep_id) for sweep_id in _loaded(lake, before)]
+    fresh = lake.with_new_tables()
+    try:
+        for manifest in manifests:
+            await run(fresh, manifest, _nothing, _no_request, options, now=now, watch=watch)
+            _keep_quarantine(lake, fresh, manifest.sweep_id)
+        _refuse_other_searches(before, sweep_rows(fresh))
+        _carry_over(lake, fresh)
+        load_ledger(fresh, options.max_body_bytes)
+        file = publish_anew(fresh, fresh.adopt_tables)
+    except BaseException:
+        # Not where it is adopted already: then only the published file is still to be put in place.
+        if Lake(str(lake.root)).tables_folder != fresh.tables_folder:
+            shutil.rmtree(fresh.root / fresh.tables_folder, ignore_errors=True)
+        raise
+    fresh.drop_tables_but(lake.tables_folder)
+    ids = tuple(manifest.sweep_id for manifest in manifests)
+    return Rebuilt(ids, lake.root / fresh.tables_folder, lake.root / lake.tables_folder, file)
+
+
+def _loaded(lake: Lake, rows: Mapping[str, Any]) -> list[str]:
+    """Return the loaded sweeps, oldest first. Raises LakeError where one of them has no raw answers any more."""
+    wanted = (
+        rows.keys() | {entry.sweep_id for entry in published_sweeps(lake)} | lake.names(f"{lake.tables_folder}/sweep")
+    )
+    wanted -= {"_delta_log"}
+    if lost := sorted(wanted - set(lake.sweep_ids())):
+        raise LakeError(
+            f"The raw answers of {', '.join(lost)} are gone, and tables made anew would lack what was loaded of them.",
+            kept=_KEPT,
+            hint="Restore raw/ from a backup.",
+        )
+    return sorted(wanted)
+
+
+def _replayable(lake: Lake, sweep_id: str) -> Manifest:
+    manifest, ending = read_manifest(lake, sweep_id), read_ending(lake, sweep_id)
+    there = landed(lake, sweep_id)
+    planned = {shard.name for part in manifest.partitions for segment in segments(part) for shard in segment.shards}
+    if ending is None or (ending.is_complete and planned - there):
+        missing = sorted(planned - there)
+        raise LakeError(
+            f"Raw answers of the loaded sweep {sweep_id} are missing: {', '.join(missing[:3])}"
+            f"{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}.",
+            kept=_KEPT,
+            hint="Restore them from a backup.",
+        )
+    return manifest
+
+
+def _refuse_other_searches(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise LakeError where a sweep has lost raw answers that its ending does not tell of."""
+    for sweep_id, row in before.items():
+        if after[sweep_id]["searches"] != row["searches"]:
+            raise LakeError(
+                f"The raw zone holds {after[sweep_id]['searches']:,} searches of the sweep {sweep_id}, and "
+                f"{row['searches']:,} were loaded.",
+                kept=_KEPT,
+                hint="Restore its raw folder from a backup.",
+            )
+
+
+def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
+    """Carry over which offers the audit of the time took out: it was judged by the nights before it, then."""
+    held = quarantine_file(lake, sweep_id)
+    if not held.exists():
+        return
+    path = quarantine_file(fresh, sweep_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(held, path)
+    commit_files(fresh, REJECT, [path.relative_to(fresh.root).as_posix()], f"{sweep_id}/quarantine")
+
+
+def _carry_over(lake: Lake, fresh: Lake) -> None:
+    """Link the files of all other tables into the new folder: they are never written again, only added to."""
+    for name in lake.names(lake.tables_folder):
+        if name not in _MADE_ANEW:
+            shutil.copytree(lake.table_root(name), fresh.table_root(name), copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+async def _nothing(operation: Operation, body: bytes, *, attempts: int | None = None) -> Answer:  # noqa: ARG001 - as asked of a supplier
+    msg = "a rebuild asks nobody"
+    raise AssertionError(msg)
+
+
+def _no_request(_: Search) -> bytes:
+    msg = "a rebuild asks nobody"
+    raise AssertionError(msg)

@@ -1,0 +1,139 @@
+"""What a night came to, in one small value: for the commands to print and for Prefect to keep as an artifact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from pipeline.domain.errors import TooManyFailures
+from pipeline.lake.database import query_published
+from pipeline.publish import Published
+
+STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
+
+SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
+
+# Runs in plain DuckDB on the published file; money stands beside its currency.
+QUERY = (
+    "SELECT market, product_type, currency, count(*) AS offers, min(total_per_night) AS lowest, "
+    "median(total_per_night) AS middle FROM mart.offer_latest GROUP BY ALL ORDER BY ALL"
+)
+
+_FINDINGS = "SELECT count(*), count(*) FILTER (WHERE first_flagged_at >= $started_at) FROM report.flag"
+
+
+@dataclass(frozen=True, slots=True)
+class NightSummary:
+    """A published night. The counts are those of its row of `mart.sweep`; findings are flags that stand."""
+
+    sweep_id: str
+    snapshot_date: date
+    supplier: str
+    is_simulated: bool
+    is_complete: bool
+    planned: int
+    cells: tuple[tuple[str, int], ...]
+    requests: int
+    duration: timedelta
+    offers: int
+    price_changes: int
+    previous_date: date | None
+    findings: int
+    new_findings: int
+    file: Path
+    reports: Path
+    query: str = QUERY
+
+    @property
+    def failed_share(self) -> float:
+        """Share of failed cells among those that were asked about."""
+        counts = dict(self.cells)
+        asked = self.planned - counts["not_swept"]
+        return counts["failed"] / asked if asked else 0.0
+
+
+def summarise(published: Published, reports: Path) -> NightSummary:
+    """Return the summary of a night that has just been published, whose reports begin at the page `reports`."""
+    sweep = published.sweep
+    findings, new = query_published(published.file, _FINDINGS, {"started_at": sweep["started_at"]}).fetchall()[0]
+    return NightSummary(
+        sweep_id=sweep["sweep_id"],
+        snapshot_date=sweep["snapshot_date"],
+        supplier=sweep["supplier"],
+        is_simulated=sweep["is_simulated"],
+        is_complete=sweep["state"] == "complete",
+        planned=sweep["planned"],
+        cells=tuple((status, sweep[status]) for status in STATUSES),
+        requests=sweep["requests"],
+        duration=sweep["finished_at"] - sweep["started_at"],
+        offers=sweep["offers"],
+        price_changes=sweep["price_changes"],
+        previous_date=_date_before(published.file, sweep["sweep_id"]),
+        findings=findings,
+        new_findings=new,
+        file=published.file,
+        reports=reports,
+    )
+
+
+def refuse_too_many_failures(summary: NightSummary, tolerated_share: float) -> None:
+    """Raise TooManyFailures where more of the cells that were asked about failed than is tolerated."""
+    if summary.failed_share <= tolerated_share:
+        return
+    failed = dict(summary.cells)["failed"]
+    raise TooManyFailures(
+        f"{failed:,} cells failed: {summary.failed_share:.1%} of those asked about, where {tolerated_share:.1%} is "
+        "tolerated (NIGHTAUDIT_TOLERATED_FAILED_SHARE).",
+        kept=f"The sweep {summary.sweep_id} is published, with its failed cells marked as such.",
+        hint='See why: nightaudit query "SELECT failure, count(*) FROM lake.search GROUP BY ALL"',
+    )
+
+
+def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
+    """Return the summary as pairs of a label and a text, in the order in which they are read."""
+    return [
+        ("sweep", f"{summary.sweep_id}, asked of {summary.supplier}"),
+        ("planned cells", f"{summary.planned:,}{'' if summary.is_complete else ' (ended early)'}"),
+        *((f"  {status}", f"{count:,}") for status, count in summary.cells),
+        ("requests", f"{summary.requests:,}"),
+        ("duration", _span(summary.duration)),
+        ("offers stored", f"{summary.offers:,}"),
+        ("price changes", _price_changes(summary)),
+        ("findings", f"{summary.findings:,} stand, {summary.new_findings:,} of them new"),
+        ("published file", str(summary.file)),
+        ("reports", str(summary.reports)),
+    ]
+
+
+def as_markdown(summary: NightSummary) -> str:
+    """Return the summary as Markdown, its texts escaped."""
+    rows = [f"| {_escaped(label.strip())} | {_escaped(text)} |" for label, text in lines_of(summary)]
+    warning = [f"**{SIMULATED}**", ""] if summary.is_simulated else []
+    heading = f"# Night of {summary.snapshot_date}"
+    query = ["One query to try:", "", "```sql", summary.query, "```"]
+    return "\n".join([heading, "", *warning, "| | |", "| --- | --- |", *rows, "", *query])
+
+
+def _date_before(file: Path, sweep_id: str) -> date | None:
+    rows = query_published(file, "SELECT sweep_id, snapshot_date FROM mart.sweep ORDER BY started_at").fetchall()
+    earlier = dict(zip([row[0] for row in rows[1:]], [row[1] for row in rows[:-1]], strict=True))
+    return earlier.get(sweep_id)
+
+
+def _price_changes(summary: NightSummary) -> str:
+    if summary.previous_date is None:
+        return "none yet: this is the first night"
+    return f"{summary.price_changes:,} since the night of {summary.previous_date}"
+
+
+def _span(duration: timedelta) -> str:
+    seconds = duration.total_seconds()
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_").replace("*", "\\*")

@@ -1,0 +1,8 @@
+"""Who is told of what, once.
+
+ways         by which a message is sent: a webhook, a notification block
+alert_rules  which rows of which relation are news, and for whom
+match        what is new and what is resolved since the last message
+alerts       messages about findings
+blocked      messages about a night that the gate blocked
+"""

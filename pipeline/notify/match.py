@@ -1,0 +1,80 @@
+"""What is new, what stands and what is over: a rule's rows held against what was told before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.notify.alert_rules import Rule
+
+# Rows that a message lists; it says how many there are.
+LISTED = 10
+
+# What says where a finding was made, and the words before it.
+_PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Keys and words of the rows that a receiver has not been told of, and of those that are over."""
+
+    new: Mapping[str, str]
+    over: Mapping[str, str]
+    standing: int
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.over)
+
+
+def key_of(rule: Rule, row: Row) -> str:
+    """Return what a row is known by from night to night."""
+    return " | ".join(str(row[name]) for name in rule.key)
+
+
+def words_of(rule: Rule, row: Row) -> str:
+    """Return a row in words: where it was found and its finding, where it has one, and its key."""
+    told = row.get("finding")
+    key = key_of(rule, row)
+    if not told:
+        return key
+    place = ", ".join(f"{word}{row[name]}" for name, word in _PLACE.items() if row.get(name) is not None)
+    return f"{place}: {told} ({key})" if place else f"{told} ({key})"
+
+
+def news(rule: Rule, rows: Sequence[Row], told: Mapping[str, str]) -> News:
+    """Return what has changed for a receiver who was told of `told`.
+
+    With fewer rows than the rule's least there is no news and nothing stands: what was told is over.
+    """
+    now = {key_of(rule, row): words_of(rule, row) for row in rows} if len(rows) >= rule.least else {}
+    new = {key: words for key, words in now.items() if key not in told}
+    over = {key: words for key, words in told.items() if key not in now}
+    return News(new, over, len(now) - len(new))
+
+
+def messages(rule: Rule, found: News, where: str) -> list[tuple[str, str]]:
+    """Return subject and text of at most two messages: of what is new, and of what is over."""
+    written = []
+    if found.new:
+        subject = f"nightaudit [{rule.severity}] {rule.name}: {_counted(found.new, 'new')}"
+        standing = f"\n{found.standing:,} told of before still stand." if found.standing else ""
+        written.append((subject, f"{_listed(found.new)}{standing}\n{where}"))
+    if found.over:
+        subject = f"nightaudit [resolved] {rule.name}: {_counted(found.over, 'over')}"
+        left = found.standing + len(found.new)
+        written.append((subject, f"{_listed(found.over)}\n{left:,} still stand.\n{where}"))
+    return written
+
+
+def _counted(rows: Mapping[str, str], word: str) -> str:
+    return f"{len(rows):,} {word}"
+
+
+def _listed(rows: Mapping[str, str]) -> str:
+    lines = [f"- {words}" for words in list(rows.values())[:LISTED]]
+    if len(rows) > LISTED:
+        lines.append(f"- and {len(rows) - LISTED:,} more")
+    return "\n".join(lines)

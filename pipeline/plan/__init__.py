@@ -1,0 +1,5 @@
+"""What a sweep will ask, by arithmetic, and what it will cost. Pure: no network and no lake."""
+
+from pipeline.plan.plan import PLAN_VERSION, PlanCounts, SweepPlan, check_ins, count, partitions, plan
+
+__all__ = ["PLAN_VERSION", "PlanCounts", "SweepPlan", "check_ins", "count", "partitions", "plan"]

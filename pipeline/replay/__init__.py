@@ -1,0 +1,7 @@
+"""What can be recomputed from raw answers, offline.
+
+evidence   one raw answer, from its address to request and body
+republish  some answers of some nights, published again in memory
+explain    a finding traced to its raw answers and judged again
+drift      how the answers of a sweep differ from the supplier's document
+"""

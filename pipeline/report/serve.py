@@ -1,0 +1,90 @@
+"""Serving the reports of a lake, and the notebooks, to a browser on this machine, and to nobody else."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+
+_HOST = "127.0.0.1"
+_NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+def application(lake: Lake) -> Starlette:
+    """Return the web application: `/reports/` is the lake's folder of that name, `/notebooks/…` are the notebooks.
+
+    The notebooks read the published file of the settings; where they are not installed, there are only the reports.
+
+    Requests that name another host are refused, so that no page elsewhere can read reports through the browser.
+    Raises InputError where there are no reports yet.
+    """
+    folder = lake.root / "reports"
+    if not (folder / "index.html").exists():
+        raise InputError(f"There are no reports yet under {folder}.", hint="Write them: nightaudit report")
+    notebooks = _notebooks() if notebook_names() else None
+    return Starlette(
+        routes=[
+            Route("/", lambda _: RedirectResponse("/reports/")),
+            Mount("/reports", StaticFiles(directory=folder, html=True)),
+            *([Mount("/notebooks", notebooks)] if notebooks else []),
+        ],
+        lifespan=_ending(notebooks),
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
+    )
+
+
+def notebook_names() -> list[str]:
+    """Return the names of the notebooks beside the packages; none where only the packages are installed."""
+    return sorted(file.stem for file in _NOTEBOOKS.glob("*.py"))
+
+
+def _ending(notebooks: Starlette | None) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """Return a lifespan that ends what opened notebooks have left running: their threads would keep the process."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        for mount in notebooks.routes if notebooks else ():
+            if isinstance(mount, Mount) and isinstance(mount.app, Starlette):
+                await mount.app.state.session_manager.shutdown()
+
+    return lifespan
+
+
+def _notebooks() -> Starlette:
+    import marimo
+
+    builder = marimo.create_asgi_app(quiet=True, include_code=False)
+    for name in notebook_names():
+        builder = builder.with_app(path=f"/{name}", root=str(_NOTEBOOKS / f"{name}.py"))
+    # It is one where no folder of notebooks is served as it changes; the type says less.
+    return cast("Starlette", builder.build())
+
+
+def serve_reports(lake: Lake, port: int, tell: Callable[[], None] = lambda: None) -> None:
+    """Serve until interrupted; `tell` is called once nothing stands in the way.
+
+    Raises InputError where there are no reports, or the port is taken.
+    """
+    app = application(lake)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_HOST, port))
+        except OSError as error:
+            raise InputError(f"Port {port} cannot be used: {error.strerror}.", hint="Choose another: --port") from None
+    tell()
+    uvicorn.run(app, host=_HOST, port=port, log_level="warning", access_log=False)

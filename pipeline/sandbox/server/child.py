@@ -1,0 +1,75 @@
+"""What runs inside a `SandboxProcess`: settings in on stdin, the address out on stdout, the end with the parent.
+
+Two watches end the process when its parent is gone. The pipe's end tells at once; but a process that the parent
+forked keeps the pipe open, so the parent's number is looked at as well. The kernel's own parent-death signal is
+not used: it fires when the *thread* that started the child ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+import threading
+import time
+from datetime import date
+from typing import Any, Final
+
+from pipeline.sandbox.faults.faults import read_faults
+from pipeline.sandbox.server.network import serve
+from pipeline.sandbox.server.options import LOOPBACK, Options
+
+_LOOK_EVERY_S: Final = 0.5
+_READY_WITHIN_S: Final = 30.0
+
+
+def main() -> None:
+    """Run the sandbox of the settings on stdin."""
+    parent = int(sys.argv[1])
+    settings = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    port = settings.pop("port")
+    serve(_options(settings), LOOPBACK, port, announce=_announce_when_ready)
+
+
+def _options(settings: dict[str, Any]) -> Options:
+    settings["today"] = date.fromisoformat(settings["today"])
+    settings["opened"] = date.fromisoformat(settings["opened"]) if settings["opened"] else None
+    settings["faults"] = read_faults(settings["faults"])
+    return Options(**settings)
+
+
+def _announce_when_ready(base_url: str) -> None:
+    threading.Thread(target=_announce, args=(base_url,), daemon=True).start()
+
+
+def _announce(base_url: str) -> None:
+    host, _, port = base_url.removeprefix("http://").rpartition(":")
+    ends_at = time.monotonic() + _READY_WITHIN_S
+    while time.monotonic() < ends_at:
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+        except OSError:
+            time.sleep(0.01)
+        else:
+            sys.stdout.write(json.dumps({"base_url": base_url}) + "\n")
+            sys.stdout.flush()
+            return
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        if sys.platform == "win32":
+            time.sleep(_LOOK_EVERY_S)
+            continue
+        readable, _, _ = select.select([sys.stdin.buffer], [], [], _LOOK_EVERY_S)
+        if readable and not os.read(sys.stdin.fileno(), 1024):
+            break
+    # Nobody is left to stop the server in good order.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The sandbox as a process of its own, started and stopped by its user and never outliving it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final
+
+from pipeline.sandbox.faults.faults import read_faults
+from pipeline.sandbox.server.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET, utc_today
+from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
+
+_STOP_S: Final = 5.0
+
+
+class SandboxStartError(RuntimeError):
+    """The sandbox did not come up; the message holds the last lines it wrote."""
+
+
+class SandboxProcess:
+    """A sandbox in another process, on a free port of the loopback.
+
+        with SandboxProcess(seed=1, night=0, properties=300) as sandbox:
+            ... sandbox.base_url, sandbox.client_id, sandbox.client_secret, sandbox.pid
+
+    It is stopped on exit. It also ends by itself when this process is gone, however that happened (kill -9
+    included). `faults` are the keys of `faults.Faults`. Raises FaultError on a wrong one, and SandboxStartError
+    where the process does not answer within `ready_s` seconds.
+    """
+
+    def __init__(
+        self,
+        seed: int = 1,
+        night: int = 0,
+        today: date | None = None,
+        properties: int = DEFAULT_PROPERTIES,
+        faults: Mapping[str, Any] | None = None,
+        port: int = 0,
+        *,
+        opened: date | None = None,
+        plant_share: float = DEFAULT_PLANT_SHARE,
+        missing_share: float = DEFAULT_MISSING_SHARE,
+        nulls: bool = True,
+        client_id: str = DEFAULT_CLIENT_ID,
+        client_secret: str = DEFAULT_CLIENT_SECRET,
+        expires_in_s: int = 3600,
+        rate_type_required: bool = True,
+        cache_mb: int = 64,
+        ready_s: float = 30.0,
+    ) -> None:
+        read_faults(dict(faults or {}))  # a wrong key is the caller's mistake, and told at once
+        self.client_id = client_id
+        self.client_secret = client_secret
+        self.base_url = ""
+        self.pid = 0
+        self._ready_s = ready_s
+        self._settings = {
+            "seed": seed,
+            "night": night,
+            "today": (today or utc_today()).isoformat(),
+            "opened": opened.isoformat() if opened else "",
+            "properties": properties,
+            "faults": dict(faults or {}),
+            "port": port,
+            "plant_share": plant_share,
+            "missing_share": missing_share,
+            "nulls": nulls,
+            "client_id": client_id,
+            "client_secret": client_secret,
+            "expires_in_s": expires_in_s,
+            "rate_type_required": rate_type_required,
+            "cache_mb": cache_mb,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+
+    def start(self) -> SandboxProcess:
+        """Start the process and wait until it answers."""
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
+        environment = dict(os.environ)
+        # The child must find the very package this process runs, installed or not.
+        root = str(Path(__file__).parents[3])
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
+            [sys.executable, "-m", "pipeline.sandbox.server.child", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            # Ctrl-C in a terminal is for the caller, who may still want answers while stopping.
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        try:
+            self.base_url = self._await_address()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End the process; does nothing where it has ended."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def control(self, name: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the answer of `/sandbox/<name>`; with a body it is posted. Raises urllib's HTTPError on a refusal.
+
+        Names: health, served, planted, properties, rates, faults (get and post), night (post).
+        """
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.base_url}/sandbox/{name}", data)  # noqa: S310 - our own address
+        # Proxies of the environment are for the outside world.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=30) as response:
+            answer: dict[str, Any] = json.load(response)
+        return answer
+
+    def __enter__(self) -> SandboxProcess:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _await_address(self) -> str:
+        """Hand the settings over and return the base address the child writes once it accepts connections."""
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            raise SandboxStartError("the sandbox was not started")
+        line: list[bytes] = []
+        reader = threading.Thread(target=lambda out: line.append(out.readline()), args=(process.stdout,), daemon=True)
+        reader.start()
+        # Secrets go through the pipe: arguments and environment of a process can be read by others. The pipe
+        # stays open, and its end tells the child that this process is gone.
+        try:
+            process.stdin.write(json.dumps(self._settings).encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it ended at once; what it wrote is in the message below
+        reader.join(self._ready_s)
+        if not line or not line[0]:
+            raise SandboxStartError(
+                f"the sandbox did not answer within {self._ready_s:.0f} s. It wrote:\n{self._last_lines()}"
+            )
+        return str(json.loads(line[0])["base_url"])
+
+    def _last_lines(self) -> str:
+        if self._log is None:
+            return ""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            time.sleep(0.1)
+        self._log.seek(0)
+        return self._log.read()[-2000:].decode(errors="replace")

@@ -1,0 +1,56 @@
+"""What a sandbox can be told: which world, who may enter, where to listen, what goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Final
+
+from pipeline.sandbox.faults.faults import Faults
+from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES, World
+
+LOOPBACK: Final = "127.0.0.1"
+DEFAULT_CLIENT_ID: Final = "sandbox-client"
+DEFAULT_CLIENT_SECRET: Final = "sandbox-secret"  # noqa: S105 - opens nothing but this simulation
+
+
+def utc_today() -> date:
+    """Return today's date in UTC: what 'in the future' is judged against unless something else is said."""
+    return datetime.now(UTC).date()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that decides how a sandbox answers."""
+
+    seed: int = 1
+    night: int = 0
+    today: date = field(default_factory=utc_today)
+    opened: date | None = None
+    """Date of night 0; None: night and date advance together."""
+    properties: int = DEFAULT_PROPERTIES
+    plant_share: float = DEFAULT_PLANT_SHARE
+    """Share of the properties with a planted anomaly."""
+    missing_share: float = DEFAULT_MISSING_SHARE
+    """Share of the properties whose answers lack fields or have nulls in their place."""
+    nulls: bool = True
+    """False leaves out every field that would be null."""
+    client_id: str = DEFAULT_CLIENT_ID
+    client_secret: str = DEFAULT_CLIENT_SECRET
+    expires_in_s: int = 3600
+    rate_type_required: bool = True
+    faults: Faults = field(default_factory=Faults)
+    cache_mb: int = 64
+
+    def world(self) -> World:
+        """Return the world of these options."""
+        return World(
+            self.seed,
+            self.night,
+            self.today,
+            self.properties,
+            self.plant_share,
+            self.missing_share,
+            self.nulls,
+            self.opened,
+        )

@@ -1,0 +1,88 @@
+"""The properties of a seed on one night. Pure: no clock, no network, nothing built before it is asked for."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any, Final
+
+from pipeline.sandbox.world import identifiers, planted
+from pipeline.sandbox.world.profiles import Profile, build
+
+DEFAULT_PROPERTIES: Final = 3000
+DEFAULT_PLANT_SHARE: Final = 0.02
+DEFAULT_MISSING_SHARE: Final = 0.05
+
+
+class World:
+    """The properties of a seed as they are on one night.
+
+    The same arguments give the same answers to the byte. `night` counts nights from an arbitrary 0 and moves
+    prices and availability; `today` is the date that decides which check-ins lie in the future and how near they
+    are. Nothing is built before it is asked for.
+
+    `opened` is the date of night 0, by default the one that lets night and date advance together. Prices follow the
+    lead time of the night, not of the date, so that two nights of one date differ like any two nights.
+
+    `plant_share` is the share of the properties with a planted anomaly, `missing_share` that of the properties whose
+    answers lack documented fields; `nulls` False leaves out what would be null.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        night: int,
+        today: date,
+        properties: int = DEFAULT_PROPERTIES,
+        plant_share: float = DEFAULT_PLANT_SHARE,
+        missing_share: float = DEFAULT_MISSING_SHARE,
+        nulls: bool = True,
+        opened: date | None = None,
+    ) -> None:
+        if night < 0:
+            raise ValueError(f"a night is 0 or later, not {night}")
+        if not 0 <= properties <= identifiers.MAX_PROPERTIES:
+            raise ValueError(f"a world has 0 to {identifiers.MAX_PROPERTIES} properties, not {properties}")
+        self.seed = seed
+        self.night = night
+        self.today = today
+        self.properties = properties
+        self.plant_share = plant_share
+        self.missing_share = missing_share
+        self.nulls = nulls
+        self.opened = opened
+        self._profiles: dict[int, Profile] = {}
+
+    def at(self, night: int, today: date) -> World:
+        """Return the same properties on another night; what was built is kept."""
+        moved = World(
+            self.seed, night, today, self.properties, self.plant_share, self.missing_share, self.nulls, self.opened
+        )
+        moved._profiles = self._profiles
+        return moved
+
+    def price_lead_days(self, check_in: date) -> int:
+        """Return the days from this night's own date to check-in: what prices and sales are derived from."""
+        tonight = self.today if self.opened is None else self.opened + timedelta(days=self.night)
+        return (check_in - tonight).days
+
+    def property_ids(self) -> list[int]:
+        """Return the id of every property."""
+        return identifiers.property_ids(self.seed, self.properties)
+
+    def opaque_pairs(self) -> list[tuple[int, int]]:
+        """Return (branded id, unbranded id) of every opaque pair."""
+        return identifiers.opaque_pairs(self.seed, self.properties)
+
+    def planted(self) -> list[dict[str, Any]]:
+        """Return every planted anomaly with the cells that carry it."""
+        return planted.planted(self.seed, self.properties, self.plant_share)
+
+    def find(self, property_id: int) -> Profile | None:
+        """Return the property with this id, None where the world has none."""
+        index = identifiers.property_index(self.seed, property_id, self.properties)
+        if index is None:
+            return None
+        profile = self._profiles.get(index)
+        if profile is None:
+            profile = self._profiles[index] = build(self.seed, index, self.plant_share)
+        return profile

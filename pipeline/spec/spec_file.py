@@ -1,0 +1,146 @@
+"""A spec's file becomes a SweepSpec, or one SpecError that lists every mistake with its line."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from pipeline.domain.errors import SpecError
+from pipeline.spec.documents import Document, Place, Unreadable, read_toml, read_yaml
+from pipeline.spec.key_table import spec_keys
+from pipeline.spec.model import SpecTable, SweepSpec
+from pipeline.spec.values import nearest
+
+KEPT = "Nothing was started."
+HINT = "Correct the spec; `nightaudit plan` shows what it will ask."
+MOST_ERRORS_SHOWN = 20
+
+_READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
+
+_KEYS = [tuple(key.address.rsplit(".", 1)) for key in spec_keys()]
+
+# What pydantic says in the words of its own types, in those of a file.
+_PLAIN_WORDS = {
+    "tuple_type": "must be a list, in square brackets",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "model_attributes_type": "must be a table",
+    "too_short": "must not be empty",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "string_type": "must be a text in quotes",
+    "string_too_short": "must not be empty",
+}
+
+
+def read_spec(path: Path, snapshot_date: date | None = None) -> SweepSpec:
+    """Return the spec of a TOML or YAML file.
+
+    With `snapshot_date`, explicit check-in dates are also checked against it. Raises SpecError with all mistakes.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SpecError(
+            f"The sweep spec {path} cannot be read: {error.strerror}.",
+            kept=KEPT,
+            hint="Name an existing file with --spec or NIGHTAUDIT_SPEC.",
+        ) from None
+    except UnicodeDecodeError:
+        raise SpecError(f"The sweep spec {path} is not UTF-8 text.", kept=KEPT, hint="Save it as UTF-8.") from None
+    return parse_spec(text, path, snapshot_date)
+
+
+def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> SweepSpec:
+    """Return the spec of a file's text; `path` tells the format and is named in errors. Raises SpecError."""
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise SpecError(
+            f"The sweep spec {path} is neither .toml nor .yaml.", kept=KEPT, hint="Rename it after its format."
+        )
+    try:
+        document = reader(text)
+    except Unreadable as error:
+        at = f"{path}:{error.line}" if error.line else f"{path}"
+        raise SpecError(f"The sweep spec cannot be read:\n  {at}: {error}", kept=KEPT, hint=HINT) from None
+    try:
+        return SweepSpec.model_validate(document.data, context={"snapshot_date": snapshot_date})
+    except ValidationError as error:
+        details = [item for item in error.errors(include_url=False) if not _is_an_echo(item)]
+    # A mistyped key is often the cause of the rest, and must not be the one that is cut off.
+    details.sort(key=lambda item: item["type"] != "extra_forbidden")
+    shown = _problems(details[:MOST_ERRORS_SHOWN], document, path)
+    if len(details) > MOST_ERRORS_SHOWN:
+        shown.append(f"  and {len(details) - MOST_ERRORS_SHOWN} more")
+    raise SpecError("The sweep spec cannot be used:\n" + "\n".join(shown), kept=KEPT, hint=HINT)
+
+
+def _is_an_echo(item: ErrorDetails) -> bool:
+    """Whether a list is called too short only because its items, reported already, were not counted."""
+    return item["type"] == "too_short" and bool(item["input"])
+
+
+def _problems(details: list[ErrorDetails], document: Document, path: Path) -> list[str]:
+    placed = []
+    for item in details:
+        place = tuple(part for part in item["loc"] if part != "[key]")
+        if "index" in item.get("ctx", {}):
+            place += _item_place(place, item["ctx"]["index"])
+        placed.append((_line(document, place), f"{_written(place)}: {_message(item, place)}"))
+    return [f"  {path}:{line}: {text}" for line, text in sorted(placed)]
+
+
+def _item_place(place: Place, index: int) -> Place:
+    # The horizons are checked against each other, where the table that holds them is known and not their list.
+    return ("horizon", index) if place == ("stays",) else (index,)
+
+
+def _line(document: Document, place: Place) -> int:
+    """Return the line of the place, or of the nearest part of the file that holds it."""
+    for end in range(len(place), 0, -1):
+        if line := document.line_of(place[:end]):
+            return line
+    return 1
+
+
+def _written(place: Place) -> str:
+    """Write a place as a reader would say it: `ask.markets[2]`, items counted from 1."""
+    text = ""
+    for part in place:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".") or "the spec"
+
+
+def _message(item: ErrorDetails, place: Place) -> str:
+    kind, given = item["type"], item["input"]
+    if kind == "extra_forbidden":
+        name, allowed = str(place[-1]), tuple(_table_at(place[:-1]).model_fields)
+        # In TOML a key below [[stays.horizon]] belongs to the horizon, which is easily overlooked.
+        hint = next((f"; it belongs to [{table}]." for table, key in _KEYS if key == name), nearest(name, allowed))
+        return f"unknown key{hint or '.'} Allowed here: {', '.join(allowed)}."
+    if kind == "missing":
+        return f"is missing. {_table_at(place[:-1]).model_fields[str(place[-1])].description}"
+    if kind in _PLAIN_WORDS:
+        return f"{_PLAIN_WORDS[kind]}{_given(given)}"
+    if kind in {"value_error", "item"}:
+        return item["msg"].removeprefix("Value error, ")
+    return f"{item['msg'].replace('Input should', 'must')}{_given(given)}"
+
+
+def _given(value: Any) -> str:  # noqa: ANN401 - whatever a document holds
+    return "" if isinstance(value, list | dict) or value is None else f", not {value!r}"
+
+
+def _table_at(place: Place) -> type[SpecTable]:
+    """Return the table of the spec that stands at a place."""
+    table: type[SpecTable] = SweepSpec
+    for part in place:
+        if isinstance(part, str):
+            annotation = table.model_fields[part].annotation
+            found = [each for each in (annotation, *get_args(annotation)) if isinstance(each, type)]
+            table = next(each for each in found if issubclass(each, SpecTable))
+    return table

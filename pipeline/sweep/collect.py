@@ -1,0 +1,399 @@
+"""Collecting: ask the plan's searches and land every answer, shard by shard.
+
+This process only fetches and lands. It never inflates or decodes an answer of a search that succeeded; what
+follows is told of each shard that has landed, and may hold the collection back by taking its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
+from pipeline.domain.errors import CallsUsedUp, NightauditError, SupplierDown
+from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
+from pipeline.domain.shards import Shard
+from pipeline.lake import Lake
+from pipeline.lake.raw import RawRecord, encode_shard, second_look
+from pipeline.supplier.answer import Answer
+from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
+
+logger = logging.getLogger(__name__)
+
+# Halves of a batch that has used up all its attempts are not given as many again.
+ATTEMPTS_OF_A_HALF = 2
+# So many searches in a row without one success, each with its retries, and about so many sets of properties that have
+# none in common: the supplier is down, or a batch is poisoned through and through. Asking again for one property that
+# was answered before tells the two apart. One poisoned property may fail any number of searches: all have it in common.
+GIVE_UP_AFTER = 20
+GIVE_UP_APART = 3
+# Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
+EXTRA_OPEN_SHARDS = 2
+
+
+IsUnreadable = Callable[[Answer], bool]
+
+# Whether what is left of the daily cap suffices for so many calls.
+Covers = Callable[[int], bool]
+
+
+def always(_: int) -> bool:
+    """There is no cap."""
+    return True
+
+
+class Ask(Protocol):
+    """Sends one search and returns its answer, as `SupplierClient.ask` does."""
+
+    def __call__(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Awaitable[Answer]:
+        """Send `body` and return what it came to."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far a collection has come. Counted as it goes; read by progress displays."""
+
+    searches: int = 0
+    requests: int = 0
+    cells: int = 0
+    failed_cells: int = 0
+    rejected_cells: int = 0
+    wire_bytes: int = 0
+    shards: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _OpenShard:
+    shard: Shard
+    left: int
+    records: list[RawRecord] = field(default_factory=list)
+
+
+class _Failures:
+    """Searches that failed one after the other, with no success in between."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        # Sets of properties that failed and have none in common; smaller ones take the place of larger ones.
+        self._apart: list[frozenset[int]] = []
+        # Failures that no property can be blamed for, such as a refused connection.
+        self._unblamed = 0
+        # Of the first few searches of the plan that failed, whether whole or in part.
+        self._numbers: set[int] = set()
+        self.last: Answer | None = None
+
+    @property
+    def say_so(self) -> bool:
+        """Whether they say, now, that the supplier is down."""
+        return self.count >= GIVE_UP_AFTER and self._are_apart
+
+    @property
+    def say_so_at_the_end(self) -> bool:
+        """Whether they say so where nothing is left to ask: then fewer have to do."""
+        return len(self._numbers) >= GIVE_UP_APART and self._are_apart
+
+    @property
+    def may_say_so(self) -> bool:
+        """Whether there are any, and a few more could yet say so. One property's alone could go on for ever."""
+        return 0 < self.count < GIVE_UP_AFTER or self.say_so
+
+    @property
+    def _are_apart(self) -> bool:
+        return max(len(self._apart), self._unblamed) >= GIVE_UP_APART
+
+    def add(self, search: Search, answer: Answer) -> None:
+        """Count one more."""
+        self.count += 1
+        self.last = answer
+        if len(self._numbers) < GIVE_UP_APART:
+            self._numbers.add(search.number)
+        if not may_be_poisoned(answer):
+            self._unblamed += 1
+            return
+        failed = frozenset(search.property_ids)
+        touched = [known for known in self._apart if known & failed]
+        if not touched:
+            self._apart.append(failed)
+        elif len(touched) == 1 and failed < touched[0]:
+            self._apart[self._apart.index(touched[0])] = failed
+
+
+class Collector:
+    """Asks searches with a fixed number in flight and lands their answers by shard."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        sweep_id: str,
+        ask: Ask,
+        request_of: Callable[[Search], bytes],
+        *,
+        in_flight: int,
+        on_landed: Callable[[Shard], Awaitable[None]],
+        tally: Tally | None = None,
+        covers: Covers = always,
+    ) -> None:
+        self.tally = tally or Tally()
+        self._lake = lake
+        self._sweep_id = sweep_id
+        self._ask = ask
+        self._request_of = request_of
+        self._in_flight = in_flight
+        self._on_landed = on_landed
+        self._stopping = False
+        self._failures = _Failures()
+        self._last_answered: Search | None = None
+        self._reported: set[int] = set()
+        self._covers = covers
+        self._open_shards = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
+        self._open: list[_OpenShard] = []
+        # Complete, and ended within failures that may yet say that the supplier is down: to be asked again then.
+        self._held: list[_OpenShard] = []
+        # Held until the failures turned out to be none of an outage: to land next.
+        self._cleared: deque[_OpenShard] = deque()
+        self._has_landed = asyncio.Event()
+        self._next = asyncio.Lock()
+
+    def stop(self) -> int:
+        """Open no further shard. `collect` returns once the open ones have landed; returns the searches they need."""
+        self._stopping = True
+        return sum(opened.left for opened in self._open)
+
+    async def collect(self, shards: Iterable[tuple[Shard, Iterable[Search]]]) -> None:
+        """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
+
+        Raises SupplierDown, TokenRefused, SupplierUnreachable, SweepStopped (daily cap) or LakeError; the shards
+        that had landed by then stay, the open ones are given up and will be asked again, and so are those that held
+        nothing but the last of the failures of an outage. No shard is opened that the daily cap does not cover; only
+        further attempts and halves may use it up before the open ones have landed.
+        """
+        searches = self._searches(iter(shards))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._in_flight):
+                    group.create_task(self._work(searches))
+            await self._land_what_is_held()
+        except SupplierDown:
+            self._tell_lost()
+            raise
+        except BaseExceptionGroup as failures:
+            self._tell_lost()
+            # One cause often fails several workers at once; it is told once.
+            own, others = failures.split(NightauditError)
+            raise (own if others is None and own is not None else failures).exceptions[0] from None
+
+    def _tell_lost(self) -> None:
+        lost = sum(len(opened.records) for opened in (*self._open, *self._held, *self._cleared))
+        if lost:
+            logger.warning("%d answers of shards that had not landed are given up, and asked for again", lost)
+
+    async def _searches(
+        self, shards: Iterator[tuple[Shard, Iterable[Search]]]
+    ) -> AsyncIterator[tuple[_OpenShard, Search]]:
+        for shard, searches in shards:
+            await self._open_shards.acquire()
+            await self._await_cover(shard.stop - shard.start)
+            if self._stopping:
+                return
+            opened = _OpenShard(shard, shard.stop - shard.start)
+            self._open.append(opened)
+            for search in searches:
+                yield opened, search
+
+    async def _await_cover(self, searches: int) -> None:
+        """Wait until the daily cap covers `searches` beside the open shards; CallsUsedUp once it will not."""
+        while not self._stopping and not self._covers(sum(opened.left for opened in self._open) + searches):
+            if not self._open:
+                await self._land_what_is_held()
+                raise CallsUsedUp(
+                    "What is left of today's calls (NIGHTAUDIT_DAILY_CALLS) does not cover the next "
+                    f"{searches} searches, which land together.",
+                    kept="What has landed stays.",
+                    hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "
+                    "nightaudit resume --close",
+                )
+            # An open shard may need fewer calls than it was counted with: some of its searches are answered by now.
+            self._has_landed.clear()
+            await self._has_landed.wait()
+
+    async def _work(self, searches: AsyncIterator[tuple[_OpenShard, Search]]) -> None:
+        while True:
+            # An async generator serves one caller at a time.
+            async with self._next:
+                taken = await anext(searches, None)
+            if taken is None:
+                return
+            opened, search = taken
+            records = await self._ask_until_answered(search)
+            opened.records.extend(records)
+            opened.left -= 1
+            if opened.left == 0:
+                await self._end(opened)
+            await self._land_cleared()
+
+    async def _end(self, opened: _OpenShard) -> None:
+        """Land a shard whose last search has ended, or hold it while its failures may be those of an outage."""
+        if not self._failures.may_say_so:
+            await self._land(opened)
+            return
+        self._held.append(opened)
+        # It makes room for another one, for only further answers tell what its failures were.
+        self._leave_open(opened)
+
+    def _leave_open(self, opened: _OpenShard) -> None:
+        self._open.remove(opened)
+        self._has_landed.set()
+        self._open_shards.release()
+
+    def _clear_held(self) -> None:
+        self._cleared.extend(self._held)
+        self._held.clear()
+
+    async def _land_cleared(self) -> None:
+        while self._cleared:
+            await self._land(self._cleared.popleft())
+
+    async def _land_what_is_held(self) -> None:
+        """Land what is held now that nothing more will be asked; SupplierDown where it is part of an outage."""
+        failures = self._failures
+        if failures.say_so_at_the_end and failures.last is not None:
+            await self._give_up_unless_answered(failures.last)
+        self._clear_held()
+        await self._land_cleared()
+
+    async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
+        """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
+        return await self._ask_all([search], may_be_poisoned)
+
+    async def look_again(self, shard: Shard, unreadable: Iterable[Search], is_unreadable: IsUnreadable) -> None:
+        """Ask the halves of searches of a landed shard that were answered with what nobody can read, and land them.
+
+        Halves whose answers cannot be read either are halved in turn. A search of one property is asked once more.
+        """
+        records: list[RawRecord] = []
+        for search in unreadable:
+            if 2 * search.node + 1 < NODES_PER_SEARCH:
+                parts = [half for half in search.halves() if half.property_ids]
+                records += await self._ask_all(parts, lambda answer: may_be_poisoned(answer) or is_unreadable(answer))
+        if records:
+            await asyncio.to_thread(self._put_records, second_look(shard.name), records)
+
+    async def _ask_all(self, searches: Iterable[Search], is_worth_halving: IsUnreadable) -> list[RawRecord]:
+        records: list[RawRecord] = []
+        # Both halves before the quarters of either: where one property is poisoned, every second question succeeds.
+        waiting = deque(searches)
+        while waiting:
+            part = waiting.popleft()
+            request = self._request_of(part)
+            attempts = None if part.node == 1 else ATTEMPTS_OF_A_HALF
+            answer = await self._ask(part.operation, request, attempts=attempts)
+            is_split = len(part.property_ids) > 1 and is_worth_halving(answer)
+            self._count(part, answer, is_split=is_split)
+            if self._failures.say_so:
+                await self._give_up_unless_answered(answer)
+            records.append(record_of(part, request, answer, is_split=is_split))
+            if is_split:
+                waiting.extend(part.halves())
+        return records
+
+    def _count(self, search: Search, answer: Answer, *, is_split: bool) -> None:
+        tally, cells = self.tally, len(search.property_ids)
+        tally.searches += 1
+        tally.requests += answer.attempts
+        tally.wire_bytes += len(answer.body)
+        if not is_split:
+            tally.cells += cells
+        outcome = outcome_of(answer)
+        if outcome.verdict is not Verdict.FAILED:
+            self._end_of_failures()
+            if outcome.verdict is Verdict.ANSWERED:
+                self._last_answered = search
+            if outcome.verdict is Verdict.REJECTED and not is_split:
+                tally.rejected_cells += cells
+                self._report_own_mistakes(outcome)
+            return
+        tally.failed_cells += 0 if is_split else cells
+        self._failures.add(search, answer)
+        if not self._failures.may_say_so:
+            self._clear_held()
+
+    def _end_of_failures(self) -> None:
+        self._failures = _Failures()
+        self._clear_held()
+
+    async def _give_up_unless_answered(self, failed: Answer) -> None:
+        """Raise SupplierDown, unless a question that was answered before is answered again."""
+        count, before = self._failures.count, self._last_answered
+        if before is not None:
+            probe = replace(before, property_ids=before.property_ids[:1])
+            answer = await self._ask(probe.operation, self._request_of(probe), attempts=ATTEMPTS_OF_A_HALF)
+            self.tally.requests += answer.attempts
+            if outcome_of(answer).verdict is not Verdict.FAILED:
+                self._end_of_failures()
+                return
+        detail = f" ({failed.failure_detail})" if failed.failure_detail else ""
+        raise SupplierDown(
+            f"The supplier failed {count} searches in a row and answered none in between; the last one: "
+            f"{failed.failure}{detail}.",
+        )
+
+    def _report_own_mistakes(self, outcome: Outcome) -> None:
+        for code in SHAPE_CODES.intersection(outcome.codes) - self._reported:
+            self._reported.add(code)
+            logger.error(
+                "the supplier refused a request of ours with code %d (%s): this is a mistake in nightaudit or in its "
+                "settings, please report it; the request is kept in the raw zone of sweep %s",
+                code,
+                ERROR_CODES[code].meaning,
+                self._sweep_id,
+            )
+
+    async def _land(self, opened: _OpenShard) -> None:
+        await _to_its_end(asyncio.to_thread(self._put, opened))
+        if opened in self._open:
+            self._leave_open(opened)
+        self.tally.shards += 1
+        await self._on_landed(opened.shard)
+
+    def _put(self, opened: _OpenShard) -> None:
+        self._put_records(opened.shard.name, opened.records)
+        # What follows may hold the worker back for long; the bodies must not wait in memory with it.
+        opened.records.clear()
+
+    def _put_records(self, shard_name: str, records: Sequence[RawRecord]) -> None:
+        self._lake.put_new(self._lake.shard_path(self._sweep_id, shard_name), encode_shard(records))
+
+
+async def _to_its_end(work: Coroutine[object, object, None]) -> None:
+    """Await what a thread does, also when cancelled: the thread goes on all the same, and what it lands has landed."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+def record_of(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:
+    """Return what lands of a search."""
+    return RawRecord(
+        search_id=search.id,
+        request=request,
+        http_status=answer.http_status,
+        content_type=answer.content_type,
+        content_encoding=answer.content_encoding,
+        headers=json.dumps(dict(answer.headers_of_interest), sort_keys=True),
+        body=answer.body,
+        started_at=answer.started_at,
+        ended_at=answer.ended_at,
+        attempts=answer.attempts,
+        failure=answer.failure or "",
+        failure_detail=answer.failure_detail,
+        is_split=is_split,
+        own_property_id=search.property_ids[0] if search.operation is Operation.SINGLE else None,
+    )

@@ -1,0 +1,51 @@
+"""The end of a sweep: its one row in the `sweep` table, counted from the tables and not from memory."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pipeline.domain.errors import LakeError
+from pipeline.domain.tables import SWEEP
+from pipeline.lake import Lake
+from pipeline.lake.database import connect, view_sweep_files
+from pipeline.lake.delta import commit_rows
+from pipeline.lake.raw import Manifest, read_ending
+from pipeline.lake.relations import relation
+from pipeline.normalise.segment import RULES_VERSION
+
+
+def load_sweep(lake: Lake, manifest: Manifest) -> None:
+    """Count a sweep that has ended and load its row. Loading it again changes nothing.
+
+    Raises LakeError if the statuses do not add up to the planned cells: nothing of such a sweep may be published.
+    """
+    ending = read_ending(lake, manifest.sweep_id)
+    if ending is None:
+        raise LakeError(f"The sweep {manifest.sweep_id} has not ended.", hint="Go on with it: nightaudit resume")
+    with connect(lake) as session:
+        view_sweep_files(session, lake, manifest.sweep_id, "sweep_files")
+        found = session.execute(relation("staging", "sweep_summary").sql)
+        names = [column[0] for column in found.description]
+        counts = dict(zip(names, found.fetchone() or (), strict=True))
+    if counts["planned"] != manifest.cells:
+        raise LakeError(
+            f"The sweep {manifest.sweep_id} planned {manifest.cells} cells, but its tables hold {counts['planned']}.",
+            kept="The raw answers are untouched; nothing was published.",
+            hint="This is a mistake in nightaudit or a file that was taken away: please report it.",
+        )
+    row = {
+        "sweep_id": manifest.sweep_id,
+        "snapshot_date": manifest.snapshot_date,
+        "started_at": manifest.started_at,
+        "finished_at": ending.finished_at,
+        "state": "complete" if ending.is_complete else "closed",
+        "is_simulated": manifest.is_simulated,
+        "supplier": manifest.supplier,
+        "spec": manifest.spec,
+        "nightaudit_version": manifest.nightaudit_version,
+        "contract_version": manifest.contract_version,
+        "rules_version": RULES_VERSION,
+        **counts,
+    }
+    rows = pa.Table.from_pylist([row], schema=SWEEP.schema)
+    commit_rows(lake, SWEEP, rows, manifest.sweep_id, "sweep", manifest.sweep_id)

@@ -1,0 +1,63 @@
+"""How a sweep hears that it is to stop: first in good order, then at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from pipeline.process.signals import STOP_SIGNALS, handlers_kept
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Stopping:
+    """What a user asked for: to stop once what is in hand has ended, or at once."""
+
+    task: asyncio.Task[object]
+    is_asked: bool = False
+    is_given_up: bool = False
+    _told: list[Callable[[], int]] = field(default_factory=list)
+
+    def tell(self, stop: Callable[[], int]) -> None:
+        """Call `stop` at the first signal, or now if there was one. It returns how many searches it waits for."""
+        self._told.append(stop)
+        if self.is_asked:
+            stop()
+
+    def on_signal(self) -> None:
+        """Take note of one more signal."""
+        if self.is_asked:
+            self.is_given_up = True
+            self.task.cancel()
+            return
+        self.is_asked = True
+        left = sum(stop() for stop in self._told)
+        # At once, for what is in hand may take minutes.
+        logger.warning(
+            "Stopping: waiting for %s; once more stops at once.",
+            f"{left} searches under way" if left else "what is under way",
+        )
+
+
+@contextmanager
+def stopping_on_signals() -> Iterator[Stopping]:
+    """Hear SIGINT and SIGTERM in place of whoever heard them before."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None  # noqa: S101 - called from a coroutine
+    stopping = Stopping(task)
+    # Removing a handler from the loop leaves the system's own behind, not the one before.
+    with handlers_kept():
+        # Outside the main thread, and where the system knows no such handlers, the signals keep their usual meaning.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            for number in STOP_SIGNALS:
+                loop.add_signal_handler(number, stopping.on_signal)
+        try:
+            yield stopping
+        finally:
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                for number in STOP_SIGNALS:
+                    loop.remove_signal_handler(number)

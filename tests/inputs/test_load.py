@@ -1,0 +1,195 @@
+"""A user's file is loaded whole, once, and can be loaded anew from the raw zone alone."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from nights import load_night, started_at
+
+from pipeline.domain.errors import CorruptObject, InputError, LakeFull
+from pipeline.domain.tables import INPUT_TABLES
+from pipeline.inputs import load
+from pipeline.inputs.branded import unbranded_ids
+from pipeline.lake.database import query_published
+from pipeline.lake.delta import committed_files
+from pipeline.publish import publish
+from pipeline.publish.refresh import refresh
+from pipeline.sample.generate import DAY, FOLDER, samples
+from pipeline.sandbox.world.fx import REFERENCE_RATES
+
+NOW = datetime(2030, 1, 2, tzinfo=UTC)
+SAMPLES = {
+    "rates": "eurofxref-hist.csv",
+    "prices": "selling_prices.csv",
+    "property-map": "property_map.csv",
+    "weights": "weights.csv",
+}
+
+
+def rows(lake, kind):
+    files = committed_files(lake, load.KINDS[kind].table)
+    return pl.read_parquet(files).sort("input_id", "line_no") if files else None
+
+
+def write(folder, name, text):
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def load_samples(lake):
+    for kind, name in SAMPLES.items():
+        load.load(lake, kind, FOLDER / name, NOW)
+
+
+def published(lake, query):
+    return query_published(lake.published_file, query).fetchall()
+
+
+def test_the_samples_are_what_their_generator_makes():
+    for name, text in samples(DAY).items():
+        assert (FOLDER / name).read_text() == text
+
+
+def test_the_samples_load_and_show_in_the_published_file(lake):
+    load_samples(lake)
+    publish(lake, load_night(lake, 0), started_at(0))
+    assert published(lake, "SELECT count(*), min(price) FROM mart.selling_price") == [(60, Decimal("77.4000"))]
+    assert published(lake, "SELECT count(*) FROM mart.property_map") == [(12,)]
+    assert published(lake, "SELECT count(*) FROM mart.weight") == [(21,)]
+    # A Saturday has Friday's rate.
+    saturday = "SELECT rate, rate_date FROM mart.fx_rate_on WHERE currency = 'SEK' AND on_date = '2026-11-14'"
+    assert published(lake, saturday) == [(Decimal(str(REFERENCE_RATES["SEK"])), date(2026, 11, 13))]
+
+
+def test_a_rate_holds_for_seven_days_and_the_euro_is_one(lake):
+    load_samples(lake)
+    publish(lake, load_night(lake, 0), started_at(0))
+    last = "SELECT currency, max(on_date) FROM mart.fx_rate_on WHERE currency IN ('EUR', 'USD') GROUP BY ALL ORDER BY 1"
+    week_after = DAY + timedelta(days=7)
+    assert published(lake, last) == [("EUR", week_after), ("USD", week_after)]
+    assert published(lake, "SELECT DISTINCT rate FROM mart.fx_rate_on WHERE currency = 'EUR'") == [(1,)]
+    twice = "SELECT count(*) FROM (SELECT 1 FROM mart.fx_rate_on GROUP BY on_date, currency HAVING count(*) > 1)"
+    assert published(lake, twice) == [(0,)]
+
+
+@pytest.mark.parametrize("kind", ["rates", "weights"])
+def test_loading_the_same_file_twice_changes_nothing(lake, kind):
+    file = FOLDER / SAMPLES[kind]
+    assert load.load(lake, kind, file, NOW).is_new
+    before = rows(lake, kind)
+    assert not load.load(lake, kind, file, NOW + timedelta(days=1)).is_new
+    assert rows(lake, kind).equals(before)
+
+
+def test_a_file_that_only_passes_the_check_leaves_nothing(lake):
+    assert load.check(lake, "weights", FOLDER / "weights.csv").rows == 21
+    assert rows(lake, "weights") is None
+    assert not lake.exists(lake.inputs_folder("weights"))
+
+
+def test_of_a_file_with_one_bad_row_nothing_is_kept(lake, tmp_path):
+    file = write(tmp_path, "map.csv", "branded_id,unbranded_id\n1,2\n3,x\n")
+    with pytest.raises(InputError, match="row 3, column unbranded_id"):
+        load.load(lake, "property-map", file, NOW)
+    assert rows(lake, "property-map") is None
+    assert not lake.exists(lake.inputs_folder("property-map"))
+
+
+def test_the_map_loaded_last_is_the_map_and_an_earlier_one_can_come_back(lake, tmp_path):
+    first = write(tmp_path, "a.csv", "branded_id,unbranded_id\n1,2\n")
+    second = write(tmp_path, "b.csv", "branded_id,unbranded_id\n1,3\n5,6\n")
+    assert unbranded_ids(lake) == {}
+    found = []
+    for file in (first, second, first):
+        assert load.load(lake, "property-map", file, NOW).is_new
+        found.append(unbranded_ids(lake))
+    assert found == [{1: 2}, {1: 3, 5: 6}, {1: 2}]
+    publish(lake, load_night(lake, 0), started_at(0))
+    assert published(lake, "SELECT branded_id, unbranded_id FROM mart.property_map") == [(1, 2)]
+
+
+def test_the_newer_of_two_files_wins_for_what_both_state(lake, tmp_path):
+    load.load(lake, "rates", write(tmp_path, "a.csv", "Date,USD\n2030-01-01,1.1\n2030-01-02,1.2\n"), NOW)
+    load.load(lake, "rates", write(tmp_path, "b.csv", "Date,USD\n2030-01-02,1.3\n"), NOW)
+    publish(lake, load_night(lake, 0), started_at(0))
+    query = "SELECT rate FROM mart.fx_rate_on WHERE currency = 'USD' AND age_days = 0 ORDER BY rate_date"
+    assert [str(row[0]) for row in published(lake, query)] == ["1.10000000", "1.30000000"]
+
+
+def test_what_is_loaded_between_nights_shows_at_once(lake, tmp_path):
+    assert not refresh(lake)
+    publish(lake, load_night(lake, 0), started_at(0))
+    load.load(lake, "weights", write(tmp_path, "w.csv", "market,weight\nGB,2.5\n"), NOW)
+    assert published(lake, "SELECT count(*) FROM mart.weight") == [(0,)]
+    assert refresh(lake)
+    assert published(lake, "SELECT market, weight, property_id FROM mart.weight") == [("GB", 2.5, None)]
+    comment = (
+        "SELECT comment FROM duckdb_columns() WHERE schema_name = 'mart' AND table_name = 'weight' AND comment IS NULL"
+    )
+    assert published(lake, comment) == []
+    assert not list(lake.published_file.parent.glob(".*"))
+
+
+def test_a_file_that_cannot_be_refreshed_is_left_as_it_was(lake):
+    lake.published_file.parent.mkdir(parents=True)
+    lake.published_file.write_bytes(b"no database")
+    assert not refresh(lake)
+    assert lake.published_file.read_bytes() == b"no database"
+
+
+def test_tables_that_are_gone_come_back_from_the_raw_zone(lake, tmp_path):
+    load_samples(lake)
+    load.load(lake, "weights", write(tmp_path, "w.csv", "market,weight\nGB,2.5\n"), NOW)
+    before = {kind: rows(lake, kind) for kind in SAMPLES}
+    for table in INPUT_TABLES:
+        shutil.rmtree(lake.table_root(table))
+    load.replay_all(lake)
+    assert all(rows(lake, kind).equals(before[kind]) for kind in SAMPLES)
+
+
+def test_a_load_that_was_killed_before_its_commit_is_finished_by_the_next(lake, tmp_path, monkeypatch):
+    first = write(tmp_path, "a.csv", "market,weight\nGB,1\n")
+
+    def dies(*_):
+        raise LakeFull("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(load, "commit_rows", dies)
+        with pytest.raises(LakeFull):
+            load.load(lake, "weights", first, NOW)
+    assert rows(lake, "weights") is None
+    load.load(lake, "weights", write(tmp_path, "b.csv", "market,weight\nGB,2\n"), NOW)
+    assert rows(lake, "weights")["weight"].to_list() == [1.0, 2.0]
+
+
+def test_a_damaged_note_is_told(lake):
+    load.load(lake, "weights", FOLDER / "weights.csv", NOW)
+    (note,) = lake.local(lake.inputs_folder("weights")).glob("*.json")
+    note.write_text("{")
+    with pytest.raises(CorruptObject, match=note.name):
+        load.load(lake, "weights", FOLDER / "weights.csv", NOW)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "reason"),
+    [
+        ("price", "w.csv", "What can be: prices"),
+        ("weights", "w.xlsx", ".csv or .parquet"),
+        ("weights", "no.csv", "read"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_refused(lake, tmp_path, kind, name, reason):
+    if name != "no.csv":
+        write(tmp_path, name, "market,weight\nGB,1\n")
+    with pytest.raises(InputError, match=reason):
+        load.load(lake, kind, tmp_path / name, NOW)
+
+
+def test_a_file_without_rows_is_refused(lake, tmp_path):
+    with pytest.raises(InputError, match="no rows"):
+        load.load(lake, "weights", write(tmp_path, "w.csv", "market,weight\n"), NOW)

@@ -1,0 +1,63 @@
+"""The rule file: every mistake with its line, and nothing sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pipeline.sample
+from pipeline.domain.errors import InputError
+from pipeline.notify.alert_rules import read_rules
+
+GOOD = """
+[[rule]]
+name = "floors"
+relation = "report.flag"
+who = ["me"]
+
+[receiver.me]
+webhook_from = "ADDRESS"
+"""
+
+
+def written(tmp_path, text):
+    file = tmp_path / "alerts.toml"
+    file.write_text(text)
+    return file
+
+
+def test_the_sample_can_be_read():
+    rules = read_rules(Path(pipeline.sample.__file__).with_name("alerts.toml"))
+    assert {rule.relation for rule in rules.rule} == {"report.flag", "mart.sweep"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "told"),
+    [
+        ("who =", "whom =", "5:", "rule[1].whom: there is no such key"),
+        ('"report.flag"', '"report.flag; DROP TABLE x"', "4:", "must be a relation of mart or report"),
+        ('["me"]', '["you"]', "", " rule 'floors' is for 'you', and there is no [receiver.you]"),
+        ('webhook_from = "ADDRESS"', "", "7:", "needs webhook_from or block"),
+        (
+            'webhook_from = "ADDRESS"',
+            'webhook_from = "https://chat.example/secret"',
+            "8:",
+            "the name of an environment variable",
+        ),
+        ('relation = "report.flag"', 'relation = "mart.sweep"\nconfirm = true', "2:", "can be confirmed"),
+        ('name = "floors"', "name = ", "", "Invalid value (at line 3"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(tmp_path, before, after, line, told):
+    with pytest.raises(InputError) as refused:
+        read_rules(written(tmp_path, GOOD.replace(before, after)))
+    assert told in str(refused.value)
+    assert f"alerts.toml:{line}" in str(refused.value)
+    assert "No alert was sent." in str(refused.value)
+    assert "chat.example" not in str(refused.value)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_rules(tmp_path / "none.toml")

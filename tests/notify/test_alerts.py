@@ -1,0 +1,165 @@
+"""Telling a real receiver over HTTP: once, to each by itself, and again only where it did not arrive."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from nights import load_night, started_at, sweep_id
+
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.notify import ways
+from pipeline.notify.alert_rules import AlertRules, Rule
+from pipeline.notify.alerts import confirmed, tell_alerts
+from pipeline.publish import publish
+
+WHERE = "reports/index.html"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    made = Lake(str(tmp_path_factory.mktemp("alerts") / "lake"))
+    publish(made, load_night(made, 0), started_at(0))
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _nobody_was_told(lake):
+    lake.local("alerts/told.json").unlink(missing_ok=True)
+
+
+@contextmanager
+def receiver(status=200, delay=0.0, is_dripping=False):
+    got = []
+    is_over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            is_over.wait(delay)
+            self.send_response(status)
+            self.end_headers()
+            while is_dripping and not is_over.wait(0.05):
+                self.wfile.write(b"x")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hidden-part", got
+    finally:
+        is_over.set()
+        server.shutdown()
+        server.server_close()
+
+
+def rules(where="true", who=("one",), **more):
+    rule = {"name": "sweeps", "relation": "mart.sweep", "where": where, "key": ["sweep_id"], "who": who} | more
+    receivers = {name: {"webhook_from": f"ADDRESS_{name.upper()}"} for name in who}
+    return AlertRules.model_validate({"rule": [rule], "receiver": receivers})
+
+
+def test_a_row_is_told_once_and_once_more_when_it_is_over(lake, monkeypatch):
+    with receiver() as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        tell_alerts(lake, rules(), WHERE)
+        tell_alerts(lake, rules(), WHERE)
+        assert [message["subject"] for message in got] == ["nightaudit [warning] sweeps: 1 new"]
+        assert sweep_id(0) in got[0]["text"]
+        assert WHERE in got[0]["text"]
+        tell_alerts(lake, rules("false"), WHERE)
+        tell_alerts(lake, rules("false"), WHERE)
+        assert [message["subject"] for message in got[1:]] == ["nightaudit [resolved] sweeps: 1 over"]
+
+
+def test_who_could_not_be_reached_is_told_the_next_time_and_the_others_are_not_told_twice(lake, monkeypatch, caplog):
+    with receiver() as (well, got), receiver(500) as (ill, _):
+        monkeypatch.setenv("ADDRESS_ONE", well)
+        monkeypatch.setenv("ADDRESS_TWO", ill)
+        with caplog.at_level(logging.WARNING):
+            first = tell_alerts(lake, rules(who=("one", "two")), WHERE)
+        assert [bool(item.failure) for item in first] == [False, True]
+        assert "hidden-part" not in caplog.text + str(first)
+        with receiver() as (mended, got_later):
+            monkeypatch.setenv("ADDRESS_TWO", mended)
+            tell_alerts(lake, rules(who=("one", "two")), WHERE)
+            assert len(got_later) == 1
+        assert len(got) == 1
+
+
+def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
+    with receiver() as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        (told,) = tell_alerts(lake, rules(), WHERE, is_rehearsal=True)
+        assert (told.new, got) == (1, [])
+        ((subject, text),) = told.texts
+        assert subject == "nightaudit [warning] sweeps: 1 new"
+        assert sweep_id(0) in text
+        tell_alerts(lake, rules(), WHERE)
+        assert len(got) == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"status": 500}, "it answered 500"),
+        ({"status": 302}, "it answered 302"),
+        ({"delay": 30}, "no answer within"),
+        ({"address": "http://127.0.0.1:9/hidden-part"}, "it could not be reached"),
+        ({"address": "htp:/hidden-part"}, "its address is not one of the web"),
+    ],
+)
+def test_why_a_message_did_not_arrive_is_told_without_the_address(lake, monkeypatch, caplog, how, said):
+    monkeypatch.setattr(ways, "_TIMEOUT_SECONDS", 0.2)
+    address = how.pop("address", None)
+    with receiver(**how) as (own, _), caplog.at_level(logging.DEBUG):
+        monkeypatch.setenv("ADDRESS_ONE", address or own)
+        (told,) = tell_alerts(lake, rules(), WHERE)
+    assert said in told.failure
+    assert f"'one' could not be told of 'sweeps': {said}" in caplog.text
+    assert "hidden-part" not in caplog.text + str(told)
+
+
+def test_an_answer_that_drips_holds_nobody_up(lake, monkeypatch):
+    monkeypatch.setattr(ways, "_TIMEOUT_SECONDS", 5)
+    with receiver(is_dripping=True) as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        (told,) = tell_alerts(lake, rules(), WHERE)
+        # The receiver goes on until it is let go.
+        assert (told.failure, len(got)) == (None, 1)
+
+
+def test_an_address_that_is_not_set_is_told_by_its_name(lake, monkeypatch):
+    monkeypatch.delenv("ADDRESS_ONE", raising=False)
+    (told,) = tell_alerts(lake, rules(), WHERE)
+    assert "ADDRESS_ONE" in told.failure
+
+
+@pytest.mark.parametrize("where", ["no_such_column = 1", "1 = 1; DROP TABLE mart.sweep", ")"])
+def test_a_condition_that_cannot_be_asked_sends_nothing(lake, monkeypatch, where):
+    with receiver() as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        with pytest.raises(InputError, match="rule 'sweeps' cannot be asked"):
+            tell_alerts(lake, rules(where), WHERE)
+        assert got == []
+
+
+def test_new_flags_are_told_only_when_they_are_found_again():
+    rule = Rule(name="flags", relation="report.flag", who=("one",), confirm=True)
+    rows = [{"flag_id": name} for name in ("known", "stands", "is-gone")]
+    asked = []
+
+    def confirm(flags):
+        asked.extend(flags)
+        return {"stands"}
+
+    left = confirmed(rule, rows, {"one": {"known": "told before"}}, confirm)
+    assert [row["flag_id"] for row in left] == ["known", "stands"]
+    assert asked == ["stands", "is-gone"]

@@ -1,0 +1,59 @@
+"""What is news: each row once, and once more when it is over."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.notify.alert_rules import Rule
+from pipeline.notify.match import LISTED, messages, news
+
+RULE = Rule(name="floors", relation="report.flag", who=("me",))
+KEYS = st.sets(st.sampled_from("abcdefgh"))
+
+
+def rows(keys):
+    return [{"flag_id": key, "finding": f"finding {key}"} for key in sorted(keys)]
+
+
+@given(st.lists(KEYS, max_size=8))
+def test_over_any_nights_each_row_is_told_when_it_begins_and_when_it_ends(nights):
+    told, open_before = {}, set()
+    for keys in nights:
+        found = news(RULE, rows(keys), told)
+        assert set(found.new) == keys - open_before
+        assert set(found.over) == open_before - keys
+        assert found.standing == len(keys & open_before)
+        told = {key: words for key, words in told.items() if key not in found.over} | found.new
+        open_before = keys
+    assert set(told) == open_before
+
+
+def test_fewer_rows_than_the_least_are_no_news_and_end_what_was_told():
+    rule = RULE.model_copy(update={"least": 3})
+    assert not news(rule, rows("ab"), {})
+    assert set(news(rule, rows("ab"), {"a": "x"}).over) == {"a"}
+
+
+def test_one_message_says_what_is_new_and_one_what_is_over():
+    found = news(RULE, rows("bcd"), {"a": "finding a", "b": "finding b"})
+    new, over = messages(RULE, found, "see the page")
+    assert new[0] == "nightaudit [warning] floors: 2 new"
+    assert "- finding c (c)" in new[1]
+    assert "1 told of before still stand." in new[1]
+    assert over[0] == "nightaudit [resolved] floors: 1 over"
+    assert "3 still stand." in over[1]
+
+
+def test_a_message_says_where_it_was_found():
+    row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "market": "GB", "check_in": date(2030, 3, 1)}
+    ((_, text),) = messages(RULE, news(RULE, [row], {}), "see the page")
+    assert "- property 7, GB, check-in 2030-03-01: Sold too low. (x-1)" in text
+
+
+def test_a_long_list_is_cut_and_counted():
+    ((_, text),) = messages(RULE, news(RULE, rows(str(n) for n in range(LISTED + 5)), {}), "see the page")
+    assert text.count("- ") == LISTED + 1
+    assert "and 5 more" in text

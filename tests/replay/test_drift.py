@@ -1,0 +1,185 @@
+"""How raw answers are built, held against the document: each deviation with its count, share and an example."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from raw_answers import STARTED, SWEEP, answer, house, land, product, record, room
+
+from pipeline.cli import main
+from pipeline.domain.search import Operation
+from pipeline.domain.shards import Partition
+from pipeline.lake.raw import Manifest, write_manifest
+from pipeline.replay.drift import _fields_of, drift_of
+from pipeline.supplier import answers
+
+SINGLE = Operation.SINGLE
+
+
+@pytest.fixture
+def found(lake):
+    def run(*bodies, operation=Operation.MULTI, **given):
+        manifest = Manifest(
+            SWEEP, STARTED, STARTED.date(), True, "sandbox", "{}", (1,), (Partition(operation, "GB", 0, 32),),
+            1, True, 1, "0", "1.0.0",
+        )  # fmt: skip
+        write_manifest(lake, manifest)
+        records = [record(n, body, property_ids=(1,), operation=operation, **given) for n, body in enumerate(bodies)]
+        land(lake, records, operation)
+        return drift_of(lake, manifest, 4_000_000)
+
+    return run
+
+
+def told(findings, *kinds):
+    return [(each.kind, each.path, each.detail, each.occurrences) for each in findings if each.kind in kinds]
+
+
+def test_an_answer_as_the_document_has_it_only_tells_what_is_missing(found):
+    findings = found(answer(house(1)))
+    assert {each.kind for each in findings} == {"missing_field"}
+    assert told(findings, "missing_field") == [
+        ("missing_field", "properties[].roomStays[].products[].cancelPenalties[].penaltyNights", "missing or null", 1)
+    ]
+    assert findings[0].share == 0.5
+
+
+def test_unknown_fields_are_counted_with_an_example(found):
+    findings = found(answer(house(1)), answer(house(1, rooms=[room([product(bonus=1), product(bonus=2)])]), page=1))
+    assert told(findings, "unknown_field") == [
+        ("unknown_field", "page", "integer", 1),
+        ("unknown_field", "properties[].roomStays[].products[].bonus", "integer", 2),
+    ]
+    bonus = findings[1]
+    assert (bonus.of, bonus.example) == (3, f"raw/{SWEEP}/multi-GB-000000.parquet#1")
+
+
+def test_changed_types_are_told_with_both_kinds(found):
+    changed = product(productId="900", charges={"total": "100.50"}, promotions={}, boardBasis=[])
+    findings = found(answer(house(1, rooms=[room([changed])], currencyCode=7)))
+    assert {(each.path.rpartition(".")[2], each.detail) for each in findings if each.kind == "changed_type"} == {
+        ("productId", "text instead of integer"),
+        ("total", "text instead of number"),
+        ("promotions", "object instead of array"),
+        ("boardBasis", "array instead of object"),
+        ("currencyCode", "integer instead of text"),
+    }
+
+
+def test_a_date_without_an_offset_is_a_changed_type(found):
+    penalty = {"penaltyStartDate": "2030-01-01T00:00:00", "penaltyEndDate": "2030-02-01T00:00:00+01:00"}
+    body = {"property": {"propertyId": 1, "roomStays": [room([product(cancelPenalties=[penalty])], images=[3])]}}
+    findings = found(body, operation=SINGLE)
+    assert told(findings, "changed_type") == [
+        ("changed_type", "property.roomStays[].images[]", "integer instead of text", 1),
+        (
+            "changed_type",
+            "property.roomStays[].products[].cancelPenalties[].penaltyStartDate",
+            "text instead of date-time",
+            1,
+        ),
+    ]
+
+
+def test_new_values_of_enumerations_are_told(found):
+    new = product(boardBasis={"id": 999}, promotions=[{"promoType": "Lottery"}, {"promoType": "FREE_NIGHT"}])
+    findings = found(
+        answer(house(1, rooms=[room([new], rateType="RACK")]), errors=[{"code": 1999}, {"errorCode": 1023}])
+    )
+    assert {(path.rpartition(".")[2], detail) for _, path, detail, _ in told(findings, "new_value")} == {
+        ("id", "999"),
+        ("promoType", "Lottery"),
+        ("rateType", "RACK"),
+        ("code", "1999"),
+    }
+
+
+def test_what_is_no_json_is_counted_and_costs_nothing_else(found):
+    findings = found(b"{", b"[1]", answer(house(1)))
+    assert told(findings, "unreadable", "changed_type") == [
+        ("unreadable", "$", "DecodeError", 1),
+        ("changed_type", "$", "array instead of object", 1),
+    ]
+
+
+def test_errors_of_servers_in_between_say_nothing_about_the_document(found):
+    assert found(b"<html>", http_status=503, failure="server_error") == []
+    assert found(b"<html>", http_status=500, failure="server_error") == []
+
+
+def test_a_server_error_of_the_service_is_held_against_the_document_too(found):
+    body = {"errors": [{"errorCode": 500, "errorDescription": 7, "trace": "x"}]}
+    findings = found(body, http_status=500, failure="server_error")
+    assert told(findings, "unknown_field", "changed_type") == [
+        ("changed_type", "errors[].errorDescription", "integer instead of text", 1),
+        ("unknown_field", "errors[].trace", "text", 1),
+    ]
+
+
+def test_any_number_of_unknown_names_and_shapes_is_counted_in_bounded_memory(found, monkeypatch):
+    from pipeline.replay import drift
+
+    monkeypatch.setattr(drift, "_MOST_UNKNOWN", 5)
+    monkeypatch.setattr(drift, "_MOST_SHAPES", 3)
+    findings = found(*(answer(house(1, **{f"x{number}": 1})) for number in range(20)))
+    unknown = told(findings, "unknown_field")
+    assert len(unknown) == 6
+    assert sum(row[3] for row in unknown) == 20
+
+
+def test_every_field_of_the_document_is_known_with_its_kind(facts):
+    kinds = {
+        "int32": "integer",
+        "int64": "integer",
+        "number": "number",
+        "text": "text",
+        "flag": "flag",
+        "moment": "date-time",
+    }
+    roots = {"multi": answers.MultiAnswer, "single": answers.SingleAnswer, "quote": answers.QuoteAnswer}
+
+    def check(name, model):
+        stated = facts["responses"][name]
+        known = _fields_of(model)
+        assert known.keys() == stated.keys()
+        for field, kind in stated.items():
+            bare = kind.strip("[]")
+            assert known[field].is_list == kind.startswith("[")
+            assert known[field].kind == kinds.get(bare, "object")
+            if known[field].model is not None:
+                check(bare, known[field].model)
+
+    for name, model in roots.items():
+        check(name, model)
+
+
+@pytest.fixture
+def facts():
+    from pathlib import Path
+
+    return json.loads((Path(__file__).parents[1] / "contract" / "facts.json").read_text())
+
+
+def test_the_command_prints_each_deviation_whole_however_narrow_the_terminal(lake, found, monkeypatch, capsys):
+    found(answer(house(1), page=1))
+    for form, expected in (("table", "unknown_field"), ("json", '"path": "page"')):
+        monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.setattr(sys, "argv", ["nightaudit", "drift", "--format", form])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        assert expected in capsys.readouterr().out
+
+
+def test_the_column_of_every_response_field_is_shown_with_the_share_that_has_one(monkeypatch, capsys):
+    for form, expected in (("table", "34 of 34 fields"), ("json", '"columns": ["quote.reservation_id"]')):
+        monkeypatch.setattr(sys, "argv", ["nightaudit", "drift", "--fields", "--format", form])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr().out
+        assert not ended.value.code
+        assert expected in said
+        assert "NOT STORED" not in said

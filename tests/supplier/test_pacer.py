@@ -1,0 +1,182 @@
+"""The pacer, on a clock of its own: waiting takes as long as the test says, and never real time."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import chain, cycle, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.supplier.pacer import Pacer, Unlimited
+
+
+class Clock:
+    """A clock that moves when somebody sleeps, by a little more than was asked for."""
+
+    def __init__(self, lateness=(0.0,)) -> None:
+        self.seconds = 1000.0
+        self._lateness = cycle(lateness)
+
+    def now(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        self.seconds += seconds + next(self._lateness)
+        await asyncio.sleep(0)
+
+
+def slots(pacer: Pacer, clock: Clock, count: int) -> list[float]:
+    async def take():
+        times = []
+        for _ in range(count):
+            await pacer.slot()
+            times.append(clock.now())
+        return times
+
+    return asyncio.run(take())
+
+
+def most_in_any_second(times: list[float]) -> int:
+    most = start = 0
+    for end, at in enumerate(times):
+        while at - times[start] >= 1:
+            start += 1
+        most = max(most, end - start + 1)
+    return most
+
+
+rates = st.integers(1, 400)
+lateness = st.lists(st.floats(0, 2), min_size=1, max_size=20)
+
+
+@given(rates, lateness)
+@settings(max_examples=60, deadline=None)
+def test_no_second_sees_more_slots_than_the_rate_however_late_waiters_wake_up(rate, late):
+    clock = Clock(late)
+    times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, min(4 * rate, 600) + 10)
+    assert most_in_any_second(times) <= rate
+
+
+@given(st.integers(10, 400), st.lists(st.floats(0, 0.009), min_size=1, max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_no_second_sees_more_sent_than_the_rate_where_each_leaves_a_little_after_its_slot(rate, held_up):
+    clock = Clock()
+    times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, 4 * rate)
+    sent = sorted(at + late for at, late in zip(times, cycle(held_up), strict=False))
+    assert most_in_any_second(sent) <= rate
+
+
+@given(st.floats(0.05, 300), st.lists(st.floats(0, 0.005), min_size=1, max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_at_least_98_of_100_allowed_slots_are_used_in_spite_of_late_wake_ups(rate, late):
+    clock = Clock(late)
+    # Ten seconds, or ten slots of a slow pacer.
+    count = max(int(10 * rate), 10) + 1
+    times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, count)
+    assert 0.98 * rate <= (count - 1) / (times[-1] - times[0]) <= rate
+
+
+def test_slots_are_even():
+    clock = Clock()
+    times = slots(Pacer(10, now=clock.now, sleep=clock.sleep), clock, 30)
+    assert all(0.1 < after - before < 0.102 for before, after in pairwise(times))
+
+
+def test_the_first_slot_is_free_and_idle_time_is_not_saved_up():
+    clock = Clock()
+    pacer = Pacer(10, now=clock.now, sleep=clock.sleep)
+    assert slots(pacer, clock, 1) == [1000.0]
+    clock.seconds += 3600
+    times = slots(pacer, clock, 20)
+    assert times[0] == 4600.0
+    assert times[-1] - times[0] > 1.7
+
+
+def test_a_pause_holds_everybody_back_and_then_the_rate_holds_again():
+    clock = Clock()
+    pacer = Pacer(100, now=clock.now, sleep=clock.sleep)
+    slots(pacer, clock, 50)
+    began = clock.now()
+    pacer.pause(60)
+    times = slots(pacer, clock, 200)
+    assert times[0] == began + 60
+    assert most_in_any_second(times) <= 100
+
+
+def test_a_shorter_pause_does_not_end_a_longer_one():
+    clock = Clock()
+    pacer = Pacer(100, now=clock.now, sleep=clock.sleep)
+    pacer.pause(60)
+    pacer.pause(1)
+    assert slots(pacer, clock, 1) == [1060.0]
+
+
+def test_a_pause_that_comes_while_somebody_waits_holds_him_back_too():
+    async def scenario():
+        clock = Clock()
+        sleeps = []
+
+        async def sleep(seconds):
+            if not sleeps:
+                pacer.pause(30)
+            sleeps.append(seconds)
+            await clock.sleep(seconds)
+
+        pacer = Pacer(1, now=clock.now, sleep=sleep)
+        await pacer.slot()
+        await pacer.slot()
+        return clock.now(), sleeps
+
+    at, sleeps = asyncio.run(scenario())
+    assert at == pytest.approx(1030)
+    assert len(sleeps) == 2
+
+
+def test_a_waiter_that_is_cancelled_leaves_his_slot_to_the_next():
+    async def scenario():
+        gate = asyncio.Event()
+        clock = Clock()
+
+        async def sleep(seconds):
+            await gate.wait()
+            await clock.sleep(seconds)
+
+        pacer = Pacer(1, now=clock.now, sleep=sleep)
+        await pacer.slot()
+        first, second = (asyncio.ensure_future(pacer.slot()) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        gate.set()
+        await second
+        return clock.now()
+
+    assert 1001 < asyncio.run(scenario()) < 1001.1
+
+
+def test_slots_go_out_in_the_order_in_which_they_were_asked_for():
+    async def scenario():
+        clock = Clock()
+        pacer = Pacer(5, now=clock.now, sleep=clock.sleep)
+        order = []
+
+        async def take(number):
+            await pacer.slot()
+            order.append(number)
+
+        await asyncio.gather(*(take(number) for number in range(20)))
+        return order
+
+    assert asyncio.run(scenario()) == list(range(20))
+
+
+@pytest.mark.parametrize("rate", [0, -1])
+def test_a_rate_that_sends_nothing_is_refused(rate):
+    with pytest.raises(ValueError, match="sends nothing"):
+        Pacer(rate)
+
+
+def test_without_a_cap_there_is_always_another_call():
+    assert [call.take() for call in chain([Unlimited()] * 3)] == [None] * 3
