@@ -1,0 +1,76 @@
+"""The lake's tables, declared once, by subject: columns, types, units, grain and keys.
+
+Everything that writes, checks, documents or publishes a table reads these declarations. Money is
+DECIMAL(18,4) in the currency that stands beside it; instants are UTC; `_pct` is 0 to 100.
+"""
+
+from __future__ import annotations
+
+from pipeline.domain.tables.cell_state import (
+    CELL_CLOSED,
+    CELL_COUNT,
+    CELL_STATE,
+    PROPERTY_SALE,
+    QUIET_SEARCH,
+    STOCK_CHANGE,
+)
+from pipeline.domain.tables.content import (
+    CONTENT_STATES,
+    CONTENT_TABLES,
+    PROPERTY_CONTENT,
+    ROOM_CONTENT,
+    WORKING_TABLES,
+)
+from pipeline.domain.tables.declaration import (
+    DAY,
+    FLAG,
+    INSTANT,
+    INT,
+    LONG,
+    MONEY,
+    MONEY_SCALE,
+    NUMBER,
+    RATE,
+    RATE_SCALE,
+    SMALL,
+    TEXT,
+    Column,
+    Table,
+)
+from pipeline.domain.tables.finding import CONFIRMATION, FINDING_COLUMNS, FLAG_CLOSED, FLAG_ID, FLAG_OPEN
+from pipeline.domain.tables.inputs import FX_RATE, INPUT_TABLES, PROPERTY_MAP, SELLING_PRICE, WEIGHT
+from pipeline.domain.tables.offer import OFFER, OFFER_CHANGE, PENALTY, PROMOTION
+from pipeline.domain.tables.offer_state import DETAIL_PENALTY, OFFER_CLOSED, OFFER_OPEN, POLICY_STATE, PROMOTION_STATE
+from pipeline.domain.tables.price_state import FLOOR_MOVE, PARITY_CLOSED, PARITY_OPEN, PRICE_MOVE, WAITING
+from pipeline.domain.tables.quality import DRIFT, QUALITY, REJECT
+from pipeline.domain.tables.quote import QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOTE_PROMOTION, QUOTE_TABLES
+from pipeline.domain.tables.sweep import CELL, SEARCH, SWEEP, SWEEP_PUBLISHED
+
+__all__ = [
+    "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FINDING_COLUMNS", "FLAG",
+    "FLAG_CLOSED", "FLAG_ID", "FX_RATE", "INPUT_TABLES", "INSTANT", "INT", "LONG", "MONEY", "MONEY_SCALE", "NUMBER",
+    "OFFER", "OFFER_CHANGE", "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CONTENT", "PROPERTY_MAP", "QUALITY",
+    "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY", "QUOTE_PROMOTION", "QUOTE_TABLES", "RATE", "RATE_SCALE", "REJECT",
+    "ROOM_CONTENT", "SEARCH", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_TABLES", "SWEEP", "SWEEP_PUBLISHED",
+    "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",
+]  # fmt: skip
+
+# What sweeps fill.
+TABLES = {
+    table.name: table
+    for table in (
+        *(SWEEP, SEARCH, CELL, OFFER, PENALTY, PROMOTION, REJECT, DRIFT, OFFER_CHANGE, QUALITY),
+        *CONTENT_TABLES,
+    )
+}
+
+# What is not made by sweeps.
+SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {CONFIRMATION.name: CONFIRMATION}
+
+# What is carried from night to night. Analysts read these through the views of `mart`.
+STATE_TABLES = (
+    *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY),
+    *(FLAG_OPEN, FLAG_CLOSED),
+    *(CELL_CLOSED, CELL_COUNT, STOCK_CHANGE, PRICE_MOVE, WAITING, PROPERTY_SALE, QUIET_SEARCH),
+    *(PARITY_OPEN, PARITY_CLOSED, FLOOR_MOVE),
+)

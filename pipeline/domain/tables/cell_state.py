@@ -1,0 +1,144 @@
+"""What is known of cells from night to night: whether something is on sale, and how many rooms."""
+
+from __future__ import annotations
+
+from pipeline.domain.tables.columns import ASKED, CELL_KEY, MARKET, PRODUCT_TYPE, PROPERTY_ID, SEARCH_ID, STAY, SWEEP_ID
+from pipeline.domain.tables.declaration import DAY, FLAG, INSTANT, INT, LONG, SMALL, TEXT, Column, Table, required
+
+CELL_STATE = Table(
+    "cell",
+    "One row per cell as it was asked about last, while its stay lies ahead.",
+    ("operation", "property_id", "cell_key"),
+    (
+        CELL_KEY,
+        required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        *ASKED,
+        required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`."),
+        Column("code", INT, "Error code behind the status, where the supplier gave one."),
+        Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
+        required("offers", INT, "Offers stored for this cell."),
+        SWEEP_ID,
+        SEARCH_ID,
+        required("asked_at", INSTANT, "Start of the sweep that asked last."),
+        required("is_whole", FLAG, "True: it was answered, and what the answer says of it could all be read."),
+        Column("answered_at", INSTANT, "When the last search was sent that was answered; NULL: never."),
+        Column("answered_status", TEXT, "Status of that answer; NULL: never answered."),
+        Column(
+            "known_status",
+            TEXT,
+            "`offered`, `no_offer` or `absent` of the last answer that was read whole; NULL: none.",
+        ),
+        Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
+        Column("known_from", INSTANT, "Start of the sweep that saw known_status with known_code first."),
+        Column("known_seen_at", INSTANT, "Start of the last sweep that confirmed it."),
+        required("spells", SMALL, "How often the cell has come on sale: 1 the first time, more where it re-opened."),
+    ),
+)
+
+CELL_CLOSED = Table(
+    "cell_closed",
+    "One row per ended interval in which the answer about a cell was of one status and code. Append-only.",
+    ("operation", "property_id", "cell_key", "known_from"),
+    (
+        CELL_KEY,
+        required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        MARKET,
+        PRODUCT_TYPE,
+        *STAY,
+        required("known_status", TEXT, "`offered`, `no_offer` or `absent`."),
+        Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
+        required("known_from", INSTANT, "Start of the sweep that saw it first."),
+        required("known_seen_at", INSTANT, "Start of the last sweep that confirmed it."),
+        required("spells", SMALL, "How often the cell had come on sale by then, re-openings included."),
+        required("known_to", INSTANT, "Start of the sweep that saw the next status, or the day of check-in."),
+        required("next_status", TEXT, "What came next: `offered`, `no_offer`, `absent` or `stay_began`."),
+        Column("next_code", INT, "Error code behind next_status; NULL: none."),
+    ),
+)
+
+CELL_COUNT = Table(
+    "cell_count",
+    "One row per sweep, operation, market, product type, number of rooms and lead days: its cells by status. "
+    "Append-only.",
+    ("sweep_id", "operation", "market", "product_type", "rooms", "lead_days"),
+    (
+        SWEEP_ID,
+        required("snapshot_date", DAY, "The day that lead days are counted from: start of the sweep in UTC."),
+        required("operation", TEXT, "`multi` or `single`."),
+        MARKET,
+        PRODUCT_TYPE,
+        required("rooms", SMALL, "Rooms of the party."),
+        required("lead_days", INT, "Days from the snapshot to check-in."),
+        required("planned", LONG, "Planned cells: the sum of the six statuses."),
+        required("offered", LONG, "Cells with at least one offer."),
+        required("no_offer_1023", LONG, "Cells answered with 1023: no offers available."),
+        required("no_offer_1024", LONG, "Cells answered with 1024: restricted rates requested."),
+        required("no_offer_1025", LONG, "Cells answered with 1025: none of the properties asked for is available."),
+        required("no_offer_1026", LONG, "Cells answered with 1026: several rooms of different types."),
+        required("no_offer_other", LONG, "Cells answered without an offer and with no such code."),
+        required("absent", LONG, "Cells asked for in a multi search and not in its answer; not the same as sold out."),
+        required("rejected", LONG, "Cells refused by the supplier (400)."),
+        required("failed", LONG, "Cells whose retries were used up or whose answer could not be read."),
+        required("not_swept", LONG, "Cells not asked: stopped, or out of budget."),
+    ),
+)
+
+STOCK_CHANGE = Table(
+    "stock_change",
+    "One row per room of a cell and sweep that saw another number of rooms still bookable than the answer before. "
+    "Append-only.",
+    ("sweep_id", "source", "property_id", "cell_key", "room_id"),
+    (
+        SWEEP_ID,
+        required("changed_at", INSTANT, "Start of the sweep that saw the change."),
+        required("previous_seen_at", INSTANT, "Last sweep that saw the room before; the change lies between the two."),
+        required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+        CELL_KEY,
+        PROPERTY_ID,
+        MARKET,
+        PRODUCT_TYPE,
+        *STAY,
+        Column("room_id", LONG, "The supplier's room id."),
+        Column("rooms_before", INT, "Rooms still bookable before; NULL: the room was gone, and has re-opened."),
+        required("rooms_after", INT, "Rooms still bookable after."),
+    ),
+)
+
+PROPERTY_SALE = Table(
+    "property_sale",
+    "One row per operation, property, market and product type that has ever had an offer: when, and how long not.",
+    ("operation", "property_id", "market", "product_type"),
+    (
+        required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        MARKET,
+        PRODUCT_TYPE,
+        required("last_offered_at", INSTANT, "Start of the last sweep that found an offer."),
+        required("offered_sweep_id", TEXT, "That sweep."),
+        required("offered_search_id", LONG, "A search of that sweep that found an offer."),
+        required("last_answered_at", INSTANT, "Start of the last sweep that was answered about it."),
+        Column("quiet_date", DAY, "Last day on which it was answered without any offer; NULL: offered since."),
+        Column("quiet_sweep_id", TEXT, "Last sweep that was answered without any offer; NULL: offered since."),
+        Column("quiet_search_id", LONG, "A search of that sweep that was answered; NULL: offered since."),
+        required("quiet_nights", INT, "Days since its last offer on which it was answered, and without any offer."),
+        required("quiet_cells", LONG, "Cells that were answered on those days."),
+    ),
+)
+
+QUIET_SEARCH = Table(
+    "quiet_search",
+    "One row per search that was answered without an offer of a property that had offers before, as long as it counts "
+    "for its being quiet. Append-only.",
+    ("operation", "property_id", "sweep_id", "search_id"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        required("asked_at", INSTANT, "Start of the sweep."),
+        required("operation", TEXT, "`multi` or `single`."),
+        PROPERTY_ID,
+        MARKET,
+        PRODUCT_TYPE,
+    ),
+)

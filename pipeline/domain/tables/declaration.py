@@ -1,0 +1,72 @@
+"""What a table and its columns are declared as, and the types that columns have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+TEXT = pa.string()
+SMALL = pa.int16()
+INT = pa.int32()
+LONG = pa.int64()
+NUMBER = pa.float64()
+FLAG = pa.bool_()
+DAY = pa.date32()
+INSTANT = pa.timestamp("us", tz="UTC")
+MONEY_SCALE = 4
+MONEY = pa.decimal128(18, MONEY_SCALE)
+# Reference rates are stated with up to six or seven decimals.
+RATE_SCALE = 8
+RATE = pa.decimal128(18, RATE_SCALE)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its meaning goes into the published comments word for word.
+
+    `values`, `lowest` and `highest` are what the quality gate holds its values to; NULL is a matter of `is_required`.
+    `derived` is the SQL that works the column out of the others where the table is read; it is then in no file.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    is_required: bool = False
+    values: tuple[str, ...] = ()
+    lowest: float | None = None
+    highest: float | None = None
+    derived: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the lake. `key` is unique over the whole table."""
+
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def stored(self) -> tuple[Column, ...]:
+        """The columns that its files have."""
+        return tuple(column for column in self.columns if not column.derived)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of its files, in the order of declaration."""
+        return pa.schema([pa.field(c.name, c.type, nullable=not c.is_required) for c in self.stored])
+
+
+def required(
+    name: str,
+    kind: pa.DataType,
+    meaning: str,
+    values: tuple[str, ...] = (),
+    lowest: float | None = None,
+    highest: float | None = None,
+) -> Column:
+    """Return a column that is never NULL."""
+    return Column(name, kind, meaning, True, values, lowest, highest)

@@ -1,0 +1,159 @@
+"""What was on sale: offers with their penalties and promotions, and how they changed."""
+
+from __future__ import annotations
+
+from pipeline.domain.tables.columns import ASKED, MARKET, OFFER_NO, PROPERTY_ID, SEARCH_ID, SWEEP_ID
+from pipeline.domain.tables.declaration import (
+    FLAG,
+    INSTANT,
+    INT,
+    LONG,
+    MONEY,
+    NUMBER,
+    SMALL,
+    TEXT,
+    Column,
+    Table,
+    required,
+)
+
+_SOURCES = ("multi", "detail")
+
+OFFER = Table(
+    "offer",
+    "One row per product of a room of a room stay in an observation.",
+    ("sweep_id", "search_id", "offer_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+        required(
+            "source",
+            TEXT,
+            "`multi`: cheapest per board and policy; `detail`: every product. Never one series.",
+            _SOURCES,
+        ),
+        required("searched_at", INSTANT, "When the search was sent."),
+        PROPERTY_ID,
+        *ASKED,
+        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        Column("room_id", LONG, "The supplier's room id."),
+        Column("room_name", TEXT, "Room name as sent."),
+        Column("rate_type", TEXT, "Rate type as sent."),
+        Column("product_id", LONG, "The supplier's product id; it may change from search to search."),
+        Column("board_id", INT, "Board basis id as sent."),
+        Column("board_name", TEXT, "Board basis name as sent."),
+        Column("board_detail", TEXT, "Board basis text as sent."),
+        required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
+        required("promotion_key", LONG, "Stable hash of the promotions in order; 0: none."),
+        Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
+        Column("total", MONEY, "Room cost for the whole stay after promotions."),
+        Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions.", lowest=0),
+        Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total.", lowest=0, highest=100),
+        Column(
+            "floor",
+            MONEY,
+            "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated.",
+            lowest=0,
+        ),
+        Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay.", lowest=0),
+        Column("included_charges", MONEY, "Taxes and fees inside total. Detail only.", lowest=0),
+        Column("excluded_charges", MONEY, "Amounts outside total. Detail only.", lowest=0),
+        Column("resort_fee", MONEY, "Resort fee, paid at the property. Detail only.", lowest=0),
+        Column("child_resort_fee", MONEY, "Resort fee for children, paid at the property. Detail only.", lowest=0),
+        Column("city_taxes", MONEY, "City taxes, paid at the property. Detail only.", lowest=0),
+        Column("hotel_service_fee", MONEY, "Service fee, paid at the property. Detail only.", lowest=0),
+        required(
+            "refundability",
+            TEXT,
+            "`refundable`, `non_refundable`, `mixed` or `unknown` (no penalty says).",
+            ("refundable", "non_refundable", "mixed", "unknown"),
+        ),
+        Column(
+            "free_cancel_hours",
+            INT,
+            "Hours before check-in until which cancelling is free, by the windows; NULL: not stated of all that costs.",
+        ),
+        Column(
+            "free_cancel_until",
+            INSTANT,
+            "Until when cancelling is free, by exact dates; NULL: not stated of all that costs. Detail only.",
+        ),
+    ),
+)
+
+PENALTY = Table(
+    "penalty",
+    "One row per cancel penalty of an offer, in the order of the answer.",
+    ("sweep_id", "search_id", "offer_no", "penalty_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+        required("penalty_no", SMALL, "Position in the offer, from 0."),
+        PROPERTY_ID,
+        MARKET,
+        Column("window_hours", INT, "Hours before check-in in which the penalty applies."),
+        Column("penalty_pct", NUMBER, "Percentage of the total, or of the nights of penalty_nights."),
+        Column("penalty_nights", NUMBER, "Nights charged, read together with penalty_pct.", lowest=0),
+        Column("is_refundable", FLAG, "False: cannot be refunded."),
+        Column("start_at", INSTANT, "Exact start. Detail only."),
+        Column("start_offset", TEXT, "Offset of the start as sent. Detail only."),
+        Column("end_at", INSTANT, "Exact end. Detail only."),
+        Column("end_offset", TEXT, "Offset of the end as sent. Detail only."),
+        Column("amount", MONEY, "Fixed amount, in the offer's currency. Detail only.", lowest=0),
+    ),
+)
+
+PROMOTION = Table(
+    "promotion",
+    "One row per promotion of an offer, in the order of the answer.",
+    ("sweep_id", "search_id", "offer_no", "promotion_no"),
+    (
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+        required("promotion_no", SMALL, "Position in the offer, from 0."),
+        PROPERTY_ID,
+        MARKET,
+        Column("promo_type", TEXT, "Kind as sent: value add, discount off or free night."),
+        Column("description", TEXT, "Text as sent."),
+    ),
+)
+
+OFFER_CHANGE = Table(
+    "offer_change",
+    "One row per change of a source and offer key. Append-only, kept for ever.",
+    ("sweep_id", "source", "offer_key", "property_id"),
+    (
+        SWEEP_ID,
+        required("changed_at", INSTANT, "Start of the sweep that saw the change."),
+        required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`."),
+        Column("previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change lies between the two."),
+        # Half of a row's bytes, if it were stored: no two keys have anything in common.
+        Column(
+            "offer_key",
+            LONG,
+            "Stable hash of what makes an offer the same: all that was asked, room, board, policy. One in list, detail "
+            "and quote; a price series is a key and a source. Worked out on reading: the files do not have it.",
+            is_required=True,
+            derived="mart.offer_key("
+            "mart.cell_key(property_id, market, product_type, check_in, nights, party, currency_asked), "
+            "room_stay_id, room_id, board_id, policy_key, currency)",
+        ),
+        PROPERTY_ID,
+        *ASKED,
+        Column("currency", TEXT, "ISO 4217 code of all money of this row."),
+        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        Column("room_id", LONG, "The supplier's room id."),
+        Column("board_id", INT, "Board basis id."),
+        required("policy_key", LONG, "Stable hash of the cancel penalties; see offer."),
+        Column("promotion_key", LONG, "Stable hash of the promotions; NULL: gone."),
+        Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),
+        Column("pre_promo_total", MONEY, "Room cost before promotions; NULL: gone or not stated."),
+        Column("discount_pct", NUMBER, "Discount as stated; NULL: gone or not stated."),
+        Column("floor", MONEY, "minSellablePrice; NULL: gone or not stated."),
+        Column("available_rooms", INT, "Rooms still bookable; NULL: gone or not stated."),
+        required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+    ),
+)

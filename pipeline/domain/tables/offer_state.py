@@ -1,0 +1,138 @@
+"""What is known of offers from night to night."""
+
+from __future__ import annotations
+
+from pipeline.domain.tables.columns import ASKED, CELL_KEY, CHECK_IN, PROPERTY_ID, SWEEP_ID
+from pipeline.domain.tables.declaration import (
+    FLAG,
+    INSTANT,
+    INT,
+    LONG,
+    MONEY,
+    NUMBER,
+    SMALL,
+    TEXT,
+    Column,
+    Table,
+    required,
+)
+from pipeline.domain.tables.offer import PENALTY
+
+_PENALTY_TERMS = (
+    "penalty_no", "window_hours", "penalty_pct", "penalty_nights", "is_refundable", "start_at", "end_at", "amount"
+)  # fmt: skip
+
+_OPEN_COLUMNS = (
+    required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
+    required("offer_key", LONG, "Stable hash of what makes an offer the same, whichever source: mart.offer_key."),
+    CELL_KEY,
+    PROPERTY_ID,
+    *ASKED,
+    Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
+    Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+    Column("room_id", LONG, "The supplier's room id."),
+    Column("room_name", TEXT, "Room name as last sent."),
+    Column("board_id", INT, "Board basis id."),
+    Column("board_name", TEXT, "Board basis name as last sent."),
+    required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
+    required("refundability", TEXT, "`refundable`, `non_refundable`, `mixed` or `unknown`."),
+    Column(
+        "free_cancel_hours",
+        INT,
+        "Hours before check-in until which cancelling is free, by the windows; NULL: not stated of all that costs.",
+    ),
+    Column(
+        "free_cancel_until",
+        INSTANT,
+        "Until when cancelling is free, by exact dates; NULL: not stated of all that costs. Detail only.",
+    ),
+    Column("product_id", LONG, "The supplier's product id as last sent; it may change from search to search."),
+    required("is_offered", FLAG, "False: the cell was answered without this offer."),
+    Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),
+    Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions; NULL: gone or not stated."),
+    Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total."),
+    Column("floor", MONEY, "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated."),
+    Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay."),
+    Column("promotion_key", LONG, "Stable hash of the promotions in order; 0: none; NULL: gone."),
+    Column("included_charges", MONEY, "Taxes and fees inside total, as last sent. Detail only."),
+    Column("excluded_charges", MONEY, "Amounts outside total, as last sent. Detail only."),
+    Column("resort_fee", MONEY, "Resort fee, paid at the property, as last sent. Detail only."),
+    Column("child_resort_fee", MONEY, "Resort fee for children, paid at the property, as last sent. Detail only."),
+    Column("city_taxes", MONEY, "City taxes, paid at the property, as last sent. Detail only."),
+    Column("hotel_service_fee", MONEY, "Service fee, paid at the property, as last sent. Detail only."),
+    required("change", TEXT, "What began this state: `first` seen, `value` changed, `gone`, or `back`."),
+    required("valid_from", INSTANT, "Start of the sweep that saw this state first."),
+    required("first_seen_at", INSTANT, "Start of the sweep that saw the offer key first."),
+    required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
+    required("snapshots", INT, "Sweeps that saw this state; those that got no answer do not count."),
+    Column("unobserved_since", INSTANT, "First sweep since last_seen_at that asked and got no answer; NULL: none."),
+    required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
+    required("began_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
+    Column("began_offer_no", INT, "Offer of that observation; NULL: gone."),
+    required("seen_sweep_id", TEXT, "Sweep of the last observation of this state."),
+    required("seen_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
+    Column("seen_offer_no", INT, "Offer of that observation; NULL: gone."),
+    required("is_whole", FLAG, "False: what that answer says of the property could not all be read, or was refused."),
+)
+
+OFFER_OPEN = Table(
+    "offer_open",
+    "One row per source and offer key in its last known state, while its stay lies ahead.",
+    ("source", "property_id", "offer_key"),
+    _OPEN_COLUMNS,
+)
+
+OFFER_CLOSED = Table(
+    "offer_closed",
+    "One row per ended interval of a source and offer key. Append-only.",
+    ("source", "property_id", "offer_key", "valid_from"),
+    (
+        *_OPEN_COLUMNS,
+        required("valid_to", INSTANT, "Start of the sweep that saw the next state, or the day of check-in."),
+        required("ended_by", TEXT, "What ended it: `value`, `gone`, `back`, or `stay_began`."),
+    ),
+)
+
+PROMOTION_STATE = Table(
+    "promotion",
+    "One row per promotion of a promotion key, in order: what the key stands for.",
+    ("promotion_key", "promotion_no"),
+    (
+        required("promotion_key", LONG, "Stable hash of the promotions of an offer, in order."),
+        required("promotion_no", SMALL, "Position in the offer, from 0."),
+        Column("promo_type", TEXT, "Kind as sent: value add, discount off or free night."),
+        Column("description", TEXT, "Text as sent."),
+        Column(
+            "promotion_kind",
+            TEXT,
+            "`value_add`, `discount_off` or `free_night`, however it is spelled, or `other`; NULL: not stated.",
+        ),
+    ),
+)
+
+POLICY_STATE = Table(
+    "policy",
+    "One row per cancel penalty of a policy key: what the key stands for.",
+    ("policy_key", "penalty_no"),
+    (
+        required("policy_key", LONG, "Stable hash of the sorted cancel penalties of an offer."),
+        required("penalty_no", SMALL, "Position among the distinct penalties of the policy, from 0."),
+        Column("window_hours", INT, "Hours before check-in in which the penalty applies."),
+        Column("penalty_pct", NUMBER, "Percentage of the total, or of the nights of penalty_nights."),
+        Column("penalty_nights", NUMBER, "Nights charged, read together with penalty_pct."),
+        Column("is_refundable", FLAG, "False: cannot be refunded."),
+    ),
+)
+
+DETAIL_PENALTY = Table(
+    "detail_penalty",
+    "One row per cancel penalty of an offer key in its last detail answer, while its stay lies ahead.",
+    ("property_id", "offer_key", "penalty_no"),
+    (
+        PROPERTY_ID,
+        required("offer_key", LONG, "Stable hash of what makes an offer the same: mart.offer_key."),
+        CHECK_IN,
+        SWEEP_ID,
+        *(column for column in PENALTY.columns if column.name in _PENALTY_TERMS),
+    ),
+)

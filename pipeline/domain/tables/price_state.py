@@ -1,0 +1,108 @@
+"""What is known of prices from night to night: how they moved, and where they were dearer."""
+
+from __future__ import annotations
+
+from pipeline.domain.tables.columns import CHECK_IN, MARKET, OFFER_NO, PRODUCT_TYPE, PROPERTY_ID, SEARCH_ID, SWEEP_ID
+from pipeline.domain.tables.declaration import INSTANT, INT, LONG, MONEY, NUMBER, TEXT, Column, Table, required
+
+_BY_LEAD = (
+    SWEEP_ID,
+    required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
+    MARKET,
+    PRODUCT_TYPE,
+    required("lead_days", INT, "Days from the snapshot to check-in."),
+)
+
+PRICE_MOVE = Table(
+    "price_move",
+    "One row per sweep, source, market, product type and lead days: how totals moved since offers were last seen. "
+    "Append-only.",
+    ("sweep_id", "source", "market", "product_type", "lead_days"),
+    (
+        *_BY_LEAD,
+        required("seen", LONG, "Offers seen, with a total."),
+        required("pairs", LONG, "Of those, seen with a total in the last answer before as well."),
+        required("raised", LONG, "Pairs of which the total rose."),
+        required("lowered", LONG, "Pairs of which the total fell."),
+        required("spanning", LONG, "Pairs of any lead days whose two answers lie before and after this day's end."),
+        required("drift", NUMBER, "Sum over these of ln(total / total before) for each day between the two answers."),
+        required("squares", NUMBER, "Sum over the pairs of ln(total / total before) squared."),
+    ),
+)
+
+WAITING = Table(
+    "waiting",
+    "One row per sweep that found stays begun, source, market, product type and lead days: what waiting brought. "
+    "Append-only.",
+    ("sweep_id", "source", "market", "product_type", "lead_days"),
+    (
+        *_BY_LEAD,
+        required("offers", LONG, "Offer keys that were on sale so many days ahead, of stays that have begun."),
+        required("answered_later", LONG, "Of those, answered again later: the comparable ones."),
+        required("gone_later", LONG, "Of those answered again, not on sale when last answered."),
+        required("comparable", LONG, "Of those answered again, seen with a total again."),
+        required("cheaper_later", LONG, "Comparable ones that were cheaper at some later time."),
+        required("dearer_last", LONG, "Comparable ones that were dearer when last seen."),
+        required("ln_lowest", NUMBER, "Sum over the comparable ones of ln(lowest later total / total)."),
+        required("ln_last", NUMBER, "Sum over the comparable ones of ln(last total / total)."),
+    ),
+)
+
+_PARITY_COLUMNS = (
+    required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
+    required("offer_key", LONG, "Stable hash of what makes an offer the same, whichever source: mart.offer_key."),
+    PROPERTY_ID,
+    MARKET,
+    CHECK_IN,
+    required("reference_market", TEXT, "Market that it was compared with."),
+    required("reference_offer_key", LONG, "Offer key of the offer that it was compared with."),
+    required("began_at", INSTANT, "Start of the first sweep of the episode."),
+    required("last_losing_at", INSTANT, "Start of the last sweep that found it dearer."),
+    required("snapshots", INT, "Snapshots in a row in which it was dearer; sweeps without an answer do not count."),
+    required("last_gap_pct", NUMBER, "Gap to the reference market at last_losing_at, in percent of its total."),
+    required("largest_gap_pct", NUMBER, "Largest gap of the episode, in percent of the reference market's total."),
+)
+
+PARITY_OPEN = Table(
+    "parity_open",
+    "One row per source and offer key that was dearer than in the reference market when it was last compared with it.",
+    ("source", "property_id", "offer_key"),
+    _PARITY_COLUMNS,
+)
+
+PARITY_CLOSED = Table(
+    "parity_closed",
+    "One row per ended episode in which an offer was dearer than in the reference market. Append-only.",
+    ("source", "property_id", "offer_key", "began_at"),
+    (
+        *_PARITY_COLUMNS,
+        required("ended_at", INSTANT, "Start of the sweep that saw the end, or the day of check-in."),
+        required(
+            "ended_by",
+            TEXT,
+            "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
+            "`reference_changed`: another offer is compared with; or `stay_began`.",
+        ),
+    ),
+)
+
+FLOOR_MOVE = Table(
+    "floor_move",
+    "One row per source, offer key and sweep that saw another floor beside the same total, hotel-only. Append-only.",
+    ("source", "property_id", "offer_key", "moved_at"),
+    (
+        *_PARITY_COLUMNS[:5],
+        Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
+        required("total", MONEY, "Room cost for the whole stay after promotions, before as after the move."),
+        Column("floor_before", MONEY, "Floor when the offer was last seen before; NULL: none stated."),
+        Column("floor", MONEY, "Floor since; NULL: none stated."),
+        required("previous_seen_at", INSTANT, "Start of the last sweep that saw floor_before."),
+        required("moved_at", INSTANT, "Start of the sweep that saw the other floor."),
+        required("before_sweep_id", TEXT, "Sweep of the observation of floor_before."),
+        required("before_search_id", LONG, "Search of that observation."),
+        required("before_offer_no", INT, "Offer of that observation."),
+        SWEEP_ID,
+        SEARCH_ID,
+        OFFER_NO,
+    ),
+)

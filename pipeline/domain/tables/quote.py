@@ -1,0 +1,112 @@
+"""Quotes that were asked, and the products that came back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pipeline.domain.tables.columns import ASKED, MARKET, OFFER_NO, PROPERTY_ID, RAW_ADDRESS, SEARCH_ID, SWEEP_ID
+from pipeline.domain.tables.declaration import FLAG, INSTANT, INT, LONG, MONEY, SMALL, TEXT, Column, Table, required
+from pipeline.domain.tables.offer import OFFER, PENALTY, PROMOTION
+
+QUOTE = Table(
+    "quote",
+    "One row per quote that was about to be asked, with what came of it.",
+    ("run_id", "quote_no"),
+    (
+        required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of what was chosen."),
+        required("quote_no", INT, "Position in the run, from 0."),
+        required("is_simulated", FLAG, "True if the answer comes from the sandbox."),
+        SWEEP_ID,
+        SEARCH_ID,
+        required("offer_no", INT, "Position of the quoted offer in that search's answer, from 0: of its first room."),
+        required("source", TEXT, "Answer that the offer was in: `multi` (list) or `detail`."),
+        required("offer_key", LONG, "Stable hash of what makes an offer the same: of its first room."),
+        PROPERTY_ID,
+        required("sent_property_id", LONG, "Property id that was sent: the unbranded one where the map has one."),
+        *ASKED,
+        required("rooms", SMALL, "Rooms of the party, each quoted with a product of its own: quote_offer.", lowest=1),
+        Column("room_stay_id", INT, "Which requested room the offer answers, from 0: of its first room."),
+        Column("room_id", LONG, "The supplier's room id, as the search said."),
+        Column("board_id", INT, "Board basis id, as the search said."),
+        required("policy_key", LONG, "Stable hash of the cancel penalties, as the search said."),
+        required("product_id", LONG, "The product that the quote named for its first room."),
+        required("searched_at", INSTANT, "When the search was sent that gave the offer."),
+        required("currency", TEXT, "ISO 4217 code of search_total."),
+        required("search_total", MONEY, "Cost of all rooms for the whole stay as the search said."),
+        required("intended_at", INSTANT, "When the intent was written down, before the call."),
+        Column("quoted_at", INSTANT, "When the quote was sent; NULL: nothing is known of the call."),
+        Column("answered_at", INSTANT, "When its answer had come, or failed to; NULL: nothing is known of the call."),
+        Column("age_seconds", LONG, "Seconds from the search to the quote: the age of the price."),
+        required(
+            "outcome",
+            TEXT,
+            "`matched`, `raised`, `lowered`, `gone`, `refused` (400), `not_comparable` (answered without a price, in "
+            "another currency, or for another property or product), `failed` (no reservation was made or told), or "
+            "`unknown`.",
+        ),
+        Column("code", INT, "Error code behind the outcome, where the supplier gave one."),
+        Column("codes", TEXT, "Error codes of the answer, joined by commas; NULL: none."),
+        Column("messages", TEXT, "Texts of the errors of the answer, each on a line of its own; NULL: none."),
+        Column("failure", TEXT, "Why there is no answer, or which parts of it could not be read and are left out."),
+        Column("http_status", SMALL, "HTTP status of the answer; NULL: there was none."),
+        required("is_reservation_possible", FLAG, "True where a reservation was made, or cannot be ruled out."),
+        Column("reservation_id", LONG, "Reservation that guarantees the price."),
+        Column("quote_property_id", LONG, "Property id, as the quote said."),
+        Column("quote_currency", TEXT, "ISO 4217 code of quote_total, as sent."),
+        Column(
+            "quote_total", MONEY, "Cost of all rooms for the whole stay as the quote said; NULL: not known of each."
+        ),
+        Column("property_remarks", TEXT, "Restrictions or special terms of the property, as the quote said."),
+        RAW_ADDRESS,
+    ),
+)
+
+_QUOTED = (
+    required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of what was chosen."),
+    required("quote_no", INT, "Position in the run, from 0."),
+    required("room_no", SMALL, "Room of the party, from 0."),
+)
+
+# A quoted product has all that an offer has, but for what a quote's answer does not tell of a room.
+_ASKED_OR_UNTOLD = frozenset(column.name for column in (SWEEP_ID, SEARCH_ID, OFFER_NO, PROPERTY_ID, *ASKED)) | {
+    "source", "searched_at", "room_stay_id", "room_name", "available_rooms",
+}  # fmt: skip
+
+QUOTE_OFFER = Table(
+    "quote_offer",
+    "One row per room of a quote: the offer that was asked for, and the product that came back, NULL where none did.",
+    ("run_id", "quote_no", "room_no"),
+    (
+        *_QUOTED,
+        PROPERTY_ID,
+        MARKET,
+        required("offer_key", LONG, "Stable hash of what makes an offer the same: of the offer that was asked for."),
+        required("offer_no", INT, "Position of that offer in the answer of the quote's search, from 0."),
+        required("asked_product_id", LONG, "The product that the quote named for this room."),
+        required("search_total", MONEY, "Room cost for the whole stay as the search said."),
+        Column("room_stay_id", INT, "Which requested room the product answers, as the quote said."),
+        *(
+            replace(column, is_required=False, meaning=column.meaning.removesuffix(" Detail only."))
+            for column in OFFER.columns
+            if column.name not in _ASKED_OR_UNTOLD
+        ),
+    ),
+)
+
+_OF_AN_OFFER = (SWEEP_ID, SEARCH_ID, OFFER_NO)
+
+QUOTE_PENALTY = Table(
+    "quote_penalty",
+    "One row per cancel penalty of a quoted product, in the order of the answer.",
+    ("run_id", "quote_no", "room_no", "penalty_no"),
+    (*_QUOTED, *(column for column in PENALTY.columns if column not in _OF_AN_OFFER)),
+)
+
+QUOTE_PROMOTION = Table(
+    "quote_promotion",
+    "One row per promotion of a quoted product, in the order of the answer.",
+    ("run_id", "quote_no", "room_no", "promotion_no"),
+    (*_QUOTED, *(column for column in PROMOTION.columns if column not in _OF_AN_OFFER)),
+)
+
+QUOTE_TABLES = {table.name: table for table in (QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOTE_PROMOTION)}
