@@ -15,6 +15,7 @@ import platform
 import runpy
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import asdict
@@ -27,7 +28,7 @@ from benchmarks.measuring import Result, Row, Size
 from rich.console import Console
 from rich.table import Table
 
-PARTS = ("normalise", "fetch", "sweep", "growth", "publish", "queries", "start")
+PARTS = ("normalise", "fetch", "sweep", "growth", "publish", "night", "queries", "start")
 KEPT = Path(__file__).parent
 
 
@@ -99,7 +100,8 @@ def main() -> None:
         except ValueError as refused:
             parser.error(str(refused))
         return
-    console, began = Console(), time.perf_counter()
+    # A table that is written to a file is not cut to a narrow screen.
+    console, began = Console(width=None if sys.stdout.isatty() else 200), time.perf_counter()
     given.into.mkdir(parents=True, exist_ok=True)
     kept = given.into / "bench.json"
     before = json.loads(kept.read_text(encoding="utf-8")).get("parts", {}) if kept.exists() else {}

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -61,7 +61,8 @@ class Cost:
 
     `peak_mb` is the greatest sum that was seen of the memory of all processes together (PSS: a page that several
     share is counted once), `largest_mb` that of the largest of them, and `largest_started_mb` that of the largest
-    which the first one started; both with their base.
+    which the first one started; both with their base. `written_mb` is what all of them handed to the disk, also what
+    was deleted before it got there; 0 where the system does not say.
     """
 
     units: float
@@ -70,6 +71,7 @@ class Cost:
     peak_mb: float = 0.0
     largest_mb: float = 0.0
     largest_started_mb: float = 0.0
+    written_mb: float = 0.0
 
     @property
     def cpu_us(self) -> float:
@@ -119,13 +121,21 @@ def cpu_seconds() -> float:
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
+def written_mb() -> float:
+    """Return what this process and its ended children have handed to the disk, as Linux counts it; 0 elsewhere."""
+    if sys.platform != "linux":
+        return 0.0
+    lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1e6 for line in lines if line.startswith("write_bytes"))
+
+
 def cost_of(work: Callable[[], float]) -> Cost:
     """Run work, which returns how many units it did, in this process; what it leaves running is waited for."""
     with _orphans_counted():
-        cpu, wall = cpu_seconds(), time.perf_counter()
+        cpu, wall, written = cpu_seconds(), time.perf_counter(), written_mb()
         units = work()
         wall_s = time.perf_counter() - wall
-    return Cost(units, cpu_seconds() - cpu, wall_s)
+    return Cost(units, cpu_seconds() - cpu, wall_s, written_mb=written_mb() - written)
 
 
 @contextmanager
@@ -212,8 +222,12 @@ def in_own_process(module: str, contender: str, arguments: Mapping[str, object])
     if running.returncode:
         raise RuntimeError(f"{module}: {contender} failed:\n{failure[-2000:]}")
     cost = Cost(**json.loads(said.splitlines()[-1]))
-    above_mb = max(watch.peak_mb - base_mb, 0.0)
-    return Cost(cost.units, cost.cpu_s, cost.wall_s, above_mb, watch.largest_mb, watch.largest_started_mb)
+    return replace(
+        cost,
+        peak_mb=max(watch.peak_mb - base_mb, 0.0),
+        largest_mb=watch.largest_mb,
+        largest_started_mb=watch.largest_started_mb,
+    )
 
 
 def cost_of_command(
@@ -222,18 +236,18 @@ def cost_of_command(
     """Run a command from nothing; its whole life is counted. Raises RuntimeError for an exit code not accepted."""
     with _scratch() as output:
         with _orphans_counted():
-            cpu, began = cpu_seconds(), time.perf_counter()
+            cpu, began, written = cpu_seconds(), time.perf_counter(), written_mb()
             running = subprocess.Popen(command, env=dict(environment), stdout=output, stderr=subprocess.STDOUT)
             watch = Watch(running.pid).start()
             running.wait()
             wall_s = time.perf_counter() - began
             watch.stop()
-        cpu_s = cpu_seconds() - cpu
+        cpu_s, handed_mb = cpu_seconds() - cpu, written_mb() - written
         output.seek(0)
         said = output.read().decode(errors="replace")
     if running.returncode not in accepted:
         raise RuntimeError(f"{command} ended with {running.returncode}:\n{said[-2000:]}")
-    return Cost(units, cpu_s, wall_s, watch.peak_mb, watch.largest_mb, watch.largest_started_mb)
+    return Cost(units, cpu_s, wall_s, watch.peak_mb, watch.largest_mb, watch.largest_started_mb, handed_mb)
 
 
 def _scratch() -> IO[bytes]:

@@ -10,6 +10,8 @@ _AXES = {
     "CPU a request": "requests in flight",
     "CPU to publish": "night",
     "CPU seconds of a stage": "cells of the night",
+    "CPU seconds of a step": "offers of the night",
+    "Largest process of a step": "offers of the night",
     "Memory of all processes": "requests of the sweep",
 }
 
@@ -22,7 +24,7 @@ def draw(points: Sequence[dict[str, object]], file: Path) -> None:
     for curve in dict.fromkeys(str(point["curve"]) for point in points):
         axis = next((title for start, title in _AXES.items() if curve.startswith(start)), "")
         # Sizes and costs over orders of magnitude: on logarithmic scales what is linear is a line of slope one.
-        is_wide = "stage" in curve or "in flight" in axis
+        is_wide = "stage" in curve or "step" in curve or "in flight" in axis
         scale = altair.Scale(type="log") if is_wide else altair.Scale(zero=True)
         values = [point for point in points if point["curve"] == curve]
         if "stage" in curve:

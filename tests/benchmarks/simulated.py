@@ -47,6 +47,8 @@ class World:
     properties: int
     nights: int
     seed: int = 1
+    # What is asked: `question` has all that analyses look for, `question_of_partner` one partner's nights.
+    questions: str = "question"
 
     @classmethod
     def holding(cls, observations: int, nights: int, seed: int = 1) -> World:
@@ -91,7 +93,9 @@ def opened(world: World, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             session.register("given", rows)
             session.execute(f"CREATE TABLE {name} AS FROM given")
             session.unregister("given")
-        _create(session, "property", "product", "question", "search")
+        _create(session, "property", "product")
+        session.execute(f"CREATE TABLE question AS {relation(world.questions)}")
+        _create(session, "search")
         yield session
 
 
