@@ -13,7 +13,6 @@ from prefect.cache_policies import NO_CACHE
 
 from flows.logs import log_steps, tell_our_errors_once
 from pipeline.lake import Lake
-from pipeline.night import steps
 from pipeline.night.rebuild import Rebuilt
 from pipeline.night.rebuild import rebuild as rebuild_lake
 from pipeline.settings import Settings, read_settings
@@ -36,7 +35,7 @@ def backfill() -> Rebuilt:
 def rebuild(settings: Settings, lake: Lake) -> Rebuilt:
     """Normalise, load and publish every sweep of the lake again, in a folder beside the old one, and swap."""
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
-    return asyncio.run(rebuild_lake(lake, options, now=steps.utc_now))
+    return asyncio.run(rebuild_lake(lake, options, now=settings.clock))
 
 
 if __name__ == "__main__":

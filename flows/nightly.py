@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
@@ -33,7 +32,7 @@ from pipeline.night.summary import summarise as summary_of
 from pipeline.notify.ways import Ways
 from pipeline.process.signals import told_when_stopped
 from pipeline.publish import Published
-from pipeline.settings import Settings, read_settings
+from pipeline.settings import Clock, Settings, read_settings
 from pipeline.sweep import SweepProgress
 
 SUMMARY_KEY = "nightly-summary"
@@ -46,13 +45,17 @@ class Given:
     """What a caller in this process hands to the flow, past Prefect, which would record it.
 
     `watch` is told of progress a few times a second; `show` is told of the night once it is published, also where the
-    run then ends with TooManyFailures.
+    run then ends with TooManyFailures. `now` stands above the clock of the settings.
     """
 
     settings: Settings | None = None
     watch: Callable[[SweepProgress], None] = lambda _: None
     show: Callable[[NightSummary], None] = lambda _: None
-    now: Callable[[], datetime] = steps.utc_now
+    now: Clock | None = None
+
+    def clock(self, settings: Settings) -> Clock:
+        """Return what tells this night's time."""
+        return self.now or settings.clock
 
 
 tell_our_errors_once()
@@ -73,7 +76,7 @@ def run_nightly(
     *,
     watch: Callable[[SweepProgress], None] = lambda _: None,
     show: Callable[[NightSummary], None] = lambda _: None,
-    now: Callable[[], datetime] = steps.utc_now,
+    now: Clock | None = None,
 ) -> NightSummary:
     """Run a night in this process and return its summary. See `Given` for `watch` and `show`.
 
@@ -99,7 +102,7 @@ def nightly() -> NightSummary:
 def _night(given: Given) -> NightSummary:
     settings = given.settings or read_settings()
     place = Lake(settings.lake)
-    steps.refuse_before_making(settings, place, given.now())
+    steps.refuse_before_making(settings, place, given.clock(settings)())
     if settings.alerts:
         # A mistake is told now, and not when the night is over.
         from pipeline.notify.alert_rules import read_rules
@@ -123,14 +126,14 @@ def _night(given: Given) -> NightSummary:
 @task(name="publish-left-over", cache_policy=NO_CACHE, persist_result=False)
 def publish_left_over(settings: Settings, lake: Lake) -> None:
     """Close and publish what an earlier day has left unfinished."""
-    now = _GIVEN.get().now
+    now = _GIVEN.get().clock(settings)
     asyncio.run(steps.publish_left_over(settings, lake, now().date(), now, _blocks(settings)))
 
 
 @task(name="begin", cache_policy=NO_CACHE, persist_result=False)
 def begin(settings: Settings, lake: Lake) -> Manifest:
     """Begin today's sweep, or go on with it."""
-    return steps.start_or_go_on(settings, lake, _GIVEN.get().now())
+    return steps.start_or_go_on(settings, lake, _GIVEN.get().clock(settings)())
 
 
 @task(name="collect", cache_policy=NO_CACHE, persist_result=False)
@@ -143,13 +146,13 @@ def collect(settings: Settings, lake: Lake, manifest: Manifest) -> None:
             note(progress)
             given.watch(progress)
 
-        asyncio.run(steps.collect_within_cap(settings, lake, manifest, now=given.now, watch=watch))
+        asyncio.run(steps.collect_within_cap(settings, lake, manifest, now=given.clock(settings), watch=watch))
 
 
 @task(name="audit", cache_policy=NO_CACHE, persist_result=False)
 def audit(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     """Check the sweep, leave what was found with Prefect, and stop here if it may not be published."""
-    found = audit_sweep(settings, lake, manifest.sweep_id, _GIVEN.get().now())
+    found = audit_sweep(settings, lake, manifest.sweep_id, _GIVEN.get().clock(settings)())
     tell_if_blocked(settings, lake, found, _blocks(settings))
     create_markdown_artifact(as_quality(found), key=QUALITY_KEY, description=f"Quality of {manifest.sweep_id}")
     refuse_blocked(lake, manifest.sweep_id, found)
@@ -163,7 +166,7 @@ def _blocks(settings: Settings) -> Ways:
 @task(name="publish", cache_policy=NO_CACHE, persist_result=False)
 def publish(settings: Settings, lake: Lake, manifest: Manifest) -> Published:
     """Make the sweep part of the published file."""
-    return publish_checked(lake, manifest.sweep_id, _GIVEN.get().now(), analysis=settings.analysis)
+    return publish_checked(lake, manifest.sweep_id, _GIVEN.get().clock(settings)(), analysis=settings.analysis)
 
 
 @task(name="report", cache_policy=NO_CACHE, persist_result=False)
@@ -186,7 +189,7 @@ def alert(settings: Settings, lake: Lake) -> None:
     from pipeline.report import reports_page
 
     rules = read_rules(settings.alerts)
-    again = confirmer(settings, lake, _GIVEN.get().now)
+    again = confirmer(settings, lake, _GIVEN.get().clock(settings))
     tell_alerts(lake, rules, str(reports_page(lake)), block=notification_block, confirm=again)
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AwareDatetime, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.domain.analysis import Analysis
@@ -22,6 +24,9 @@ PREFIX = "NIGHTAUDIT_"
 OUTSIDE_REQUESTS_PER_SECOND, OUTSIDE_CONCURRENCY = 5.0, 4
 SANDBOX_REQUESTS_PER_SECOND, SANDBOX_CONCURRENCY = 500.0, 8
 
+# Far enough from the ends of the calendar that every stay and deadline around a clock is a date.
+_CLOCK_YEARS = range(2000, 2200)
+
 # Minute, hour, day of the month, month, day of the week: their lowest and highest numbers, and the names of some.
 _CRON_FIELDS: tuple[tuple[int, int, str], ...] = (
     (0, 59, ""),
@@ -31,6 +36,13 @@ _CRON_FIELDS: tuple[tuple[int, int, str], ...] = (
     (0, 7, "sun mon tue wed thu fri sat"),
 )
 _CRON_PART = re.compile(r"(?:\*|([0-9a-z]+)(?:-([0-9a-z]+))?)(?:/([1-9][0-9]*))?")
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """Return the current instant in UTC."""
+    return datetime.now(UTC)
 
 
 class Credentials(StrEnum):
@@ -148,6 +160,11 @@ class Settings(BaseSettings):
     sandbox_seed: int = Field(1, ge=0, description="Seed of the sandbox's world.")
     sandbox_properties: int = Field(3000, ge=1, le=100_000, description="Number of properties in the sandbox's world.")
 
+    sandbox_clock: AwareDatetime | None = Field(
+        None,
+        description="Instant of the sandbox's nights, like `2026-10-01T02:00:00Z`. Unset: the real time.",
+    )
+
     @field_validator("base_url", "auth_url")
     @classmethod
     def _is_an_address(cls, value: str | None) -> str | None:
@@ -161,6 +178,30 @@ class Settings(BaseSettings):
             msg = "an address must not carry a user or password; use the client id and secret settings"
             raise ValueError(msg)
         return value.rstrip("/")
+
+    @field_validator("sandbox_clock", mode="before")
+    @classmethod
+    def _names_its_time_zone(cls, value: object) -> object:
+        if isinstance(value, str):
+            try:
+                value = datetime.fromisoformat(value)
+            except ValueError as error:
+                msg = f"{value!r} is not an instant like 2026-10-01T02:00:00Z"
+                raise ValueError(msg) from error
+        if isinstance(value, datetime) and value.tzinfo is None:
+            msg = f"{value.isoformat()} names no time zone; {value.isoformat()}Z is in UTC"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("sandbox_clock")
+    @classmethod
+    def _is_in_utc(cls, value: datetime | None) -> datetime | None:
+        if value is None:
+            return None
+        if value.year not in _CLOCK_YEARS:
+            msg = f"the year {value.year} is not from {_CLOCK_YEARS.start} to {_CLOCK_YEARS.stop - 1}"
+            raise ValueError(msg)
+        return value.astimezone(UTC)
 
     @field_validator("schedule_timezone")
     @classmethod
@@ -190,6 +231,26 @@ class Settings(BaseSettings):
             msg = "a base address needs NIGHTAUDIT_CLIENT_ID and NIGHTAUDIT_CLIENT_SECRET as well"
             raise ValueError(msg)
         return self
+
+    @model_validator(mode="after")
+    def _only_the_sandbox_has_a_clock(self) -> Self:
+        if self.base_url and self.sandbox_clock:
+            msg = (
+                "NIGHTAUDIT_SANDBOX_CLOCK is for the bundled sandbox, and NIGHTAUDIT_BASE_URL names a supplier: its "
+                "answers carry the time at which they came. Unset one of them"
+            )
+            raise ValueError(msg)
+        return self
+
+    @property
+    def clock(self) -> Clock:
+        """What tells the time of all that is written down: the real time, or the sandbox's clock, which stands still.
+
+        It stands still so that the same seed and the same clock make the same night: every instant of a command is
+        the one that was set, and the time that something took is zero. Pacing, time limits and retries go by real time.
+        """
+        instant = self.sandbox_clock
+        return utc_now if instant is None else lambda: instant
 
     @property
     def is_simulated(self) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pipeline.domain.errors import SettingsError
-from pipeline.settings import PREFIX, Credentials, Settings, read_settings
+from pipeline.settings import PREFIX, Credentials, Settings, read_settings, utc_now
 
 OUTSIDE = {"base_url": "https://supplier.example", "client_id": "a", "client_secret": "b"}
 
@@ -111,3 +113,40 @@ def test_settings_cannot_be_changed():
 
 def test_every_setting_says_what_it_is_for():
     assert all(field.description for field in Settings.model_fields.values())
+
+
+AT = datetime(2026, 10, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["2026-10-01T02:00:00Z", "2026-10-01 02:00:00+00:00", "2026-10-01T04:00:00+02:00"])
+def test_a_clock_of_the_sandbox_stands_still_at_its_instant(text, no_settings_around):
+    no_settings_around.setenv("NIGHTAUDIT_SANDBOX_CLOCK", text)
+    clock = read_settings().clock
+    assert (clock(), clock()) == (AT, AT)
+    assert clock().tzinfo is UTC
+
+
+def test_without_a_clock_the_real_time_is_told():
+    assert read_settings().clock is utc_now
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("2026-10-01T02:00:00", "names no time zone; 2026-10-01T02:00:00Z is in UTC"),
+        ("2026-10-01", "names no time zone"),
+        ("last night", "'last night' is not an instant like 2026-10-01T02:00:00Z"),
+        ("0001-01-01T00:00:00Z", "the year 1 is not from 2000 to 2199"),
+        ("9999-12-31T23:59:59-01:00", "the year 9999"),
+    ],
+)
+def test_a_clock_that_names_no_instant_is_refused_with_the_reason(text, named):
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_SANDBOX_CLOCK") as caught:
+        read_settings(sandbox_clock=text)
+    assert named in str(caught.value)
+
+
+def test_a_supplier_takes_no_clock():
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_BASE_URL names a supplier") as caught:
+        read_settings(**OUTSIDE, sandbox_clock=AT)
+    assert caught.value.exit_code == 2

@@ -27,7 +27,7 @@ def audit(sweep_id: str | None) -> None:
     lake = Lake(settings.lake)
     with lake.writing("an audit"):
         wanted = sweep_id or steps.latest_loaded(lake)
-        found = audit_sweep(settings, lake, wanted, steps.utc_now())
+        found = audit_sweep(settings, lake, wanted, settings.clock())
         tell_if_blocked(settings, lake, found)
     console = Console()
     console.print(audit_view(found))
@@ -43,10 +43,10 @@ def publish(sweep_id: str | None, override: str | None) -> None:
     with lake.writing("a publication"):
         wanted = sweep_id or steps.latest_loaded(lake)
         if is_unaudited(lake, wanted):
-            found = audit_sweep(settings, lake, wanted, steps.utc_now())
+            found = audit_sweep(settings, lake, wanted, settings.clock())
             if override is None:
                 tell_if_blocked(settings, lake, found)
-        published = publish_checked(lake, wanted, steps.utc_now(), override, settings.analysis)
+        published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis)
     Console().print(views.published_view(published))
 
 

@@ -21,7 +21,7 @@ from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.night import steps
-from pipeline.settings import PREFIX, Settings
+from pipeline.settings import PREFIX, Settings, utc_now
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.outcomes import outcome_of
 from pipeline.supplier.requests import request_for
@@ -94,15 +94,17 @@ def _lake(settings: Settings) -> str:
 
 
 def _spec(settings: Settings) -> str:
-    today = steps.utc_now().date()
+    today = settings.clock().date()
     spec, ids = steps.read_spec_of(settings, today)
     return f"{settings.spec or 'the sample spec'}: {len(ids):,} properties, {len(spec.ask.markets)} markets"
 
 
 async def _probe(settings: Settings) -> str:
     with _supplier(settings) as (base_url, client_id, client_secret):
-        client = SupplierClient.of(settings, base_url=base_url, client_id=client_id, client_secret=client_secret)
-        today = steps.utc_now().date()
+        client = SupplierClient.of(
+            settings, base_url=base_url, client_id=client_id, client_secret=client_secret, now=utc_now
+        )
+        today = settings.clock().date()
         search = _probe_search(settings, today)
         request = request_for(search, today=today, send_rate_type=settings.send_rate_type)
         async with client:
@@ -132,5 +134,6 @@ def _supplier(settings: Settings) -> Iterator[tuple[str | None, str | None, str 
         return
     from pipeline.sandbox.server.launch import SandboxProcess
 
-    with SandboxProcess(seed=settings.sandbox_seed, properties=settings.sandbox_properties) as sandbox:
+    today = settings.clock().date()
+    with SandboxProcess(seed=settings.sandbox_seed, today=today, properties=settings.sandbox_properties) as sandbox:
         yield sandbox.base_url, sandbox.client_id, sandbox.client_secret

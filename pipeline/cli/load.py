@@ -10,21 +10,21 @@ from rich.text import Text
 from pipeline.inputs.load import check as check_file
 from pipeline.inputs.load import load as load_file
 from pipeline.lake import Lake
-from pipeline.night import steps
 from pipeline.publish.refresh import refresh
 from pipeline.settings import read_settings
 
 
 def load(kind: str, file: Path, *, check: bool) -> None:
     """Check a file, load it unless it is only to be checked, and say what came of it."""
-    lake = Lake(read_settings().lake)
+    settings = read_settings()
+    lake = Lake(settings.lake)
     console = Console()
     if check:
         checked = check_file(lake, kind, file)
         console.print(Text(f"{file.name} can be loaded: {checked.rows:,} rows."))
         return
     with lake.writing("a loading"):
-        loaded = load_file(lake, kind, file, steps.utc_now())
+        loaded = load_file(lake, kind, file, settings.clock())
         is_shown = loaded.is_new and refresh(lake)
     if not loaded.is_new:
         console.print(Text(f"{file.name} was loaded before; nothing changed."))

@@ -17,7 +17,6 @@ from pipeline.domain.search import Operation
 from pipeline.domain.stored import STORED
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
-from pipeline.night import steps
 from pipeline.night.rebuild import Rebuilt, rebuild
 from pipeline.replay.drift import drift_of
 from pipeline.settings import read_settings
@@ -32,7 +31,7 @@ def rebuild_lake() -> None:
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
     console = Console()
     with lake.writing("a rebuild"), display(console) as watch:
-        made = asyncio.run(rebuild(lake, options, now=steps.utc_now, watch=watch))
+        made = asyncio.run(rebuild(lake, options, now=settings.clock, watch=watch))
     console.print(told(made), soft_wrap=True)
 
 

@@ -38,7 +38,7 @@ def show_plan(spec_path: Path | None) -> None:
     from pipeline.plan.estimate import estimate
 
     settings = settings_with(spec_path)
-    today = steps.utc_now().date()
+    today = settings.clock().date()
     spec, ids = steps.read_spec_of(settings, today)
     folder = Path(settings.spec or SAMPLE_SPEC).parent
     chosen = choose_detail(spec, ids, today, Lake(settings.lake).published_file, folder)
@@ -54,9 +54,9 @@ def sweep(spec: Path | None) -> None:
     """Begin a sweep and run it to its end."""
     settings = settings_with(spec)
     lake = Lake(settings.lake)
-    steps.refuse_before_making(settings, lake, steps.utc_now())
+    steps.refuse_before_making(settings, lake, settings.clock())
     with lake.writing("a sweep"):
-        _run(settings, lake, steps.start(settings, lake, steps.utc_now()))
+        _run(settings, lake, steps.start(settings, lake, settings.clock()))
 
 
 def resume(sweep_id: str | None, *, close: bool) -> None:
@@ -66,7 +66,7 @@ def resume(sweep_id: str | None, *, close: bool) -> None:
     with lake.writing("a resumed sweep"):
         manifest = read_manifest(lake, sweep_id) if sweep_id else steps.latest_unfinished(lake)
         if close:
-            steps.give_up_rest(lake, manifest, steps.utc_now())
+            steps.give_up_rest(lake, manifest, settings.clock())
         _run(settings, lake, manifest)
 
 
@@ -116,4 +116,4 @@ def _command() -> str:
 def status() -> None:
     """Print the sweeps of the lake and the freshness of the published file."""
     settings = read_settings()
-    Console().print(views.status_view(overview(Lake(settings.lake)), settings, steps.utc_now()))
+    Console().print(views.status_view(overview(Lake(settings.lake)), settings, settings.clock()))

@@ -31,7 +31,8 @@ from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import commit_rows, is_committed
 from pipeline.lake.raw import encode_shard, raw_address, read_manifest
-from pipeline.night.steps import as_sent, supplier_of, utc_now
+from pipeline.night.order import refuse_earlier
+from pipeline.night.steps import as_sent, supplier_of
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.replay.evidence import Evidence, evidence_at
@@ -46,7 +47,7 @@ from pipeline.replay.explain import (
     sweep_table,
 )
 from pipeline.replay.republish import ReplayedNight, findings, replayed
-from pipeline.settings import Settings
+from pipeline.settings import Clock, Settings
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Unlimited
 from pipeline.supplier.requests import request_for
@@ -159,13 +160,13 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
     return flag_rows(lake, [flag_id for (flag_id,) in found])
 
 
-async def confirm(
-    settings: Settings, lake: Lake, flags: Sequence[Row], *, now: Callable[[], datetime] = utc_now
-) -> ConfirmSummary:
+async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: Clock | None = None) -> ConfirmSummary:
     """Ask about the cells of some flags again and say of each what came of it. The caller holds the lake's writer lock.
 
     Raises what the supplier's client raises; by then what has landed is judged and stored.
     """
+    now = now or settings.clock
+    refuse_earlier(lake, now())
     settle_left_over(lake, settings.max_body_mb * 1_000_000)
     manifest = read_manifest(lake, published_sweeps(lake)[-1].sweep_id)
     begun_at = now()
@@ -185,6 +186,7 @@ async def confirm(
             client_id=supplier.client_id,
             client_secret=supplier.client_secret,
             allowance=allowance,
+            now=now,
         )
         lake.put_new(lake.confirmation_path(run.run_id), msgspec.json.format(msgspec.json.encode(run)))
         rows: list[Row] = []
@@ -200,9 +202,7 @@ async def confirm(
     return ConfirmSummary(run.run_id, run.is_simulated, len(run.searches), left, tuple(rows))
 
 
-def confirmer(
-    settings: Settings, lake: Lake, now: Callable[[], datetime] = utc_now
-) -> Callable[[Sequence[str]], set[str]]:
+def confirmer(settings: Settings, lake: Lake, now: Clock | None = None) -> Callable[[Sequence[str]], set[str]]:
     """Return what asks about flags again and returns those found again. The caller holds the lake's writer lock.
 
     It asks about `confirm_cap` flags at most, with as many searches at most; the rest are not among those returned, nor

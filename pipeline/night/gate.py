@@ -17,6 +17,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
+from pipeline.night.order import refuse_earlier
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.ways import Ways, webhook
 from pipeline.process.signals import told_when_stopped
@@ -30,9 +31,10 @@ logger = logging.getLogger(__name__)
 def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
     """Audit a loaded sweep against the published nights like it, and write its page.
 
-    The caller holds the lake's writer lock.
+    The caller holds the lake's writer lock. Raises InputError where `now` is earlier than the lake's latest sweep.
     """
     manifest = read_manifest(lake, sweep_id)
+    refuse_earlier(lake, now)
     limits = Limits(
         deviations=settings.audit_deviations,
         nights=settings.audit_nights,
@@ -97,10 +99,12 @@ def publish_checked(
 
     Raises GateBlocked where it was not audited, reason or not, and where it has not passed and no reason is given: a
     reason is for what is known. A sweep that is published already stays so.
+    Raises InputError where `now` is earlier than the lake's latest sweep.
     """
     if override is not None and not override.strip():
         raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
     read_manifest(lake, sweep_id)
+    refuse_earlier(lake, now)
     with told_when_stopped(*_when_stopped(sweep_id)):
         return _publish_checked(lake, sweep_id, now, override, analysis)
 

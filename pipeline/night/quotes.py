@@ -13,7 +13,8 @@ from pipeline.domain.errors import InputError, SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.raw import read_manifest
-from pipeline.night.steps import supplier_of, utc_now
+from pipeline.night.order import refuse_earlier
+from pipeline.night.steps import supplier_of
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.quote import ledger
@@ -22,7 +23,7 @@ from pipeline.quote.ledger import Run
 from pipeline.quote.load import asked_so_far, load_ledger
 from pipeline.quote.outcomes import result_of
 from pipeline.quote.sample import Sample, choose
-from pipeline.settings import Settings
+from pipeline.settings import Clock, Settings
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Unlimited
 
@@ -75,7 +76,7 @@ async def quote(
     sample: Sample,
     *,
     is_confirmed: bool,
-    now: Callable[[], datetime] = utc_now,
+    now: Clock | None = None,
     watch: Callable[[int], None] = lambda _: None,
 ) -> QuoteSummary:
     """Ask quotes for a sample of the published offers and load the ledger. The caller holds the lake's writer lock.
@@ -84,6 +85,8 @@ async def quote(
     ledger holds every quote, and what it holds is loaded by the next run if it is not by this one.
     """
     refuse_unless_meant(settings, sample, is_confirmed=is_confirmed)
+    now = now or settings.clock
+    refuse_earlier(lake, now())
     max_body_bytes = settings.max_body_mb * 1_000_000
     load_ledger(lake, max_body_bytes)
     published = published_sweeps(lake)
@@ -111,6 +114,7 @@ async def quote(
             client_id=supplier.client_id,
             client_secret=supplier.client_secret,
             allowance=allowance,
+            now=now,
         )
         ledger.begin(lake, run)
         try:

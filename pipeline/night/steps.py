@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,10 +22,11 @@ from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.database import query_published
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending, read_manifest
 from pipeline.night.choose_detail import choose_detail
+from pipeline.night.order import refuse_earlier
 from pipeline.notify.ways import Ways
 from pipeline.plan import SweepPlan
 from pipeline.publish import published_sweeps
-from pipeline.settings import Settings
+from pipeline.settings import Clock, Settings
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Unlimited
@@ -48,11 +49,6 @@ class Supplier:
 
     def __repr__(self) -> str:
         return f"Supplier({self.base_url})"
-
-
-def utc_now() -> datetime:
-    """Return the current instant in UTC."""
-    return datetime.now(UTC)
 
 
 def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tuple[int, ...]]:
@@ -131,7 +127,11 @@ def refuse_before_making(settings: Settings, lake: Lake, now: datetime) -> None:
 
 
 def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
-    """Begin a new sweep: read the spec, and write down what will be asked."""
+    """Begin a new sweep: read the spec, and write down what will be asked.
+
+    Raises InputError where the lake has a sweep of that instant or later: its history is made in order.
+    """
+    refuse_earlier(lake, now, is_new=True)
     spec, ids = read_spec_of(settings, now.date())
     supplier = supplier_name(settings)
     chosen = choose_detail(spec, ids, now.date(), lake.published_file, Path(settings.spec or SAMPLE_SPEC).parent)
@@ -156,10 +156,15 @@ async def collect(
     lake: Lake,
     manifest: Manifest,
     *,
-    now: Callable[[], datetime] = utc_now,
+    now: Clock | None = None,
     watch: Callable[[SweepProgress], None] = lambda _: None,
 ) -> SweepProgress:
-    """Ask what has not landed of a sweep, normalise it and load it. See `pipeline.sweep.run`."""
+    """Ask what has not landed of a sweep, normalise it and load it. See `pipeline.sweep.run`.
+
+    `now` stands above the clock of the settings. Raises InputError where it is earlier than the lake's latest sweep.
+    """
+    now = now or settings.clock
+    refuse_earlier(lake, now())
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
 
     unbranded = unbranded_ids(lake)
@@ -185,6 +190,7 @@ async def collect(
             client_id=supplier.client_id,
             client_secret=supplier.client_secret,
             allowance=allowance,
+            now=now,
         )
         async with client:
             return await run(
@@ -218,13 +224,14 @@ async def collect_within_cap(
     lake: Lake,
     manifest: Manifest,
     *,
-    now: Callable[[], datetime] = utc_now,
+    now: Clock | None = None,
     watch: Callable[[SweepProgress], None] = lambda _: None,
 ) -> SweepProgress:
     """Collect a sweep; where the daily cap on calls ends it early, close it and load what there is.
 
     Raises what `collect` raises, and CallsUsedUp only where nothing at all has landed.
     """
+    now = now or settings.clock
     try:
         return await collect(settings, lake, manifest, now=now, watch=watch)
     except CallsUsedUp as error:
@@ -274,7 +281,7 @@ async def publish_left_over(
     settings: Settings,
     lake: Lake,
     today: date,
-    now: Callable[[], datetime] = utc_now,
+    now: Clock | None = None,
     ways: Ways | None = None,
 ) -> Manifest | None:
     """Give up the rest of a sweep that an earlier day has left unpublished, load it and publish it.
@@ -284,6 +291,7 @@ async def publish_left_over(
     not pass is told, by the webhook of the settings and by `ways`. Returns the sweep that was published, if any.
     """
     left = latest_unpublished(lake)
+    now = now or settings.clock
     if left is None or left.snapshot_date >= today:
         return None
     # A sweep by itself judges nothing, and these import much.
@@ -349,6 +357,7 @@ def supplier_of(settings: Settings, lake: Lake, manifest: Manifest, *, is_needed
         night=sweeps.index(manifest.sweep_id),
         opened=read_manifest(lake, sweeps[0]).snapshot_date,
         today=manifest.snapshot_date,
+        clock=settings.sandbox_clock,
         properties=settings.sandbox_properties,
     ) as sandbox:
         yield Supplier(sandbox.base_url, sandbox.client_id, sandbox.client_secret)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from pipeline.sandbox.faults.faults import FaultError, Faults, read_faults
@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = Options(
             seed=given.seed,
             night=given.night,
-            today=given.today or utc_today(),
+            today=given.today or (given.clock.date() if given.clock else utc_today()),
+            clock=given.clock,
             opened=given.opened,
             properties=given.properties,
             plant_share=given.plant_share,
@@ -60,7 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--opened", type=date.fromisoformat, help="date of night 0; default: today moves with the night"
     )
-    parser.add_argument("--today", type=date.fromisoformat, help="default: today in UTC")
+    parser.add_argument(
+        "--clock", type=_instant, help="instant of all answers, like 2026-10-01T02:00:00Z (default: the real time)"
+    )
+    parser.add_argument("--today", type=date.fromisoformat, help="default: the date of the clock, in UTC")
     parser.add_argument("--properties", type=int, default=DEFAULT_PROPERTIES)
     parser.add_argument("--plant-share", type=float, default=DEFAULT_PLANT_SHARE)
     parser.add_argument("--missing-share", type=float, default=DEFAULT_MISSING_SHARE)
@@ -71,6 +75,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rate-type-optional", action="store_true", help="do not refuse a missing rateType")
     parser.add_argument("--faults", default="{}", help="JSON, or @ and the name of a file with it")
     return parser
+
+
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        msg = f"{text} names no time zone"
+        raise argparse.ArgumentTypeError(msg)
+    return instant.astimezone(UTC)
 
 
 def _faults(given: str) -> Faults:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
@@ -18,7 +17,7 @@ import httpx
 
 from pipeline.domain.errors import SupplierUnreachable, TokenRefused
 from pipeline.domain.search import Operation
-from pipeline.settings import Settings
+from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.auth import TOKEN_PATH, ClientCredentials, TokenUnavailable
 from pipeline.supplier.connection import PooledTransport
@@ -33,14 +32,11 @@ OPERATION_PATH = "/v1/property/"
 _TOKEN_BYTES = 64 * 1024
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class SupplierClient:
     """Asks the supplier. One client, one pool and one pacer a process; an async context manager.
 
     Any number of tasks may call `ask` at once: `concurrency` bounds what is in flight, `pacer` what leaves.
+    `wall_clock` gives the instants that answers carry, and what a Retry-After that names a date is counted from.
     """
 
     def __init__(
@@ -55,7 +51,7 @@ class SupplierClient:
         allowance: Allowance | None = None,
         backoff: Backoff | None = None,
         transport: Callable[[str], httpx.AsyncBaseTransport] = PooledTransport,
-        wall_clock: Callable[[], datetime] = _utc_now,
+        wall_clock: Clock = utc_now,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.base_url = base_url.rstrip("/")
@@ -93,6 +89,7 @@ class SupplierClient:
         client_id: str | None = None,
         client_secret: str | None = None,
         allowance: Allowance | None = None,
+        now: Clock | None = None,
     ) -> SupplierClient:
         """Return the client that `settings` describe. What is given beside them stands above them (the sandbox)."""
         base = base_url or settings.base_url or ""
@@ -116,6 +113,7 @@ class SupplierClient:
                 body_bytes=settings.max_body_mb * 1_000_000,
             ),
             allowance=allowance,
+            wall_clock=now or settings.clock,
         )
 
     async def __aenter__(self) -> Self:

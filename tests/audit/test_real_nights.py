@@ -19,7 +19,7 @@ from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked
 from pipeline.publish import published_sweeps
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
-from pipeline.settings import Settings
+from pipeline.settings import Settings, utc_now
 from pipeline.spec import parse_spec
 from pipeline.sweep import begin
 
@@ -65,7 +65,7 @@ class Nights:
 
     def sweep(self, spoil=as_it_is, *, in_lake: Callable[[Lake, str], None] = lambda _lake, _sweep: None) -> Audit:
         """Ask, load and audit the next night, and publish it if it passes."""
-        now = steps.utc_now()
+        now = utc_now()
         self.sandbox.control("night", {"night": self.number})
         self.supplier.spoil = spoil
         self.supplier.answers = {}

@@ -17,6 +17,7 @@ from pipeline.domain.errors import GateBlocked
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.publish import published_sweeps
+from pipeline.settings import utc_now
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def receiver():
 def load_doubled(settings) -> str:
     """Ask and load a night, then store a file of it twice: what the gate is there for. Return its sweep."""
     lake = Lake(settings.lake)
-    manifest = steps.start(settings, lake, steps.utc_now())
+    manifest = steps.start(settings, lake, utc_now())
     asyncio.run(steps.collect(settings, lake, manifest))
     file = min((lake.table_root("offer") / manifest.sweep_id).glob("*.parquet"))
     file.with_name(f"{file.stem}9.parquet").write_bytes(file.read_bytes())

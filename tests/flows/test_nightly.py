@@ -18,6 +18,7 @@ from pipeline.lake.database import query_published
 from pipeline.night import steps
 from pipeline.publish import published_sweeps
 from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.settings import utc_now
 
 SECRET = "never-to-be-seen-7f3a"
 
@@ -95,7 +96,7 @@ def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(
 
 def test_what_was_begun_today_is_gone_on_with_and_not_begun_anew(settings):
     given, lake = settings(), Lake(settings().lake)
-    begun = steps.start(given, lake, steps.utc_now())
+    begun = steps.start(given, lake, utc_now())
 
     assert run_nightly(given).sweep_id == begun.sweep_id
     assert lake.sweep_ids() == [begun.sweep_id]
@@ -103,7 +104,7 @@ def test_what_was_begun_today_is_gone_on_with_and_not_begun_anew(settings):
 
 def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings):
     given, lake = settings(), Lake(settings().lake)
-    begun = steps.start(given, lake, steps.utc_now())
+    begun = steps.start(given, lake, utc_now())
     asyncio.run(steps.collect(given, lake, begun))
     raw = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(begun.sweep_id)).iterdir()}
 
@@ -114,7 +115,7 @@ def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings)
 
 def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_todays_night(settings, write_spec):
     given, lake = settings(spec=write_spec(days=20)), Lake(settings().lake)
-    left = steps.start(given, lake, steps.utc_now() - timedelta(days=1))
+    left = steps.start(given, lake, utc_now() - timedelta(days=1))
     with pytest.raises(CallsUsedUp):
         asyncio.run(steps.collect(given.model_copy(update={"daily_calls": 45}), lake, left))
 

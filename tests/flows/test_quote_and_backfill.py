@@ -11,6 +11,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night import steps
 from pipeline.publish import publish
+from pipeline.settings import utc_now
 
 TABLES = ("search", "cell", "offer", "penalty", "promotion", "offer_change", "room", "quote", "quote_offer")
 
@@ -20,7 +21,7 @@ def published(settings, monkeypatch):
     """A lake with one published night, and an environment that leads to it."""
     given = settings(quote_cap=5, scopes="read_rooms write_rooms")
     lake = Lake(given.lake)
-    now = steps.utc_now()
+    now = utc_now()
     manifest = steps.start(given, lake, now)
     asyncio.run(steps.collect(given, lake, manifest))
     publish(lake, manifest.sweep_id, now)

@@ -22,12 +22,13 @@ from pipeline.inputs import load as inputs
 from pipeline.lake.database import query_published
 from pipeline.night.quotes import all_summaries, quote
 from pipeline.night.rebuild import rebuild
-from pipeline.night.steps import collect, start, utc_now
+from pipeline.night.steps import collect, start
 from pipeline.publish import publish
 from pipeline.quote import ledger
 from pipeline.quote.ask import Asking, ask_quotes
 from pipeline.quote.load import asked_so_far, load_ledger
 from pipeline.quote.sample import Sample, choose
+from pipeline.settings import utc_now
 from pipeline.sweep import SweepOptions
 
 LIMIT = 10_000_000

@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 import httpx
 import psutil
@@ -81,6 +83,28 @@ def test_a_second_sandbox_does_not_share_the_port_of_the_first(sandbox):
 def test_a_wrong_fault_is_told_before_anything_starts():
     with pytest.raises(FaultError, match="unknown field"):
         SandboxProcess(faults={"explode": True})
+
+
+def test_a_clock_is_the_time_of_every_answer_and_gives_the_day():
+    at = datetime(2026, 10, 1, 2, tzinfo=UTC)
+    slow = {"schedule": {"1": "status_429"}, "retry_after_s": 60, "retry_after_as_date": True}
+    with (
+        SandboxProcess(properties=5, clock=at, faults=slow) as sandbox,
+        httpx.Client(
+            base_url=sandbox.base_url, trust_env=False, auth=(sandbox.client_id, sandbox.client_secret)
+        ) as client,
+    ):
+        form = {"grant_type": "client_credentials", "scope": "read_rooms"}
+        token = client.post("/auth/oauth/token", data=form)
+        refused = client.post(MULTI, json={}, auth=None, headers=bearer(token.json()["access_token"]))
+        told = [parsedate_to_datetime(answer.headers["date"]) for answer in (token, refused)]
+        assert told == [at, at]
+        assert parsedate_to_datetime(refused.headers["retry-after"]) == at + timedelta(seconds=60)
+        assert sandbox.control("health")["today"] == "2026-10-01"
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
 
 
 def test_credentials_stand_in_no_argument_and_no_variable(sandbox):

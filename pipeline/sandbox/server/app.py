@@ -156,7 +156,7 @@ class SandboxApp:
         if kind == "status_500":
             return reply(500, answers.server_error().body)
         if kind in {"status_503", "status_429"}:
-            return reply(int(kind[-3:]), b'{"error":"please slow down"}', _retry_after(self.faults.faults))
+            return reply(int(kind[-3:]), b'{"error":"please slow down"}', _retry_after(self.faults.faults, self._now()))
         return _broken("reset") if kind == "reset" else None
 
     async def _send(self, scope: Scope, send: Send, made: Reply) -> None:
@@ -165,6 +165,9 @@ class SandboxApp:
             return
         length = made.length
         headers = list(made.headers)
+        if self.options.clock:
+            # The server writes the real time where the application writes none.
+            headers.append((b"date", _http_date(self.options.clock)))
         if length is not None and made.ending != "truncate_chunked":
             headers.append((b"content-length", str(length).encode()))
         await send({"type": "http.response.start", "status": made.status, "headers": headers})
@@ -179,6 +182,9 @@ class SandboxApp:
         for chunk in made.chunks():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _now(self) -> datetime:
+        return self.options.clock or datetime.now(UTC)
 
     async def _break_off(self, scope: Scope) -> None:
         self._reset(scope.get("client"))
@@ -226,10 +232,13 @@ def _spoiled(kind: str, answer: Answer, path: str, faults: Faults) -> tuple[Repl
     return made, answer if kind in garbage.READABLE else None
 
 
-def _retry_after(faults: Faults) -> Headers:
+def _http_date(moment: datetime) -> bytes:
+    return format_datetime(moment, usegmt=True).encode()
+
+
+def _retry_after(faults: Faults, now: datetime) -> Headers:
     if faults.retry_after_s is None:
         return ()
     if faults.retry_after_as_date:
-        moment = datetime.now(UTC) + timedelta(seconds=faults.retry_after_s)
-        return ((b"retry-after", format_datetime(moment, usegmt=True).encode()),)
+        return ((b"retry-after", _http_date(now + timedelta(seconds=faults.retry_after_s))),)
     return ((b"retry-after", str(faults.retry_after_s).encode()),)

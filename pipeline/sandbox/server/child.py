@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Final
 
 from pipeline.sandbox.faults.faults import read_faults
@@ -36,6 +36,7 @@ def main() -> None:
 
 def _options(settings: dict[str, Any]) -> Options:
     settings["today"] = date.fromisoformat(settings["today"])
+    settings["clock"] = datetime.fromisoformat(settings["clock"]) if settings["clock"] else None
     settings["opened"] = date.fromisoformat(settings["opened"]) if settings["opened"] else None
     settings["faults"] = read_faults(settings["faults"])
     return Options(**settings)

@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
@@ -48,6 +48,7 @@ class SandboxProcess:
         port: int = 0,
         *,
         opened: date | None = None,
+        clock: datetime | None = None,
         plant_share: float = DEFAULT_PLANT_SHARE,
         missing_share: float = DEFAULT_MISSING_SHARE,
         nulls: bool = True,
@@ -67,7 +68,8 @@ class SandboxProcess:
         self._settings = {
             "seed": seed,
             "night": night,
-            "today": (today or utc_today()).isoformat(),
+            "today": (today or (clock.date() if clock else utc_today())).isoformat(),
+            "clock": clock.isoformat() if clock else "",
             "opened": opened.isoformat() if opened else "",
             "properties": properties,
             "faults": dict(faults or {}),

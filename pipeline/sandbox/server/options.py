@@ -26,6 +26,8 @@ class Options:
     seed: int = 1
     night: int = 0
     today: date = field(default_factory=utc_today)
+    clock: datetime | None = None
+    """Instant at which all answers are given, as their headers say; None: the real time."""
     opened: date | None = None
     """Date of night 0; None: night and date advance together."""
     properties: int = DEFAULT_PROPERTIES

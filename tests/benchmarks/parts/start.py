@@ -186,11 +186,11 @@ def steps() -> None:
     from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
     from pipeline.night.summary import refuse_too_many_failures, summarise
     from pipeline.report import reports_page, write_reports
-    from pipeline.settings import read_settings
+    from pipeline.settings import read_settings, utc_now
 
     settings = read_settings()
     place = Lake(settings.lake)
-    now = steps.utc_now
+    now = utc_now
     steps.refuse_before_making(settings, place, now())
     with place.writing("a night"):
         asyncio.run(steps.publish_left_over(settings, place, now().date(), now))

@@ -1,0 +1,141 @@
+"""Nights made at an instant that is set: a lake on the sandbox takes a clock, and its history is made in order."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.night import steps
+from pipeline.night.gate import audit_and_publish, audit_sweep, publish_checked
+from pipeline.publish import published_sweeps
+from pipeline.settings import Settings
+from pipeline.sweep import normalisers
+
+FIRST = datetime(2026, 10, 1, 2, tzinfo=UTC)
+SPEC = """
+[properties]
+sandbox = 4
+[stays]
+nights = [1]
+[[stays.horizon]]
+to_days = 2
+every_days = 1
+[ask]
+markets = ["GB", "SE"]
+parties = ["2"]
+currencies = ["EUR"]
+operations = ["multi", "single"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def workers_of_this_process(monkeypatch):
+    monkeypatch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
+
+
+def settings_at(folder: Path, at: datetime | None, **given) -> Settings:
+    folder.mkdir(exist_ok=True)
+    (folder / "spec.toml").write_text(SPEC)
+    return Settings(
+        _env_file=None, lake=str(folder / "lake"), spec=folder / "spec.toml", sandbox_clock=at, workers=1, **given
+    )
+
+
+def night_at(folder: Path, at: datetime) -> str:
+    """Make and publish a night by the clock of the settings alone; return its sweep."""
+    settings = settings_at(folder, at)
+    lake = Lake(settings.lake)
+    manifest = steps.start_or_go_on(settings, lake, settings.clock())
+    asyncio.run(steps.collect(settings, lake, manifest))
+    audit_and_publish(settings, lake, manifest.sweep_id, settings.clock())
+    return manifest.sweep_id
+
+
+@pytest.fixture(scope="module")
+def two_nights(tmp_path_factory):
+    """A lake with two nights, a week apart."""
+    folder = tmp_path_factory.mktemp("simulated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
+        night_at(folder, FIRST)
+        night_at(folder, FIRST + timedelta(days=7))
+    return folder
+
+
+def rows(folder: Path, query: str) -> list[tuple]:
+    return query_published(Lake(str(folder / "lake")).published_file, query).fetchall()
+
+
+def test_nights_at_set_instants_pass_the_gate_and_carry_their_instants_everywhere(two_nights):
+    later = FIRST + timedelta(days=7)
+    assert rows(two_nights, "SELECT DISTINCT started_at, ended_at FROM lake.search ORDER BY 1") == [
+        (FIRST, FIRST),
+        (later, later),
+    ]
+    nights = "FROM (SELECT sweep_id[:16], snapshot_date, started_at, finished_at, audit, is_simulated FROM mart.sweep)"
+    assert rows(two_nights, f"{nights} ORDER BY ALL") == [
+        ("20261001T020000Z", FIRST.date(), FIRST, FIRST, "passed", True),
+        ("20261008T020000Z", later.date(), later, later, "passed", True),
+    ]
+    entered = [entry.published_at for entry in published_sweeps(Lake(str(two_nights / "lake")))]
+    assert entered == [FIRST, later]
+    assert rows(two_nights, "SELECT sum(quarantined) FROM mart.sweep") == [(0,)]
+    assert rows(two_nights, "SELECT max(last_seen_at) FROM mart.offer_latest") == [(later,)]
+
+
+def test_the_same_seed_and_the_same_clock_land_the_same_bytes(two_nights, tmp_path):
+    sweep_id = night_at(tmp_path / "again", FIRST)
+
+    def raw(folder: Path) -> dict[str, bytes]:
+        place = Lake(str(folder / "lake")).local(Lake.raw_folder(sweep_id))
+        return {file.name: file.read_bytes() for file in place.iterdir()}
+
+    assert raw(tmp_path / "again") == raw(two_nights)
+
+
+@pytest.mark.parametrize("back", [timedelta(0), timedelta(seconds=1), timedelta(days=7, hours=1)], ids=str)
+def test_a_clock_behind_the_lakes_latest_night_is_refused(two_nights, back):
+    settings = settings_at(two_nights, FIRST + timedelta(days=7) - back)
+    with pytest.raises(InputError, match="A lake's history is made in order") as caught:
+        steps.start(settings, Lake(settings.lake), settings.clock())
+    assert "2026-10-08 02:00:00 UTC" in str(caught.value)
+    assert "Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant" in caught.value.hint
+
+
+def test_the_real_time_is_refused_where_the_lake_has_a_night_of_a_later_day(tmp_path):
+    settings = settings_at(tmp_path, datetime(2199, 1, 1, tzinfo=UTC))
+    lake = Lake(settings.lake)
+    steps.start(settings, lake, settings.clock())
+    today = settings_at(tmp_path, None)
+    with pytest.raises(InputError, match="sweep of 2199-01-01 00:00:00 UTC"):
+        steps.start(today, lake, today.clock())
+
+
+def test_neither_collecting_nor_the_gate_goes_by_an_earlier_clock(tmp_path):
+    settings = settings_at(tmp_path, FIRST)
+    lake = Lake(settings.lake)
+    manifest = steps.start(settings, lake, FIRST)
+    earlier = settings_at(tmp_path, FIRST - timedelta(hours=1))
+    with pytest.raises(InputError, match="in order"):
+        asyncio.run(steps.collect(earlier, lake, manifest))
+    asyncio.run(steps.collect(settings, lake, manifest))
+    with pytest.raises(InputError, match="in order"):
+        audit_sweep(earlier, lake, manifest.sweep_id, earlier.clock())
+    audit_sweep(settings, lake, manifest.sweep_id, FIRST)
+    with pytest.raises(InputError, match="in order"):
+        publish_checked(lake, manifest.sweep_id, earlier.clock())
+    assert published_sweeps(lake) == []
+
+
+def test_a_night_that_was_stopped_is_gone_on_with_at_its_own_instant(tmp_path):
+    settings = settings_at(tmp_path, FIRST)
+    lake = Lake(settings.lake)
+    begun = steps.start(settings, lake, settings.clock())
+    assert steps.start_or_go_on(settings, lake, settings.clock()) == begun
