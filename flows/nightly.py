@@ -183,6 +183,7 @@ def alert(settings: Settings, lake: Lake) -> None:
     """Tell those who want to know what the night has found, if there are rules."""
     if settings.alerts is None:
         return
+    from pipeline.lake.user_query import Bounds
     from pipeline.night.confirm import confirmer
     from pipeline.notify.alert_rules import read_rules
     from pipeline.notify.alerts import tell_alerts
@@ -190,7 +191,8 @@ def alert(settings: Settings, lake: Lake) -> None:
 
     rules = read_rules(settings.alerts)
     again = confirmer(settings, lake, _GIVEN.get().clock(settings))
-    tell_alerts(lake, rules, str(reports_page(lake)), block=notification_block, confirm=again)
+    bounds = Bounds(settings.query_seconds, settings.query_memory_mb)
+    tell_alerts(lake, rules, str(reports_page(lake)), block=notification_block, confirm=again, bounds=bounds)
 
 
 @task(name="summarise", cache_policy=NO_CACHE, persist_result=False)

@@ -154,6 +154,11 @@ class Settings(BaseSettings):
         None, ge=0, le=1000, description="Mark-up on `total`, in percent, that is held against the floor. Unset: none."
     )
 
+    query_seconds: float = Field(
+        300, gt=0, description="Seconds that a query of yours may take: of the command line, a spec, an alert rule."
+    )
+    query_memory_mb: int = Field(2000, ge=100, description="Megabytes of memory that such a query may take.")
+
     schedule_cron: str = Field("30 2 * * *", description="When the nightly run starts, as a cron expression.")
     schedule_timezone: str = Field("UTC", description="Time zone of the schedule, for example `Europe/Stockholm`.")
 

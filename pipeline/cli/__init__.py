@@ -6,6 +6,14 @@ import logging
 import sys
 
 from pipeline.domain.errors import NightauditError
+from pipeline.domain.texts import printable
+
+
+class _Lines(logging.Formatter):
+    """Lines of the log for a terminal: they repeat what a supplier has said."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 def main() -> None:
@@ -13,7 +21,9 @@ def main() -> None:
     from pipeline.cli.commands import app
     from pipeline.process.signals import told_when_stopped
 
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    lines = logging.StreamHandler()
+    lines.setFormatter(_Lines("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[lines])
     try:
         with told_when_stopped(
             "What has landed stays, and the published file is whole.",
@@ -30,10 +40,11 @@ def main() -> None:
 
 
 def _tell(error: NightauditError) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(stderr=True, soft_wrap=True)
+    from pipeline.cli.terminal import Terminal
+
+    console = Terminal(stderr=True, soft_wrap=True)
     console.print(Text(error.message, style="bold red"))
     if error.kept:
         console.print(Text(error.kept))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pipeline.audit import Audit
 from pipeline.cli import views
+from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.gate import (
@@ -29,7 +30,7 @@ def audit(sweep_id: str | None) -> None:
         wanted = sweep_id or steps.latest_loaded(lake)
         found = audit_sweep(settings, lake, wanted, settings.clock())
         tell_if_blocked(settings, lake, found)
-    console = Console()
+    console = Terminal()
     console.print(audit_view(found))
     console.print(Text(f"See: {report_page(lake, wanted)}"), soft_wrap=True)
     refuse_blocked(lake, wanted, found)
@@ -47,7 +48,7 @@ def publish(sweep_id: str | None, override: str | None) -> None:
             if override is None:
                 tell_if_blocked(settings, lake, found)
         published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis)
-    Console().print(views.published_view(published))
+    Terminal().print(views.published_view(published))
 
 
 def audit_view(found: Audit) -> RenderableType:

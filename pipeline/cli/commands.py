@@ -113,11 +113,15 @@ def query(
     sql: Annotated[str, typer.Argument(help="A query over the published file, for example: SELECT * FROM mart.sweep")],
     form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
     limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to show at most in a table.")] = 50,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", min=0.001, help="Time it may take. Default: the setting.", show_default=False),
+    ] = None,
 ) -> None:
-    """Run a query over the published file, read-only."""
+    """Run a query over the published file: one statement that reads, within bounds of time and memory."""
     from pipeline.cli import query
 
-    query.show_query(sql, form, limit)
+    query.show_query(sql, form, limit, seconds)
 
 
 @app.command()

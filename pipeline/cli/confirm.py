@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, choose_flags, confirm
 from pipeline.night.summary import SIMULATED
@@ -19,7 +20,7 @@ def confirm_flags(flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> 
     """Ask about the cells of flags again, and print what came of them."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    console = Console()
+    console = Terminal()
     flags = choose_flags(lake, flag_ids, rules, limit)
     with lake.writing("a confirmation"), console.status(f"Asking about {len(flags)} flags again …"):
         summary = asyncio.run(confirm(settings, lake, flags))

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pipeline.cli.sweep import settings_with
+from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
@@ -56,7 +57,7 @@ class _Examination:
 
 def doctor(spec: Path | None) -> None:
     """Run all checks. Raises ChecksFailed (exit code 1) if one of them failed."""
-    console = Console(soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     settings = settings_with(spec)
     examination = _Examination(console)
     examination.check("versions", _versions)

@@ -6,11 +6,12 @@ import json
 import sys
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError, NightauditError
+from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
 from pipeline.replay.explain import Explanation, Observation, explain
 from pipeline.settings import read_settings
@@ -27,7 +28,8 @@ def show_explanation(flag_id: str, form: str) -> None:
     settings = read_settings()
     explained = explain(Lake(settings.lake), flag_id, settings.max_body_mb * 1_000_000)
     if form == "json":
-        sys.stdout.write(json.dumps(as_json(explained), default=str, ensure_ascii=False, indent=2) + "\n")
+        document = json.dumps(as_json(explained), default=str, ensure_ascii=False, indent=2)
+        sys.stdout.write(printable_json(document) + "\n")
     else:
         _print(explained)
     if not explained.is_reproduced:
@@ -77,7 +79,7 @@ def as_json(explained: Explanation) -> dict[str, Any]:
 
 
 def _print(explained: Explanation) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = Terminal(soft_wrap=True, highlight=False)
     flag = explained.flag
     for label, told in _facts(explained):
         # Texts come from the supplier: nothing in them is markup of ours.

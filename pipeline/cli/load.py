@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
+from pipeline.cli.terminal import Terminal
 from pipeline.inputs.load import check as check_file
 from pipeline.inputs.load import load as load_file
 from pipeline.lake import Lake
@@ -18,7 +18,7 @@ def load(kind: str, file: Path, *, check: bool) -> None:
     """Check a file, load it unless it is only to be checked, and say what came of it."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    console = Console()
+    console = Terminal()
     if check:
         checked = check_file(lake, kind, file)
         console.print(Text(f"{file.name} can be loaded: {checked.rows:,} rows."))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.quotes import QuoteSummary, all_summaries, quote
 from pipeline.night.summary import SIMULATED
@@ -22,7 +23,7 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
     settings = read_settings()
     sample = Sample(size, tuple(markets), tuple(property_ids), seed)
     lake = Lake(settings.lake)
-    console = Console()
+    console = Terminal()
     with lake.writing("a quote check"), console.status("Asking quotes …") as status:
 
         def watch(asked: int) -> None:
@@ -37,7 +38,7 @@ def show_ledger() -> None:
     """Print every run of quotes with what it came to."""
     settings = read_settings()
     found = all_summaries(Lake(settings.lake), settings.max_body_mb * 1_000_000)
-    console = Console()
+    console = Terminal()
     if not found:
         console.print("No quote was ever asked. Quotes make reservations: see nightaudit quote --help")
         return

@@ -8,13 +8,14 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 
-from rich.console import Console
 from rich.text import Text
 
 from pipeline.cli.progress import display
+from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError, UnknownSweep
 from pipeline.domain.search import Operation
 from pipeline.domain.stored import STORED
+from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.night.rebuild import Rebuilt, rebuild
@@ -29,7 +30,7 @@ def rebuild_lake() -> None:
     settings = read_settings()
     lake = Lake(settings.lake)
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
-    console = Console()
+    console = Terminal()
     with lake.writing("a rebuild"), display(console) as watch:
         made = asyncio.run(rebuild(lake, options, now=settings.clock, watch=watch))
     console.print(told(made), soft_wrap=True)
@@ -58,7 +59,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     if form == "json":
         _write_json(dataclasses.asdict(each) | {"share": each.share} for each in found)
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = Terminal(soft_wrap=True, highlight=False)
     console.print(Text(f"Sweep {sweep_id or known[-1]}: {len(found)} kinds of deviation from the document."))
     # Paths and addresses are too long for columns: each finding is three lines, cut nowhere, so that it can be copied.
     for each in found:
@@ -84,7 +85,7 @@ def show_fields(form: str) -> None:
     if form == "json":
         _write_json(fields)
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = Terminal(soft_wrap=True, highlight=False)
     for operation in Operation:
         of_this = [field for field in fields if field["operation"] == operation.value]
         console.print(Text(f"{operation}", "bold"))
@@ -100,4 +101,4 @@ def _refuse_other_forms(form: str) -> None:
 
 
 def _write_json(rows: Iterable[Mapping[str, object]]) -> None:
-    sys.stdout.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    sys.stdout.writelines(printable_json(json.dumps(row, ensure_ascii=False)) + "\n" for row in rows)

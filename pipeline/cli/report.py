@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError, NightauditError, SettingsError
 from pipeline.lake import Lake
+from pipeline.lake.user_query import Bounds
 from pipeline.report import REPORTS, Scope, reports_page, write_reports
 from pipeline.settings import read_settings
 
@@ -24,7 +25,7 @@ def write(
         raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Reports are: {', '.join(REPORTS)}")
     scope = Scope(property_id, market.upper() if market else None, _day("--from", first), _day("--to", last))
     lake = Lake(read_settings().lake)
-    console = Console()
+    console = Terminal()
     for written in write_reports(lake, names or REPORTS, scope):
         console.print(Text.assemble((written.name, "bold"), ": ", written.title), soft_wrap=True)
         console.print(Text(f"  {written.file}", style="cyan"), soft_wrap=True)
@@ -45,12 +46,15 @@ def alert(*, is_rehearsal: bool) -> None:
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
     with lake.writing("alerts"):
         again = confirmer(settings, lake)
-        told = tell_alerts(lake, rules, str(reports_page(lake)), confirm=again, is_rehearsal=is_rehearsal)
+        bounds = Bounds(settings.query_seconds, settings.query_memory_mb)
+        told = tell_alerts(
+            lake, rules, str(reports_page(lake)), confirm=again, is_rehearsal=is_rehearsal, bounds=bounds
+        )
     table = Table("rule", "for", "new", "over", "still", "sent", header_style="bold")
     for item in told:
         sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")
         table.add_row(item.rule, item.receiver, str(item.new), str(item.over), str(item.standing), Text(sent))
-    console = Console()
+    console = Terminal()
     console.print(table)
     for item in told if is_rehearsal else ():
         for subject, text in item.texts:
@@ -65,7 +69,7 @@ def serve(port: int) -> None:
     from pipeline.process.signals import told_when_stopped
     from pipeline.report.serve import notebook_names, serve_reports
 
-    console = Console()
+    console = Terminal()
 
     def tell() -> None:
         console.print(f"Reports: http://127.0.0.1:{port}/reports/", soft_wrap=True)

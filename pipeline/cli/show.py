@@ -7,10 +7,11 @@ import sys
 from datetime import datetime
 
 import msgspec
-from rich.console import Console
 from rich.text import Text
 
+from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import CorruptObject
+from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.replay.evidence import Evidence, QuoteEvidence, evidence_of
 from pipeline.settings import read_settings
@@ -33,12 +34,13 @@ def show(address: str, *, body_only: bool) -> None:
             ) from None
         body = f"({len(sent)} bytes that cannot be inflated: {error})".encode()
     if body_only:
-        sys.stdout.buffer.write(body)
+        # A file or a program gets the bytes; a terminal would obey some of them.
+        sys.stdout.buffer.write(printable(body.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else body)
         sys.stdout.buffer.flush()
         return
     size = f"{len(sent):,} bytes as sent ({encoding or 'plain'}), {len(body):,} inflated"
     facts = _search_facts(evidence, size) if isinstance(evidence, Evidence) else _quote_facts(evidence, size)
-    console = Console(soft_wrap=True, highlight=False)
+    console = Terminal(soft_wrap=True, highlight=False)
     for label, told in facts:
         console.print(Text.assemble((f"{label}: ", "bold"), told))
     for label, text in (("Request", pretty(request)), ("Answer", pretty(body) if body else "(no body)")):
@@ -62,8 +64,7 @@ def pretty(data: bytes) -> str:
         text = msgspec.json.format(data, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
         text = data.decode("utf-8", "replace")
-    # A terminal obeys control characters; a reader should see them.
-    return "".join(mark if mark.isprintable() or mark == "\n" else repr(mark)[1:-1] for mark in text)
+    return text
 
 
 def _quote_facts(evidence: QuoteEvidence, size: str) -> list[tuple[str, str]]:

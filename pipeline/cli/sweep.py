@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from pipeline.cli import views
 from pipeline.cli.progress import display
+from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import TooManyFailures
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_manifest
@@ -47,7 +47,7 @@ def show_plan(spec_path: Path | None) -> None:
     history = cost_history(Lake(settings.lake).published_file)
     cost = estimate(counts, settings.rate, settings.in_flight, history, settings.daily_calls)
     endless = steps.endless(plan.partitions, settings.daily_calls)
-    Console().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen, endless=endless))
+    Terminal().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen, endless=endless))
 
 
 def sweep(spec: Path | None) -> None:
@@ -72,7 +72,7 @@ def resume(sweep_id: str | None, *, close: bool) -> None:
 
 def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     keep_pandas_out()
-    console = Console()
+    console = Terminal()
     console.print(views.begun_view(manifest))
     with display(console) as watch:
         asyncio.run(steps.collect(settings, lake, manifest, watch=watch))
@@ -92,7 +92,7 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
 def nightly(spec: Path | None) -> None:
     """Run the nightly flow in this process."""
     settings = settings_with(spec)
-    console = Console()
+    console = Terminal()
     with console.status("Starting Prefect …"):
         from flows.nightly import run_nightly
 
@@ -116,4 +116,4 @@ def _command() -> str:
 def status() -> None:
     """Print the sweeps of the lake and the freshness of the published file."""
     settings = read_settings()
-    Console().print(views.status_view(overview(Lake(settings.lake)), settings, settings.clock()))
+    Terminal().print(views.status_view(overview(Lake(settings.lake)), settings, settings.clock()))

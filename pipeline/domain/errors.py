@@ -4,7 +4,8 @@
     ├── InputError                  exit code 2: wrong usage or input
     │   ├── SettingsError           a setting is missing or cannot be used
     │   ├── SpecError               a sweep spec cannot be used; names the line
-    │   └── RequestRefused          a request breaks a documented rule; names its error code
+    │   ├── RequestRefused          a request breaks a documented rule; names its error code
+    │   └── QueryStopped            a user's query needed more time or memory than it may have
     ├── SupplierError
     │   ├── SupplierUnreachable     no connection could be made at all
     │   ├── SupplierDown            it answers, but nothing succeeds any more
@@ -64,6 +65,10 @@ class RequestRefused(InputError):
     def __init__(self, message: str, *, codes: tuple[int, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.codes = codes
+
+
+class QueryStopped(InputError):
+    """A user's query needed more time or memory than it may have, and was ended."""
 
 
 class SupplierError(NightauditError):

@@ -19,8 +19,8 @@ from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
-from pipeline.lake.database import query_published
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending, read_manifest
+from pipeline.lake.user_query import Bounds, user_query
 from pipeline.night.choose_detail import choose_detail
 from pipeline.night.order import refuse_earlier
 from pipeline.notify.ways import Ways
@@ -378,6 +378,7 @@ def _query_resolver(settings: Settings) -> Callable[[str], Iterable[int]] | None
         return None
 
     def resolve(query: str) -> Iterable[int]:
-        return (row[0] for row in query_published(file, query).fetchall())
+        with user_query(file, query, Bounds(settings.query_seconds, settings.query_memory_mb)) as answer:
+            yield from (row[0] for row in answer.rows())
 
     return resolve

@@ -10,13 +10,13 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-import duckdb
 import msgspec
 
 from pipeline.domain.errors import CorruptObject, InputError
 from pipeline.lake import Lake
-from pipeline.lake.database import query_published
+from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
 from pipeline.notify.match import Row, messages, news
 from pipeline.notify.ways import NotDelivered, Tell, webhook
@@ -30,6 +30,11 @@ _Told = dict[str, dict[str, dict[str, str]]]
 # A message lists the first few: the gravest, and not ten of one property.
 _GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
 _OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_GRAVEST_FIRST},"
+
+# No message is about more, and each is held in memory with its evidence.
+_MOST_ROWS = 100_000
+
+_BOUNDS = Bounds()
 
 # Returns the flags among those named that were found again just now.
 Confirm = Callable[[Sequence[str]], set[str]]
@@ -59,16 +64,19 @@ def tell_alerts(
     block: Callable[[str], Tell] | None = None,
     confirm: Confirm | None = None,
     is_rehearsal: bool = False,
+    bounds: Bounds = _BOUNDS,
 ) -> list[Told]:
     """Tell each receiver what is new and what is over since it was told last. The caller holds the writer lock.
 
     `where` says where more is to be seen. `block` gives a way to tell through a Prefect notification block. New flags
     of rules that ask for it are told only once `confirm` has found them again. A rehearsal sends and remembers nothing.
 
+    `bounds` are what the query of one rule may take.
+
     Raises InputError where a rule's relation or condition cannot be read: then nothing has been sent.
     """
     told = _read(lake)
-    found = {rule.name: _rows(lake, rule) for rule in rules.rule}
+    found = {rule.name: _rows(lake, rule, bounds) for rule in rules.rule}
     results = []
     for rule in rules.rule:
         rows = confirmed(rule, found[rule.name], told.get(rule.name, {}), None if is_rehearsal else confirm)
@@ -92,21 +100,27 @@ def tell_alerts(
     return results
 
 
-def _rows(lake: Lake, rule: Rule) -> list[Row]:
-    key = ", ".join(f'"{name}"' for name in rule.key)
+def _rows(lake: Lake, rule: Rule, bounds: Bounds) -> list[Row]:
+    key = ", ".join('"' + name.replace('"', '""') + '"' for name in rule.key)
     order = f"{_OF_EACH_PROPERTY} {key}), {_GRAVEST_FIRST}, {key}" if rule.relation == "report.flag" else key
-    query = f"SELECT * FROM {rule.relation} WHERE {rule.where} ORDER BY {order}"  # noqa: S608 - the user's own condition, run read-only
     try:
-        result = query_published(lake.published_file, query)
-        names = [column[0] for column in result.description or []]
-        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-    except (InputError, duckdb.Error) as error:
-        text = error.message if isinstance(error, InputError) else str(error)
+        with user_query(lake.published_file, Condition(rule.relation, rule.where, order), bounds) as answer:
+            rows: list[Row] = [
+                dict(zip(answer.columns, row, strict=True)) for row in islice(answer.rows(), _MOST_ROWS + 1)
+            ]
+    except InputError as error:
         raise InputError(
-            f"The rule {rule.name!r} cannot be asked: {text.splitlines()[0]}",
+            f"The rule {rule.name!r} cannot be asked: {error.message.splitlines()[0]}",
             kept="No alert was sent.",
             hint=f'See its columns: nightaudit query "DESCRIBE {rule.relation}"',
         ) from None
+    if len(rows) > _MOST_ROWS:
+        raise InputError(
+            f"The rule {rule.name!r} chooses more than {_MOST_ROWS:,} rows.",
+            kept="No alert was sent.",
+            hint="Narrow its `where`.",
+        )
+    return rows
 
 
 def confirmed(

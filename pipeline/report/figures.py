@@ -13,8 +13,7 @@ from typing import Any
 
 import polars as pl
 
-# Blanks before the sign do not keep every spreadsheet from it, nor do the wide forms of the signs.
-_FORMULA = r"^(?:[\t\r\n]|[\s\x{feff}]*[=+\-@＝＋－＠])"
+from pipeline.domain.texts import FORMULA
 
 
 def as_csv(frame: pl.DataFrame) -> bytes:
@@ -25,10 +24,7 @@ def as_csv(frame: pl.DataFrame) -> bytes:
         if kind.is_nested()
     )
     safe = flat.with_columns(
-        pl.when(pl.col(name).str.contains(_FORMULA))
-        .then(pl.lit("'") + pl.col(name))
-        .otherwise(pl.col(name))
-        .alias(name)
+        pl.when(pl.col(name).str.contains(FORMULA)).then(pl.lit("'") + pl.col(name)).otherwise(pl.col(name)).alias(name)
         for name, kind in flat.schema.items()
         if kind == pl.String
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from pipeline.domain.errors import SpecError
@@ -12,6 +13,8 @@ from pipeline.spec.values import MAX_PROPERTY_ID
 
 COLUMN = "property_id"
 MOST_ERRORS_SHOWN = 10
+# More than any supplier sells: a query that returns more has gone wrong, and would fill the memory.
+MOST_PROPERTIES = 5_000_000
 
 _KEPT = "Nothing was started."
 _DELIMITERS = ",;\t"
@@ -59,7 +62,13 @@ def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> l
             kept=_KEPT,
             hint="Publish a first night with properties.ids or properties.file.",
         )
-    found = list(resolve(query))
+    found = list(islice(resolve(query), MOST_PROPERTIES + 1))
+    if len(found) > MOST_PROPERTIES:
+        raise SpecError(
+            f"properties.query of the sweep spec returned more than {MOST_PROPERTIES:,} rows.",
+            kept=_KEPT,
+            hint="Try it with `nightaudit query`; it should return each property once.",
+        )
     if wrong := [value for value in found if not _is_property_id(value)]:
         raise SpecError(
             f"properties.query of the sweep spec returned {wrong[0]!r}, which is not a property id.",

@@ -1,0 +1,31 @@
+"""Text that others have written, made harmless for where it is shown: a terminal, a spreadsheet."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# What a terminal obeys (C0, DEL, C1), what turns round or hides what is written beside it, and halves of characters.
+_OBEYED: Final = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff]"
+)
+
+# What a spreadsheet would run, for Python and for polars. Blanks before the sign do not keep every spreadsheet from it,
+# nor do the wide forms of the signs.
+FORMULA: Final = "^(?:[\\t\\r\\n]|[\\s\ufeff]*[=+\\-@＝＋－＠])"
+_FORMULA: Final = re.compile(FORMULA)
+
+
+def printable(text: str) -> str:
+    """Return text for a terminal: control characters are shown as `\\x1b`, `\\u202e`, and not obeyed."""
+    return _OBEYED.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def printable_json(document: str) -> str:
+    """Return a JSON document for a terminal: the same values, with control characters written as `\\u009b`."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
+def unformulated(text: str) -> str:
+    """Return text for a cell of a spreadsheet: what begins like a formula is marked as text."""
+    return f"'{text}" if _FORMULA.match(text) else text

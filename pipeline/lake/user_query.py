@@ -1,0 +1,265 @@
+"""A user's query in a process of its own, which is ended when it takes more time or memory than it may.
+
+An interrupt is no bound: DuckDB hears it between parts of its work, and one function over one huge value, or the
+planning of nested views, may take for ever. A process can always be ended, and takes none of ours along.
+
+Run as a module, this is the child: it reads the question from its input, and writes names, rows and the end as pickles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+
+from pipeline.domain.errors import CorruptObject, InputError, NightauditError, QueryStopped
+
+_BATCH = 2_000
+# What a process takes beside the query, and what each of its threads does.
+_OVERHEAD_MB, _THREAD_MB = 1_000, 32
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a user's query may take: seconds, counted while it is worked on, and megabytes of memory."""
+
+    seconds: float = 300
+    memory_mb: int = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The rows of a relation of the published file that a user's condition chooses, in an order of ours."""
+
+    relation: str
+    where: str
+    order: str
+
+
+class Answer:
+    """Names and rows of a query, as they come."""
+
+    def __init__(self, child: _Child) -> None:
+        self._child = child
+        self.columns: list[str] = child.next()
+
+    def batches(self) -> Iterator[list[Row]]:
+        """Yield the rows that are left, some thousands at a time."""
+        while rows := self._child.next():
+            yield rows
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows that are left, one by one."""
+        for batch in self.batches():
+            yield from batch
+
+
+@contextmanager
+def user_query(file: Path, asked: str | Condition, bounds: Bounds) -> Iterator[Answer]:
+    """Run a user's query, or the rows of a condition, over the published file, and give its answer.
+
+    Raises InputError where nothing is published or the query cannot be run, QueryStopped where it needs more than
+    `bounds`, and CorruptObject where the file is damaged; the last three also while the answer is read.
+    """
+    if not file.exists():
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
+    with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
+        child = _Child(file, asked, bounds, spill)
+        try:
+            yield Answer(child)
+        finally:
+            child.end()
+
+
+class _Child:
+    """The process of one query, seen from outside."""
+
+    def __init__(self, file: Path, asked: str | Condition, bounds: Bounds, spill: str) -> None:
+        self._file, self._bounds, self._left = file, bounds, bounds.seconds
+        self._is_late = False
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # It needs no secrets of ours.
+            env={name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")},
+            # Ctrl-C is for us: we end it.
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None  # noqa: S101 - asked for above
+        assert self._process.stdout is not None  # noqa: S101 - asked for above
+        self._output: IO[bytes] = self._process.stdout
+        wanted = asked if isinstance(asked, str) else asdict(asked)
+        # It may have ended already; what it says, or does not, is met when the answer is read.
+        with contextlib.suppress(BrokenPipeError):
+            pickle.dump((str(file), wanted, asdict(bounds), spill), self._process.stdin)
+            # It stays open: when it closes, the child knows that we are gone.
+            self._process.stdin.flush()
+
+    def next(self) -> list[Any]:
+        """Return the next part of the answer; an empty one is the last. Raises what came of the query instead."""
+        timer = threading.Timer(self._left, self._too_late)
+        timer.daemon = True
+        begun = monotonic()
+        timer.start()
+        try:
+            part = pickle.load(self._output)  # noqa: S301 - written by our own module
+        except (EOFError, pickle.UnpicklingError):
+            self._process.wait()
+            raise self._stopped() from None
+        finally:
+            timer.cancel()
+            # The time in which nobody reads, as in a pager, is not the query's.
+            self._left = max(0.0, self._left - (monotonic() - begun))
+        if isinstance(part, list):
+            return part
+        raise self._failure(*part)
+
+    def end(self) -> None:
+        """End the process, whatever it is at."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def _too_late(self) -> None:
+        self._is_late = True
+        self._process.kill()
+
+    def _stopped(self) -> QueryStopped:
+        if self._is_late:
+            return QueryStopped(
+                f"The query was stopped: it took more than {self._bounds.seconds:g} seconds.",
+                kept="Nothing was changed.",
+                hint="Narrow it, or allow it more time: NIGHTAUDIT_QUERY_SECONDS.",
+            )
+        return self._too_large(f"its process ended with code {self._process.returncode}")
+
+    def _too_large(self, why: str) -> QueryStopped:
+        return QueryStopped(
+            f"The query was stopped: {why}. It may use {self._bounds.memory_mb:,} MB of memory.",
+            kept="Nothing was changed.",
+            hint="Narrow it, or allow it more memory: NIGHTAUDIT_QUERY_MEMORY_MB.",
+        )
+
+    def _failure(self, kind: str, message: str, hint: str) -> NightauditError:
+        if kind == _DAMAGED:
+            return CorruptObject(
+                f"{self._file} cannot be read: {message.splitlines()[0]}",
+                kept="The lake's raw answers and tables are untouched.",
+                hint="If it is damaged, move it away and build it again from the tables: nightaudit publish",
+            )
+        if kind == _UNFORESEEN:
+            raise RuntimeError(f"The process of a query has failed:\n{message}")
+        return self._too_large(message) if kind == _TOO_LARGE else InputError(message, hint=hint)
+
+
+# The child --------------------------------------------------------------------------------------------------
+
+_REFUSED, _DAMAGED, _TOO_LARGE, _UNFORESEEN = "refused", "damaged", "too large", "unforeseen"
+_NO_MEMORY = "there is not enough memory for it"
+
+
+def main() -> None:
+    """Answer the one question that stands at the input."""
+    # What libraries print must not come between the parts of the answer.
+    answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    file, asked, bounds, spill = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own module
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _bound(**bounds)
+    try:
+        for part in _parts_of(Path(file), asked, Path(spill), bounds["memory_mb"]):
+            pickle.dump(part, answer, protocol=pickle.HIGHEST_PROTOCOL)
+            answer.flush()
+    except BrokenPipeError:
+        pass
+    # Not by the long way: a session that is in the midst of something would hold it up.
+    os._exit(0)
+
+
+def _parts_of(
+    file: Path, asked: str | dict[str, str], spill: Path, memory_mb: int
+) -> Iterator[list[Any] | tuple[str, str, str]]:
+    """Yield names, batches of rows and an empty one, or at any point what has gone wrong."""
+    import duckdb
+
+    from pipeline.lake.user_sql import locked_session, question, rows_where
+
+    # Where no file is named in a query, files that fail are those of the published file or its views.
+    names_files = False
+    try:
+        session = locked_session(file, spill, memory_mb)
+    except duckdb.Error as error:
+        yield _DAMAGED, str(error), ""
+        return
+    try:
+        with session:
+            wanted = question(session, asked) if isinstance(asked, str) else rows_where(session, **asked)
+            names_files = wanted.names_files
+            session.execute(wanted.sql)
+            yield [column[0] for column in session.description or []]
+            while rows := session.fetchmany(_BATCH):
+                yield rows
+            yield []
+    except InputError as error:
+        yield _REFUSED, error.message, error.hint
+    except (duckdb.OutOfMemoryException, MemoryError):
+        yield _TOO_LARGE, _NO_MEMORY, ""
+    except (duckdb.FatalException, duckdb.SerializationException) as error:
+        yield _DAMAGED, str(error), ""
+    except (duckdb.IOException, duckdb.PermissionException) as error:
+        yield (_REFUSED, f"The query cannot be run: {error}", "") if names_files else (_DAMAGED, str(error), "")
+    except duckdb.Error as error:
+        yield _REFUSED, f"The query cannot be run: {error}", 'nightaudit query "SHOW ALL TABLES"'
+    except Exception:
+        # A mistake of ours: what the process prints is seen by nobody.
+        yield _UNFORESEEN, traceback.format_exc(), ""
+
+
+def _bound(seconds: float, memory_mb: int) -> None:
+    """Have the system end this process where nobody else does."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    processors = os.cpu_count() or 1
+    data = (memory_mb + _OVERHEAD_MB + _THREAD_MB * processors) * 1_000_000
+    _lower(resource.RLIMIT_DATA, data)
+    _lower(resource.RLIMIT_CPU, int(seconds * processors) + 10)
+    # A crash is no reason to write down all of its memory.
+    _lower(resource.RLIMIT_CORE, 0)
+
+
+def _lower(which: int, wanted: int) -> None:
+    import resource
+
+    _, hard = resource.getrlimit(which)
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(which, (limit, limit))
+
+
+def _end_with_parent() -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""What users may ask in SQL, and the session in which it is asked: it reads this lake, and writes nothing.
+
+Three walls, each enough by itself for most attempts: the text is one SELECT (or DESCRIBE, SHOW, SUMMARIZE, EXPLAIN of
+one) by DuckDB's own parser, and calls no table function but known ones; the published file is attached read-only; and
+the session reaches no files but the lake's, no extension and no setting. The parser stands first because DuckDB lets
+COPY and ATTACH write inside a folder that may be read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pipeline.domain.errors import InputError
+
+# A text longer than this is no question of a person; what it expands to is bounded by time and memory.
+MOST_CHARACTERS = 1_000_000
+
+_ONE_STATEMENT = "A query is one statement that reads: SELECT, FROM, DESCRIBE, SHOW, SUMMARIZE, or EXPLAIN of one."
+_EXPLAIN = re.compile(
+    r"\s*EXPLAIN\s+(?P<how>ANALYZE\s+|\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\))?",
+    re.IGNORECASE,
+)
+
+# Kinds of statements, or parts of them, that read. DuckDB 2 has others that write, such as DELETE_QUERY_NODE.
+_READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+
+# Table functions that read files; the session lets them reach those of the lake.
+_FILE_READERS = frozenset(
+    {
+        "glob", "parquet_bloom_probe", "parquet_file_metadata", "parquet_full_metadata", "parquet_kv_metadata",
+        "parquet_metadata", "parquet_scan", "parquet_schema", "read_blob", "read_csv", "read_csv_auto", "read_json",
+        "read_json_auto", "read_json_objects", "read_json_objects_auto", "read_ndjson", "read_ndjson_auto",
+        "read_ndjson_objects", "read_parquet", "read_text", "sniff_csv",
+    }
+)  # fmt: skip
+# The others that may be called. What is missing takes SQL as text, changes the session, or takes an address in memory.
+_TABLE_FUNCTIONS = _FILE_READERS | {
+    "duckdb_columns", "duckdb_constraints", "duckdb_databases", "duckdb_dependencies", "duckdb_functions",
+    "duckdb_indexes", "duckdb_keywords", "duckdb_memory", "duckdb_optimizers", "duckdb_schemas", "duckdb_sequences",
+    "duckdb_settings", "duckdb_tables", "duckdb_types", "duckdb_views", "generate_series", "histogram",
+    "histogram_values", "icu_calendar_names", "json_each", "json_tree", "pg_timezone_names", "pragma_collations",
+    "pragma_database_size", "pragma_show", "pragma_storage_info", "pragma_table_info", "pragma_version", "range",
+    "repeat", "repeat_row", "summary", "test_all_types", "unnest",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A text that may be run. `names_files`: it reads files by their names, so that a missing one is its own affair."""
+
+    sql: str
+    names_files: bool
+
+
+def locked_session(file: Path, spill: Path, memory_mb: int) -> duckdb.DuckDBPyConnection:
+    """Return a session in UTC over the published file that reads this lake alone, and whose settings are fixed.
+
+    `file` is `<lake>/published/nightaudit.duckdb`, and its schemas are on the path. `spill` is a folder for what does
+    not fit into memory. Raises duckdb.Error where the file cannot be opened.
+    """
+    lake = file.parents[1]
+    session = duckdb.connect(":memory:")
+    try:
+        settings: dict[str, str | bool] = {
+            "TimeZone": "UTC",
+            "memory_limit": f"{memory_mb}MB",
+            "temp_directory": str(spill),
+            "max_temp_directory_size": f"{4 * memory_mb}MB",
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "allow_persistent_secrets": False,
+            "python_enable_replacements": False,
+        }
+        for name, value in settings.items():
+            session.execute(f"SET {name} = {_literal(value)}")
+        # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
+        session.execute(f"ATTACH {_literal(str(file))} AS nightaudit (READ_ONLY)")
+        session.execute("USE nightaudit")
+        folders = sorted({f"{place}/" for folder in _folders(lake) for place in (folder, folder.resolve())})
+        session.execute(f"SET allowed_directories = [{', '.join(map(_literal, folders))}]")
+        session.execute("SET enable_external_access = false")
+        session.execute("SET lock_configuration = true")
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def _folders(lake: Path) -> list[Path]:
+    """Return the folders that views of the published file read, and the raw answers."""
+    return [lake / "published", lake / "raw", *lake.glob("tables*")]
+
+
+def _literal(value: str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'"
+
+
+def question(session: duckdb.DuckDBPyConnection, sql: str) -> Question:
+    """Return what may be run of a user's text. Raises InputError where it does more than read."""
+    if len(sql) > MOST_CHARACTERS:
+        raise InputError(f"A query has at most {MOST_CHARACTERS:,} characters; this one has {len(sql):,}.")
+    explained = _EXPLAIN.match(sql)
+    if explained is None:
+        return Question(sql, _names_files(session, _parsed(session, sql)))
+    # Put together again, so that what is explained is what was looked at.
+    inner = sql[explained.end() :]
+    names_files = _names_files(session, _parsed(session, inner))
+    return Question(f"EXPLAIN {(explained['how'] or '').strip()} {inner}", names_files)
+
+
+def rows_where(session: duckdb.DuckDBPyConnection, relation: str, where: str, order: str) -> Question:
+    """Return the question for the rows of `relation` that a user's condition chooses, in an order of ours.
+
+    Raises InputError where the text is anything but one condition on a row.
+    """
+    chosen = f"SELECT * FROM {relation} WHERE (\n{where}\n)"  # noqa: S608 - compared with what it must be, below
+    try:
+        tree, plain = _parsed(session, chosen), _parsed(session, f"SELECT * FROM {relation} WHERE (true)")  # noqa: S608 - names of ours
+    except InputError as error:
+        raise InputError(f"The condition cannot be read: {error.message}") from None
+    names_files = _names_files(session, tree)
+    # It is a condition if nothing differs from a query with another condition; else it closed its bracket early.
+    if _without_condition(tree) != _without_condition(plain):
+        raise InputError("A condition is what stands after WHERE, such as: market = 'GB' AND size_pct > 5.")
+    return Question(f"{chosen} ORDER BY {order}", names_files)
+
+
+def _without_condition(tree: dict[str, Any]) -> object:
+    node = dict(tree["statements"][0]["node"])
+    node.pop("where_clause", None)
+    # Named parameters are of the condition; places in the text are of no account.
+    return _without_places(node)
+
+
+def _without_places(part: object) -> object:
+    if isinstance(part, dict):
+        return {name: _without_places(value) for name, value in part.items() if not name.startswith("query_location")}
+    return [_without_places(value) for value in part] if isinstance(part, list) else part
+
+
+def _parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+    """Return the tree of the one SELECT that a text is. Raises InputError where it is anything else."""
+    row = session.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchone()
+    try:
+        tree: dict[str, Any] = json.loads(row[0]) if row else {}
+    except RecursionError:
+        raise InputError("The query is nested too deeply.") from None
+    if tree.get("error_type") == "parser":
+        raise InputError(f"The query cannot be run: Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
+    if tree.get("error", True) or len(tree["statements"]) != 1:
+        raise InputError(_ONE_STATEMENT)
+    return tree
+
+
+def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bool:
+    """Return whether a tree reads files by name. Raises InputError where a part of it does more than read."""
+    found = False
+    own = "SELECT function_name FROM duckdb_functions() WHERE database_name = 'nightaudit'"
+    macros = {name.lower() for (name,) in session.execute(own).fetchall()}
+    for part in _parts(tree):
+        kind = part.get("type")
+        if not isinstance(kind, str):
+            continue
+        if kind.endswith("_NODE") and kind not in _READING_NODES:
+            raise InputError(_ONE_STATEMENT)
+        if kind == "TABLE_FUNCTION":
+            name = part["function"]["function_name"].lower()
+            if name not in _TABLE_FUNCTIONS and name not in macros:
+                raise InputError(f"A query may not call {name} as a table.", hint='nightaudit query "SHOW ALL TABLES"')
+            found |= name in _FILE_READERS
+        elif kind == "BASE_TABLE":
+            # Relations have plain names.
+            found |= not re.fullmatch(r"\w*", part.get("table_name", ""))
+    return found
+
+
+def _parts(tree: object) -> Iterator[dict[str, Any]]:
+    """Yield every object of a JSON document. Without recursion: it is as deep as a user's text."""
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
