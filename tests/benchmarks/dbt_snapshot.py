@@ -24,7 +24,7 @@ _KEY = (
 _VALUES = ("total", "pre_promo_total", "discount_pct", "floor", "available_rooms", "promotion_key")
 _PROJECT = """
 name: peer
-version: "1"
+version: "1.0"
 profile: peer
 snapshot-paths: [snapshots]
 flags: {send_anonymous_usage_stats: false, use_colors: false}

@@ -207,9 +207,16 @@ def _add_peers(
     )
     if has_dbt:
         snapshots = dbt_snapshot.Snapshots(folder / "dbt")
-        snapshots.take(before, offers)
-        peer = snapshots.take(night, offers)
-        note = f"dbt: {peer.cpu_s:.1f} CPU s, {peer.largest_mb:,.0f} MB, {peer.written_mb:,.0f} MB written"
+        try:
+            snapshots.take(before, offers)
+            peer = snapshots.take(night, offers)
+        except RuntimeError as error:
+            # What was measured of ours is worth keeping.
+            result.skipped.append(f"{of}, dbt snapshot: {error}")
+            return
+        note = (
+            f"dbt from its start: {peer.cpu_s:.1f} CPU s, {peer.largest_mb:,.0f} MB, {peer.written_mb:,.0f} MB written"
+        )
         what = f"{of}, publish: CPU, x dbt snapshot (history alone)"
         reach = 0.75 if is_target else None
         result.rows.append(ratio_row(PART, what, [ours.cpu_s / peer.cpu_s], reach, is_least=False, note=note))
