@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AwareDatetime, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_address
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import SettingsError
 
@@ -71,6 +71,9 @@ class Settings(BaseSettings):
         None, description="Address of the supplier. Without it the bundled sandbox is used and all data is simulated."
     )
     auth_url: str | None = Field(None, description="Address of the token service, if not the base address.")
+    allow_clear_text: bool = Field(
+        False, description="Allow http to another machine: secret, token and prices can be read on the way."
+    )
     client_id: str | None = Field(None, description="OAuth client id.")
     client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
     credentials: Credentials = Field(
@@ -173,16 +176,12 @@ class Settings(BaseSettings):
     @field_validator("base_url", "auth_url")
     @classmethod
     def _is_an_address(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            msg = f"{value!r} is not an address like https://api.example.com"
-            raise ValueError(msg)
-        if parts.username or parts.password:
-            msg = "an address must not carry a user or password; use the client id and secret settings"
-            raise ValueError(msg)
-        return value.rstrip("/")
+        return None if value is None else web_address(value)
+
+    @field_validator("notify_webhook")
+    @classmethod
+    def _is_a_receiver(cls, value: SecretStr | None) -> SecretStr | None:
+        return None if value is None else SecretStr(receiving_address(value.get_secret_value()))
 
     @field_validator("sandbox_clock", mode="before")
     @classmethod
@@ -256,6 +255,19 @@ class Settings(BaseSettings):
         """
         instant = self.sandbox_clock
         return utc_now if instant is None else lambda: instant
+
+    @model_validator(mode="after")
+    def _nothing_is_sent_in_the_clear(self) -> Self:
+        webhook = self.notify_webhook.get_secret_value() if self.notify_webhook else None
+        named = {"BASE_URL": self.base_url, "AUTH_URL": self.auth_url, "NOTIFY_WEBHOOK": webhook}
+        clear = [f"{PREFIX}{name}" for name, address in named.items() if address and is_in_the_clear(address)]
+        if clear and not self.allow_clear_text:
+            msg = (
+                f"{' and '.join(clear)}: http to another machine can be read on the way, secrets and tokens too. "
+                f"Use https; in a network of your own, {PREFIX}ALLOW_CLEAR_TEXT=true allows it"
+            )
+            raise ValueError(msg)
+        return self
 
     @property
     def is_simulated(self) -> bool:

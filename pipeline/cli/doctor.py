@@ -17,6 +17,7 @@ from rich.text import Text
 
 from pipeline.cli.sweep import settings_with
 from pipeline.cli.terminal import Terminal
+from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
@@ -24,6 +25,7 @@ from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.settings import PREFIX, Settings, utc_now
 from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.connection import proxy_for
 from pipeline.supplier.outcomes import outcome_of
 from pipeline.supplier.requests import request_for
 
@@ -62,6 +64,7 @@ def doctor(spec: Path | None) -> None:
     examination = _Examination(console)
     examination.check("versions", _versions)
     examination.check("settings", lambda: _settings(settings))
+    examination.check("connection", lambda: _connection(settings))
     examination.check("lake", lambda: _lake(settings))
     examination.check("spec", lambda: _spec(settings))
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
@@ -82,6 +85,22 @@ def _settings(settings: Settings) -> str:
         told.append(f"{PREFIX}{name.upper()}={'(set)' if isinstance(value, SecretStr) else value}")
     supplier = "the bundled sandbox (simulated data)" if settings.is_simulated else settings.base_url
     return f"supplier is {supplier}; " + (", ".join(told) or "all others at their defaults")
+
+
+def _connection(settings: Settings) -> str:
+    """Say of each address whether what is sent there can be read on the way, and what it goes through."""
+    if settings.base_url is None:
+        return "to this machine alone"
+    told = []
+    for address in dict.fromkeys((settings.base_url, settings.auth_url or settings.base_url)):
+        if is_in_the_clear(address):
+            way = f"CLEAR TEXT, as {PREFIX}ALLOW_CLEAR_TEXT allows: secret, token and prices can be read on the way"
+        else:
+            way = "encrypted, its certificate is verified" if is_encrypted(address) else "to this machine alone"
+        proxy = proxy_for(address)
+        through = f", through the proxy {host_and_port(proxy).rpartition('@')[2]}" if proxy else ""
+        told.append(f"{address}: {way}{through}")
+    return "; ".join(told)
 
 
 def _lake(settings: Settings) -> str:

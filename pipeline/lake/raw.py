@@ -7,6 +7,7 @@ noticed when it is read and not believed.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.domain.addresses import host_alone
 from pipeline.domain.errors import CorruptObject, UnknownSweep
 from pipeline.domain.shards import Partition
 from pipeline.lake.objects import Lake
@@ -182,7 +184,9 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
     try:
         if not _SWEEP_ID.fullmatch(sweep_id):
             raise FileNotFoundError(sweep_id)
-        return _read(lake, lake.manifest_path(sweep_id), Manifest)
+        manifest = _read(lake, lake.manifest_path(sweep_id), Manifest)
+        # Earlier versions wrote the host down as the settings spelled it.
+        return dataclasses.replace(manifest, supplier=host_alone(manifest.supplier))
     except FileNotFoundError:
         known = lake.sweep_ids()
         raise UnknownSweep(

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from pipeline.domain.addresses import host_and_port
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
@@ -78,7 +78,7 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
 
 def supplier_name(settings: Settings) -> str:
     """Return what a supplier is known by in the lake: the sandbox's name, or the host and port of its address."""
-    return SANDBOX_NAME if settings.is_simulated else urlsplit(settings.base_url or "").netloc
+    return SANDBOX_NAME if settings.is_simulated else host_and_port(settings.base_url or "")
 
 
 def _another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> InputError:

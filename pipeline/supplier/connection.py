@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 import urllib.request
-from urllib.parse import urlsplit
+from collections.abc import Iterable
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 from httpx_aiohttp.transport import AiohttpResponseStream
+
+from pipeline.domain.addresses import is_loopback, proxy_address
+from pipeline.domain.errors import SettingsError
 
 # Read in large parts: each part passes through several layers, and an answer is tens to hundreds of kilobytes.
 _READ_BYTES = 256 * 1024
@@ -17,14 +21,16 @@ _READ_BYTES = 256 * 1024
 # Servers close an idle connection after a minute or more; below that a request never meets a closing one.
 _KEEP_ALIVE_SECONDS = 15.0
 
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
 
 class PooledTransport(AiohttpTransport):
     """HTTP/1.1 with kept connections, no cookies, no redirects, nothing inflated. To be made inside a running loop."""
 
-    def __init__(self, address: str, *, is_verified: bool = True) -> None:
-        # Loading the certificates takes tens of milliseconds, which plain HTTP need not pay.
-        ssl_context = httpx.create_ssl_context(verify=is_verified and address.startswith("https:"))
+    def __init__(self, address: str) -> None:
+        """Raise SettingsError where the environment names a proxy that cannot be used."""
         proxy = proxy_for(address)
+        ssl_context = _certificates(httpx.URL(each) for each in (address, proxy) if each)
         super().__init__(
             verify=ssl_context,
             proxy=httpx.Proxy(proxy) if proxy else None,
@@ -46,21 +52,56 @@ class PooledTransport(AiohttpTransport):
         return response
 
 
+def _certificates(urls: Iterable[httpx.URL]) -> ssl.SSLContext:
+    """Return what certificates are verified with: always something that does.
+
+    Loading the authorities takes tens of milliseconds, which plain HTTP need not pay: it trusts none at all.
+    """
+    is_plain = all(url.scheme == "http" for url in urls)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx.create_ssl_context()
+
+
 def proxy_for(address: str) -> str | None:
     """Return the proxy that the environment names for `address`; never one for this very machine.
 
     Asked once a client. aiohttp's own `trust_env` would ask in a thread for every request, and read .netrc too.
+    Raises SettingsError where that proxy cannot be used.
     """
-    parts = urlsplit(address)
-    host = parts.hostname or ""
-    if _is_loopback(host) or urllib.request.proxy_bypass(host):
+    url = httpx.URL(address)
+    if is_loopback(url.host) or urllib.request.proxy_bypass(url.host):
         return None
     proxies = urllib.request.getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
-
-
-def _is_loopback(host: str) -> bool:
+    name = next((name for name in (url.scheme, "all") if proxies.get(name)), None)
+    port = url.port or _DEFAULT_PORTS.get(url.scheme)
+    if name is None or is_excepted(url.host, port, proxies.get("no", "")):
+        return None
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return proxy_address(proxies[name], f"{name}_proxy")
+    except ValueError as error:
+        raise SettingsError(
+            str(error),
+            kept="Nothing was sent.",
+            hint="Correct it in the environment, or name the host in no_proxy.",
+        ) from None
+
+
+def is_excepted(host: str, port: int | None, no_proxy: str) -> bool:
+    """Whether `no_proxy` names a host: by itself, by its domain or its network, with or without a port."""
+    return any(_excepts(entry, host.rstrip(".").lower(), port) for entry in no_proxy.lower().replace(",", " ").split())
+
+
+def _excepts(entry: str, host: str, port: int | None) -> bool:
+    if entry == "*":
+        return True
+    name, mark, behind = entry.rpartition(":")
+    # An address of IPv6 has colons of its own; with a port it stands in brackets.
+    if mark and behind.isdecimal() and (":" not in name or name.endswith("]")):
+        if int(behind) != port:
+            return False
+        entry = name
+    entry = entry.strip("[]")
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
     except ValueError:
-        return host == "localhost"
+        domain = entry.removeprefix("*").strip(".")
+        return bool(domain) and (host == domain or host.endswith(f".{domain}"))

@@ -27,6 +27,9 @@ NETWORK_ERRORS = (
 
 _DETAIL_CHARACTERS = 200
 
+# What OpenSSL calls an answer to a handshake that is none.
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE"})
+
 # In this order: the first class that fits decides.
 _FAILURES: tuple[tuple[tuple[type[BaseException], ...], Failure], ...] = (
     (
@@ -51,6 +54,8 @@ _FAILURES: tuple[tuple[tuple[type[BaseException], ...], Failure], ...] = (
 def failure_of(error: BaseException) -> tuple[Failure, str]:
     """Return what `error` means for the search that met it, and a short text for people."""
     origin = error.__cause__ if isinstance(error.__cause__, NETWORK_ERRORS) else error
+    if getattr(getattr(origin, "os_error", None), "reason", None) in _NO_TLS:
+        return Failure.UNREACHABLE, "the address says https, and its port answers in clear text"
     for classes, failure in _FAILURES:
         if isinstance(origin, classes):
             return failure, describe(origin)

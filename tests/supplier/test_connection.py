@@ -7,6 +7,7 @@ import asyncio
 import aiohttp
 import pytest
 
+from pipeline.domain.errors import SettingsError
 from pipeline.supplier.connection import PooledTransport, proxy_for
 
 
@@ -35,6 +36,60 @@ def test_this_machine_and_named_exceptions_are_reached_without_it(environment, h
     environment.setenv("all_proxy", "http://proxy.example:3128")
     environment.setenv("no_proxy", "inside.example")
     assert proxy_for(f"http://{host}/v1") is None
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "host", "is_reached_directly"),
+    [
+        ("supplier.example:443", "supplier.example", True),
+        ("supplier.example:8443", "supplier.example", False),
+        ("supplier.example:8443", "supplier.example:8443", True),
+        ("other.example, supplier.example", "supplier.example", True),
+        (".example", "supplier.example", True),
+        ("*.example", "supplier.example", True),
+        ("plier.example", "supplier.example", False),
+        ("SUPPLIER.EXAMPLE.", "supplier.example", True),
+        ("*", "supplier.example", True),
+        ("10.0.0.0/8", "10.1.2.3", True),
+        ("10.0.0.0/8", "11.1.2.3", False),
+        ("10.1.2.3", "10.1.2.3", True),
+        ("10.1.2.3:443", "10.1.2.3:8443", False),
+        ("fd00::/8", "[fd00::7]", True),
+        ("fd00::7", "[fd00::7]", True),
+        ("[fd00::7]:8443", "[fd00::7]:8443", True),
+        ("[fd00::7]:8443", "[fd00::7]", False),
+        ("", "supplier.example", False),
+        (",, ,", "supplier.example", False),
+    ],
+)
+def test_exceptions_are_hosts_domains_and_networks_with_or_without_a_port(
+    environment, no_proxy, host, is_reached_directly
+):
+    environment.setenv("https_proxy", "http://proxy.example:3128")
+    environment.setenv("no_proxy", no_proxy)
+    assert (proxy_for(f"https://{host}/v1") is None) == is_reached_directly
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        ("proxy.example:3128", "https_proxy has no scheme"),
+        ("socks5://proxy.example:1080", "https_proxy speaks 'socks5'"),
+        ("SOCKS5H://u:hunter2@proxy.example", "https_proxy speaks 'socks5h'"),
+        ("http://", "https_proxy is not an address"),
+        ("http://u:hunter2@pro xy", "https_proxy is not an address"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_and_its_password_is_not(environment, proxy, said):
+    environment.setenv("https_proxy", proxy)
+    with pytest.raises(SettingsError, match=said) as caught:
+        proxy_for("https://supplier.example")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_proxy_is_used_in_its_one_spelling(environment):
+    environment.setenv("https_proxy", " HTTP://u:p@Proxy.Example:3128/ ")
+    assert proxy_for("https://supplier.example") == "http://u:p@proxy.example:3128"
 
 
 def test_the_pool_has_no_limit_of_its_own_and_keeps_no_cookies(environment):

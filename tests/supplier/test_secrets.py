@@ -63,6 +63,6 @@ def test_no_repr_log_error_or_traceback_holds_a_secret(wire, caplog, capfd):
 
 
 def test_settings_show_no_secret(wire):
-    settings = Settings(base_url="http://x.example", client_id="a", client_secret=wire.secret, _env_file=None)
+    settings = Settings(base_url="https://x.example", client_id="a", client_secret=wire.secret, _env_file=None)
     assert wire.secret not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
     assert wire.secret not in f"{SupplierClient.of(settings).__dict__}"

@@ -1,0 +1,46 @@
+"""What the doctor says of the way to a supplier."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.cli.doctor import _connection
+from pipeline.domain.errors import SettingsError
+from pipeline.settings import Settings
+
+GIVEN = {"_env_file": None, "client_id": "a", "client_secret": "b"}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+def test_an_encrypted_way_is_called_so():
+    said = _connection(Settings(**GIVEN, base_url="HTTPS://Supplier.Example"))
+    assert said == "https://supplier.example: encrypted, its certificate is verified"
+
+
+def test_clear_text_that_is_allowed_is_told_all_the_same():
+    settings = Settings(**GIVEN, base_url="https://a.example", auth_url="http://b.example", allow_clear_text=True)
+    assert "http://b.example: CLEAR TEXT" in _connection(settings)
+    assert "https://a.example: encrypted" in _connection(settings)
+
+
+def test_a_proxy_is_named_without_its_password(environment):
+    environment.setenv("https_proxy", "http://u:hunter2@proxy.example:3128")
+    said = _connection(Settings(**GIVEN, base_url="https://supplier.example"))
+    assert said.endswith(", through the proxy proxy.example:3128")
+
+
+def test_a_proxy_that_cannot_be_used_is_an_error_with_a_reason(environment):
+    environment.setenv("https_proxy", "proxy.example:3128")
+    with pytest.raises(SettingsError, match="has no scheme"):
+        _connection(Settings(**GIVEN, base_url="https://supplier.example"))
+
+
+def test_the_sandbox_is_on_this_machine():
+    assert _connection(Settings(_env_file=None, base_url=None)) == "to this machine alone"

@@ -1,0 +1,159 @@
+"""Nothing is sent to a server that cannot show who it is, however its address is spelled, nor in the clear."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from certificates import https_server, self_signed
+
+from pipeline.domain.errors import SettingsError, SupplierUnreachable
+from pipeline.domain.search import Operation
+from pipeline.settings import Settings, read_settings
+from pipeline.supplier.client import SupplierClient
+
+OUTSIDE = {"client_id": "a", "client_secret": "hunter2", "attempts": 1}
+SPELLINGS = [
+    "https://127.0.0.1:{port}",
+    "https://127.0.0.1:{port}/",
+    "HTTPS://127.0.0.1:{port}",
+    "Https://127.0.0.1:{port}",
+    "hTTpS://127.0.0.1:{port}/v2",
+    " https://127.0.0.1:{port}",
+    "\thttps://127.0.0.1:{port}\n",
+    "HTTPS://localhost:{port}",
+    "https://LOCALHOST:{port}",
+    "https://localhost.:{port}",
+    "HTTPS://LocalHost.:{port}//",
+    "https://0x7f.0.0.1:{port}",
+    "https://2130706433:{port}",
+    "https://127.1:{port}",
+    "https://localhost:0{port}",
+    "https://%6cocalhost:{port}",
+]
+REFUSED = [
+    "https:127.0.0.1:{port}",
+    "https:/127.0.0.1:{port}",
+    "https:\\\\127.0.0.1:{port}",
+    "ht\ttps://127.0.0.1:{port}",
+    "https\x00://127.0.0.1:{port}",
+    "https ://127.0.0.1:{port}",
+    "https:// 127.0.0.1:{port}",
+    "https://a:b@127.0.0.1:{port}",
+    "https://a@127.0.0.1:{port}",
+    "https://127.0.0.1:{port}?x=1",
+    "https://127.0.0.1:{port}/?",
+    "https://127.0.0.1:{port}#x",
+    "https://.:{port}",
+    "//127.0.0.1:{port}",
+    "127.0.0.1:{port}",
+    "httpss://127.0.0.1:{port}",
+    "http+unix://127.0.0.1:{port}",
+]
+TOKEN = json.dumps({"access_token": "t", "token_type": "Bearer", "expires_in": 3600}).encode()
+REPLIES = [
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    for body in (TOKEN, b"{}")
+]
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"NIGHTAUDIT_{name.upper()}", raising=False)
+    return monkeypatch
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return self_signed(tmp_path_factory.mktemp("certificate"))
+
+
+def asked(files, spelling, *, auth=None):
+    """Ask a server with that certificate at a spelling of its address: the answer or error, and what it received."""
+
+    async def go():
+        async with https_server(*files, REPLIES) as (port, received):
+            given = {"base_url": spelling.format(port=port)}
+            given |= {"auth_url": auth.format(port=port)} if auth else {}
+            try:
+                async with SupplierClient.of(read_settings(**OUTSIDE | given)) as client:
+                    return await client.ask(Operation.MULTI, b"{}"), received
+            except (SupplierUnreachable, SettingsError) as error:
+                return error, received
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_certificate_that_nobody_signed_gets_nothing(files, spelling):
+    answer, received = asked(files, spelling)
+    assert isinstance(answer, SupplierUnreachable)
+    assert "certificate" in answer.message
+    assert received == []
+
+
+@pytest.mark.parametrize("spelling", ["https://127.0.0.1:{port}", "HTTPS://LocalHost.:{port}/"])
+def test_one_that_is_trusted_gets_the_search(files, spelling, plain_environment):
+    plain_environment.setenv("SSL_CERT_FILE", str(files[0]))
+    answer, received = asked(files, spelling)
+    assert (answer.http_status, len(received)) == (200, 2)
+
+
+@pytest.mark.parametrize("spelling", REFUSED)
+def test_what_is_no_base_address_is_refused(files, spelling):
+    answer, received = asked(files, spelling)
+    assert isinstance(answer, SettingsError)
+    assert "NIGHTAUDIT_BASE_URL" in answer.message
+    assert received == []
+
+
+def test_the_token_address_is_held_to_the_same(files):
+    answer, received = asked(files, "https://127.0.0.1:{port}", auth="HTTPS://127.0.0.1:{port}")
+    assert isinstance(answer, SupplierUnreachable)
+    assert received == []
+
+
+@pytest.mark.parametrize("address", ["http://supplier.example", "HTTP://Supplier.Example:8080", " http://10.0.0.7/api"])
+@pytest.mark.parametrize("name", ["base_url", "auth_url", "notify_webhook"])
+def test_clear_text_to_another_machine_needs_a_setting(address, name):
+    given = OUTSIDE | {"base_url": "https://supplier.example", name: address}
+    with pytest.raises(SettingsError, match=f"NIGHTAUDIT_{name.upper()}: http to another machine") as caught:
+        read_settings(**given)
+    assert "NIGHTAUDIT_ALLOW_CLEAR_TEXT" in caught.value.message
+    read_settings(**given, allow_clear_text=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9", "localhost", "[::1]:80", "127.8.8.8", "LOCALHOST."])
+def test_clear_text_to_this_machine_needs_none(host):
+    read_settings(**OUTSIDE, base_url=f"http://{host}")
+
+
+def test_a_webhook_keeps_its_query_and_is_never_repeated():
+    secret = "https://u:p@hooks.example/T0/B1?token=s3cr3t"
+    kept = read_settings(notify_webhook=f" {secret.replace('https', 'HTTPS')}").notify_webhook
+    assert kept.get_secret_value() == secret
+    with pytest.raises(SettingsError) as caught:
+        read_settings(notify_webhook="hooks.example/s3cr3t")
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_an_encrypted_address_at_a_port_of_clear_text_is_told(wire):
+    async def answer(reader, writer):
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async def go():
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            async with wire.client(f"https://127.0.0.1:{port}", attempts=1) as client:
+                await client.ask(Operation.MULTI, b"{}")
+
+    with pytest.raises(SupplierUnreachable, match="its port answers in clear text"):
+        asyncio.run(go())
