@@ -1,17 +1,69 @@
-"""What the parts of the pipeline's middle share: an empty lake, and modules of helpers beside this file."""
+"""What all tests share: an empty lake, what is made once a run, and how generated examples are drawn."""
 
 from __future__ import annotations
 
+import os
+import pickle
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+import hypothesis
 import pytest
+from filelock import FileLock
 
 from pipeline.lake import Lake
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+T = TypeVar("T")
+
+# No test may fail because something else keeps the processors busy, and two runs of the same code draw the same.
+hypothesis.settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+# Other examples each time, and ten times as many: for `make test-thorough`.
+hypothesis.settings.register_profile(
+    "thorough",
+    hypothesis.settings.get_profile("suite"),
+    derandomize=False,
+    max_examples=10 * hypothesis.settings.default.max_examples,
+    print_blob=True,
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"))
+
+
+@pytest.fixture(scope="session")
+def once_a_run(tmp_path_factory) -> Callable[[str, Callable[[Path], T]], T]:
+    """Make something once, for all worker processes of a run: `once_a_run(name, make)` returns what `make(folder)` did.
+
+    The first to come makes it; the others wait, and get a copy of what was returned. Nobody may change what lies in the
+    folder: whoever wants to takes a copy of it.
+    """
+    root: Path = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        root = root.parent
+
+    def once(name: str, make: Callable[[Path], T]) -> T:
+        folder, result = root / f"once-{name}", root / f"once-{name}.pickle"
+        with FileLock(f"{result}.lock"):
+            if not result.exists():
+                # What one that failed has left.
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                made = pickle.dumps(make(folder))
+                result.write_bytes(made)
+        return pickle.loads(result.read_bytes())  # noqa: S301 - written by this run
+
+    return once
