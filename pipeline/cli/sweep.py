@@ -44,8 +44,15 @@ def show_plan(spec_path: Path | None) -> None:
     chosen = choose_detail(spec, ids, today, Lake(settings.lake).published_file, folder)
     plan = SweepPlan.of(spec, ids, today, None if chosen is None else chosen.property_ids)
     counts = plan.counts()
-    history = cost_history(Lake(settings.lake).published_file)
-    cost = estimate(counts, settings.rate, settings.in_flight, history, settings.daily_calls)
+    history = cost_history(Lake(settings.lake))
+    cost = estimate(
+        counts,
+        settings.rate,
+        settings.in_flight,
+        history,
+        settings.daily_calls,
+        is_simulated=settings.is_simulated,
+    )
     endless = steps.endless(plan.partitions, settings.daily_calls)
     Terminal().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen, endless=endless))
 

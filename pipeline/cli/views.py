@@ -17,7 +17,7 @@ from pipeline.night.overview import Overview, SweepOverview
 from pipeline.night.steps import supplier_name, what_else
 from pipeline.night.summary import SIMULATED, NightSummary, lines_of
 from pipeline.plan import PlanCounts
-from pipeline.plan.estimate import CostHistory, Estimate
+from pipeline.plan.estimate import Bound, CostHistory, Estimate, Step
 from pipeline.publish import Published
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
@@ -48,19 +48,46 @@ def plan_view(
     table.add_row("Answers over the wire", _bytes(cost.wire_bytes))
     table.add_row("Raw zone", _bytes(cost.raw_bytes))
     table.add_row("Tables", _bytes(cost.table_bytes))
-    bound = {"rate": "the allowed rate", "in_flight": "answers in flight"}[cost.bound.value]
-    table.add_row("Duration", f"{_duration(cost.hours * 3600)} (bound by {bound})")
+    table.add_row("Duration", f"{_duration(cost.hours * 3600)} ({_BOUNDS[cost.bound]})")
+    after = (f"{step} {_duration(took.seconds)}" for step, took in cost.steps.items() if step is not Step.SWEEP)
+    table.add_row("After it", ", ".join(after))
     table.add_row("At most", f"{settings.rate:g} requests/s, {settings.in_flight} in flight")
     if cost.days is not None:
-        days = f"{cost.days} day{'s' * (cost.days != 1)}"
+        days = _times(cost.days, "day")
         table.add_row("Daily cap", f"{settings.daily_calls:,} calls a day: {'never' if endless else days}")
-    if cost.assumed:
-        source = f"assumed for {' and '.join(cost.assumed)}; nothing has been measured yet"
-    else:
-        source = f"averages of the last {history.sweeps if history else 0} published sweeps"
-    table.add_row("Bytes and latency", source)
+    for source, figures in _sources(counts, cost, history).items():
+        table.add_row(source, figures)
     refused = [Text(f"{endless} A sweep is refused.", style="bold red")] if endless else []
     return Group(table, *refused, _simulated(settings.is_simulated))
+
+
+_BOUNDS = {
+    Bound.RATE: "bound by the allowed rate",
+    Bound.IN_FLIGHT: "bound by answers in flight",
+    Bound.PACE: "as earlier sweeps went",
+}
+
+
+def _sources(counts: PlanCounts, cost: Estimate, history: CostHistory | None) -> dict[str, str]:
+    """Say which figures of an estimate were measured by earlier sweeps of this lake, and which are assumed."""
+    sweeps = history.sweeps if history else 0
+    measured: list[str] = []
+    assumed: list[str] = []
+    for operation in counts.searches_by_operation:
+        is_assumed = operation in cost.assumed
+        told = f"bytes and latency of {operation}"
+        (assumed if is_assumed else measured).append(told if is_assumed else f"{told} ({_times(sweeps, 'sweep')})")
+    for step, took in cost.steps.items():
+        name = "pace of the sweep" if step is Step.SWEEP else f"{step}"
+        if took.nights:
+            measured.append(f"{name} ({_times(took.nights, 'night')})")
+        elif step is not Step.SWEEP:
+            assumed.append(name)
+    return {name: ", ".join(told) for name, told in (("Measured", measured), ("Assumed", assumed)) if told}
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _chosen(chosen: Choice, budget: int) -> str:

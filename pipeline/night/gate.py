@@ -17,9 +17,11 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
+from pipeline.night.costs import timed
 from pipeline.night.order import refuse_earlier
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.ways import Ways, webhook
+from pipeline.plan.estimate import Step
 from pipeline.process.signals import told_when_stopped
 from pipeline.publish import Published, publish, published_sweeps
 from pipeline.settings import Settings
@@ -41,7 +43,7 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
         cold_nights=settings.audit_cold_nights,
         quarantined_share=settings.tolerated_quarantined_share,
     )
-    with told_when_stopped(*_when_stopped(sweep_id)):
+    with told_when_stopped(*_when_stopped(sweep_id)), timed(lake, manifest, Step.AUDIT):
         found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
         published = published_sweeps(lake)
         write_report(
@@ -103,15 +105,16 @@ def publish_checked(
     """
     if override is not None and not override.strip():
         raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
-    read_manifest(lake, sweep_id)
+    manifest = read_manifest(lake, sweep_id)
     refuse_earlier(lake, now)
     with told_when_stopped(*_when_stopped(sweep_id)):
-        return _publish_checked(lake, sweep_id, now, override, analysis)
+        if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
+            return publish(lake, sweep_id, now)
+        with timed(lake, manifest, Step.PUBLISH):
+            return _publish_checked(lake, sweep_id, now, override, analysis)
 
 
 def _publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | None, analysis: Analysis) -> Published:
-    if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
-        return publish(lake, sweep_id, now)
     verdict = stored_audit(lake, sweep_id)
     if verdict is not None and verdict.is_passed:
         return publish(lake, sweep_id, now, audit="passed", analysis=analysis)

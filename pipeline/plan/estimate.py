@@ -1,15 +1,16 @@
-"""What a plan will cost, before a single call: bytes, hours and days.
+"""What a plan will cost, before a single call: bytes, hours and days, and what its audit, publication and reports take.
 
-Where earlier sweeps say what a cell costs, their averages are used. Where nothing has been measured yet, the figures
-of `ASSUMED` are: they suit answers of some nine products a property and a supplier a continent away, and are meant to
-get the order of magnitude right.
+Where earlier sweeps of this lake say what a cell costs, their averages are used. Where nothing has been measured yet,
+the figures of `ASSUMED` are: for answers of some nine products a property and a supplier a continent away, and
+meant to get the order of magnitude right. An estimate says which of its figures were measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import median
 
 from pipeline.domain.search import Operation
 from pipeline.plan import PlanCounts
@@ -39,28 +40,87 @@ ASSUMED: Mapping[Operation, OperationCost] = {
     Operation.MULTI: OperationCost(wire_bytes_per_cell=400, table_bytes_per_cell=200, latency_seconds=1.5),
     Operation.SINGLE: OperationCost(wire_bytes_per_cell=6000, table_bytes_per_cell=800, latency_seconds=1.0),
 }
+# The sandbox answers from the same machine, as fast as that can with as many searches in flight as are usual.
+ASSUMED_OF_SANDBOX: Mapping[Operation, OperationCost] = {
+    Operation.MULTI: OperationCost(wire_bytes_per_cell=400, table_bytes_per_cell=200, latency_seconds=0.13),
+    Operation.SINGLE: OperationCost(wire_bytes_per_cell=6000, table_bytes_per_cell=800, latency_seconds=0.05),
+}
+
+
+class Step(StrEnum):
+    """A step of a night that takes its time."""
+
+    SWEEP = "sweep"
+    AUDIT = "audit"
+    PUBLISH = "publish"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """What a step of a night takes: seconds to begin and end, and seconds for each cell of the sweep."""
+
+    begin_seconds: float
+    seconds_per_cell: float
+
+
+# On a machine of two cores, with some nine offers a cell. The sweep is worked out from rate and latency.
+ASSUMED_STEPS: Mapping[Step, StepCost] = {
+    Step.AUDIT: StepCost(begin_seconds=4, seconds_per_cell=40e-6),
+    Step.PUBLISH: StepCost(begin_seconds=3, seconds_per_cell=100e-6),
+    Step.REPORT: StepCost(begin_seconds=3, seconds_per_cell=40e-6),
+}
+# A night that was smaller than this share of the plan says nothing of what a cell costs: beginning took most of it.
+_TELLING_SHARE = 0.05
+# A pace within this share of the allowed rate is that rate.
+_NEAR = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """How long a step took with an earlier sweep of this lake.
+
+    `rate_per_second` and `in_flight` are what that sweep was allowed; 0 for the other steps.
+    """
+
+    seconds: float
+    cells: int
+    searches: int
+    rate_per_second: float = 0.0
+    in_flight: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CostHistory:
-    """The averages of the last sweeps of this lake, for the operations that they used."""
+    """What the last sweeps of this lake cost: averages of the operations that they used, and how long steps took."""
 
     sweeps: int
     by_operation: Mapping[Operation, OperationCost] = field(default_factory=dict)
+    durations: Mapping[Step, Sequence[Duration]] = field(default_factory=dict)
 
 
 class Bound(StrEnum):
-    """What keeps a sweep from being faster."""
+    """What keeps a sweep from being faster; `pace`: it will go as earlier ones went that were allowed the same."""
 
     RATE = "rate"
     IN_FLIGHT = "in_flight"
+    PACE = "pace"
+
+
+@dataclass(frozen=True, slots=True)
+class StepEstimate:
+    """How long a step will take, in seconds, and from how many earlier nights that is known; 0: assumed."""
+
+    seconds: float
+    nights: int
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What a sweep will take. Bytes are whole bytes; `days` is None where no daily cap is set.
 
-    `assumed` names the operations of which no earlier sweep is known.
+    `hours` are those of the sweep, and `bound` is what keeps it from being faster. `assumed` names the operations of
+    which no earlier sweep is known.
     """
 
     cells: int
@@ -72,6 +132,7 @@ class Estimate:
     bound: Bound
     days: int | None
     assumed: tuple[Operation, ...]
+    steps: Mapping[Step, StepEstimate] = field(default_factory=dict)
 
 
 def estimate(
@@ -80,27 +141,63 @@ def estimate(
     in_flight: int,
     history: CostHistory | None = None,
     daily_calls: int | None = None,
+    *,
+    is_simulated: bool = False,
 ) -> Estimate:
     """Return what the plan will cost at the allowed rate (searches a second) and searches in flight.
 
-    The hours are those of asking: the longer of what the rate and what latency and concurrency allow. Repeated
-    attempts are not counted. `days` is how many days the searches take under a cap of `daily_calls`.
+    The hours are those of asking: as earlier sweeps went that were allowed the same; where there are none, the longer
+    of what the rate and what latency and concurrency allow. Repeated attempts are not counted. `days` is how many days
+    the searches take under a cap of `daily_calls`.
     """
-    known = history.by_operation if history else {}
-    cost_of = {operation: known.get(operation, ASSUMED[operation]) for operation in counts.cells_by_operation}
+    history = history or CostHistory(0)
+    known = history.by_operation
+    assumed = ASSUMED_OF_SANDBOX if is_simulated else ASSUMED
+    cost_of = {operation: known.get(operation, assumed[operation]) for operation in counts.cells_by_operation}
     wire_bytes = sum(cells * cost_of[each].wire_bytes_per_cell for each, cells in counts.cells_by_operation.items())
     table_bytes = sum(cells * cost_of[each].table_bytes_per_cell for each, cells in counts.cells_by_operation.items())
     waiting = sum(asked * cost_of[each].latency_seconds for each, asked in counts.searches_by_operation.items())
-    seconds = {Bound.RATE: counts.searches / rate_per_second, Bound.IN_FLIGHT: waiting / in_flight}
-    bound = max(seconds, key=lambda each: seconds[each])
+    at_rate = counts.searches / rate_per_second
+    paces = _paces(history, counts, rate_per_second, in_flight)
+    slower = (Bound.PACE, counts.searches * median(paces)) if paces else (Bound.IN_FLIGHT, waiting / in_flight)
+    # A sweep that is held back by the rate alone never quite reaches it.
+    bound = slower[0] if slower[1] * _NEAR > at_rate else Bound.RATE
+    sweep = StepEstimate(max(at_rate, slower[1]), len(paces))
     return Estimate(
         cells=counts.cells,
         searches=counts.searches,
         wire_bytes=round(wire_bytes),
         raw_bytes=round(wire_bytes) + RAW_BYTES_PER_SEARCH * counts.searches,
         table_bytes=round(table_bytes),
-        hours=seconds[bound] / SECONDS_PER_HOUR,
+        hours=sweep.seconds / SECONDS_PER_HOUR,
         bound=bound,
         days=-(-counts.searches // daily_calls) if daily_calls else None,
         assumed=tuple(each for each in cost_of if each not in known),
+        steps={Step.SWEEP: sweep, **{step: _step(step, counts.cells, history) for step in ASSUMED_STEPS}},
     )
+
+
+def _paces(history: CostHistory, counts: PlanCounts, rate_per_second: float, in_flight: int) -> list[float]:
+    """Return the seconds that a search took, all in all, in each earlier sweep that was allowed the same."""
+    return [
+        each.seconds / each.searches
+        for each in history.durations.get(Step.SWEEP, ())
+        if (each.rate_per_second, each.in_flight) == (rate_per_second, in_flight)
+        and each.searches >= _TELLING_SHARE * counts.searches
+        and each.searches > 0
+    ]
+
+
+def _step(step: Step, cells: int, history: CostHistory) -> StepEstimate:
+    """Return how long a step after the sweep will take: what beginning costs, and as much a cell as it did before."""
+    assumed = ASSUMED_STEPS[step]
+    telling = [
+        each for each in history.durations.get(step, ()) if each.cells > 0 and each.cells >= _TELLING_SHARE * cells
+    ]
+    if not telling:
+        return StepEstimate(assumed.begin_seconds + cells * assumed.seconds_per_cell, 0)
+    seconds = []
+    for each in telling:
+        begin = min(assumed.begin_seconds, each.seconds)
+        seconds.append(begin + (each.seconds - begin) * cells / each.cells)
+    return StepEstimate(median(seconds), len(telling))

@@ -1,4 +1,4 @@
--- One row per operation: what a search cost in the last five published sweeps.
+-- One row per operation: what a search cost in the sweeps that `lake.search` holds. Latency in seconds.
 -- Twenty bytes an offer are what the tables take on generated nights.
 SELECT
     search.operation,
@@ -7,12 +7,5 @@ SELECT
     sum(search.offers) * 20.0 / greatest(sum(search.properties), 1) AS table_bytes_per_cell,
     avg(search.latency_ms) / 1000.0 AS latency_seconds
 FROM lake.search AS search
-WHERE
-    search.outcome = 'answered'
-    AND search.sweep_id IN (
-        SELECT sweep.sweep_id
-        FROM mart.sweep AS sweep
-        ORDER BY sweep.started_at DESC
-        LIMIT 5
-    )
+WHERE search.outcome = 'answered'
 GROUP BY search.operation

@@ -2,7 +2,17 @@ import pytest
 
 from pipeline.domain.search import Operation
 from pipeline.plan import PlanCounts
-from pipeline.plan.estimate import ASSUMED, RAW_BYTES_PER_SEARCH, Bound, CostHistory, OperationCost, estimate
+from pipeline.plan.estimate import (
+    ASSUMED,
+    ASSUMED_STEPS,
+    RAW_BYTES_PER_SEARCH,
+    Bound,
+    CostHistory,
+    Duration,
+    OperationCost,
+    Step,
+    estimate,
+)
 
 MULTI, SINGLE = Operation.MULTI, Operation.SINGLE
 
@@ -45,3 +55,63 @@ def test_a_daily_cap_spreads_the_searches_over_days(daily_calls, days):
 def test_an_empty_plan_costs_nothing():
     found = estimate(counts(0), 5, 4, daily_calls=10)
     assert (found.wire_bytes, found.raw_bytes, found.hours, found.days) == (0, 0, 0, 0)
+
+
+def swept(seconds, searches, rate=5, in_flight=4):
+    return CostHistory(1, durations={Step.SWEEP: [Duration(seconds, searches * 100, searches, rate, in_flight)]})
+
+
+def test_a_sweep_is_expected_to_go_as_earlier_ones_went_that_were_allowed_the_same():
+    found = estimate(counts(3600), rate_per_second=5, in_flight=4, history=swept(600, 1200))
+    assert (found.hours, found.bound) == (0.5, Bound.PACE)
+    assert found.steps[Step.SWEEP].nights == 1
+
+
+def test_how_fast_a_sweep_went_under_another_rate_says_nothing():
+    found = estimate(counts(3600), 5, 4, swept(60_000, 3600, rate=1))
+    assert (found.steps[Step.SWEEP].nights, found.bound) == (0, Bound.IN_FLIGHT)
+    assert found.hours == estimate(counts(3600), 5, 4).hours
+
+
+def test_no_sweep_is_expected_to_be_faster_than_the_rate_allows():
+    found = estimate(counts(3600), 1, 4, swept(360, 3600, rate=1))
+    assert (found.hours, found.bound) == (1.0, Bound.RATE)
+
+
+def test_a_pace_that_is_the_rate_is_called_so():
+    assert estimate(counts(3600), 1, 4, swept(3640, 3600, rate=1)).bound == Bound.RATE
+
+
+def test_the_sandbox_is_not_expected_to_answer_from_a_continent_away():
+    found = estimate(counts(36_500), rate_per_second=500, in_flight=8, is_simulated=True)
+    # Ten minutes is what such a sweep took.
+    assert 0.1 < found.hours < 0.25
+
+
+def night_of(step, *measured):
+    return CostHistory(1, durations={step: [Duration(seconds, cells, 1) for seconds, cells in measured]})
+
+
+@pytest.mark.parametrize("step", ASSUMED_STEPS)
+def test_a_step_takes_what_it_took_with_as_many_cells(step):
+    found = estimate(counts(3600), 5, 4, night_of(step, (70, 360_000)))
+    assert (found.steps[step].seconds, found.steps[step].nights) == (70, 1)
+    others = [each for each in ASSUMED_STEPS if each is not step]
+    assert [found.steps[each].nights for each in others] == [0] * len(others)
+
+
+def test_a_step_with_twice_the_cells_takes_twice_the_time_but_for_its_beginning():
+    begin = ASSUMED_STEPS[Step.AUDIT].begin_seconds
+    found = estimate(counts(3600), 5, 4, night_of(Step.AUDIT, (begin + 10, 180_000)))
+    assert found.steps[Step.AUDIT].seconds == begin + 20
+
+
+def test_a_tiny_night_says_nothing_of_a_large_one():
+    found = estimate(counts(3600), 5, 4, night_of(Step.PUBLISH, (3, 500)))
+    assert found.steps[Step.PUBLISH].nights == 0
+    assert found.steps[Step.PUBLISH].seconds == estimate(counts(3600), 5, 4).steps[Step.PUBLISH].seconds
+
+
+def test_one_night_that_took_long_does_not_move_the_estimate_of_the_others():
+    found = estimate(counts(3600), 5, 4, night_of(Step.REPORT, (50, 360_000), (5000, 360_000), (51, 360_000)))
+    assert (found.steps[Step.REPORT].seconds, found.steps[Step.REPORT].nights) == (51, 3)

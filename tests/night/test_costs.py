@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import audited_nights as nights
+import pytest
+from nights import load_night, started_at, sweep_id
+
+from pipeline.domain.search import Operation
+from pipeline.lake.raw import read_manifest
+from pipeline.night.costs import cost_history, timed
+from pipeline.night.gate import publish_checked
+from pipeline.plan.estimate import Step
+
+
+def searches(*latencies_ms: int, **given) -> list[dict[str, object]]:
+    usual = {"properties": 100, "wire_bytes": 5000, "offers": 400}
+    return [usual | {"search_id": 256 * n + 1, "latency_ms": ms} | given for n, ms in enumerate(latencies_ms)]
+
+
+def test_a_lake_without_sweeps_says_nothing(lake):
+    assert cost_history(lake) is None
+
+
+def test_a_loaded_sweep_says_what_its_searches_cost_before_it_is_published(lake):
+    load_night(lake, 0, search=searches(200, 400))
+    found = cost_history(lake)
+    cost = found.by_operation[Operation.MULTI]
+    assert (cost.latency_seconds, cost.wire_bytes_per_cell, cost.table_bytes_per_cell) == (0.3, 50, 80)
+    assert (found.sweeps, set(found.by_operation)) == (1, {Operation.MULTI})
+
+
+def test_searches_without_an_answer_say_nothing(lake):
+    load_night(lake, 0, search=[*searches(200), *searches(60_000, 60_000, outcome="failed")])
+    assert cost_history(lake).by_operation[Operation.MULTI].latency_seconds == 0.2
+
+
+def test_only_the_last_five_sweeps_count(lake):
+    for night in range(7):
+        load_night(lake, night, search=searches(100 if night > 1 else 90_000))
+    found = cost_history(lake)
+    assert (found.sweeps, found.by_operation[Operation.MULTI].latency_seconds) == (5, 0.1)
+
+
+def test_steps_of_a_night_are_timed_where_they_are_run(lake):
+    assert nights.audited(lake, 0, nights.clean_night(0)).is_passed
+    publish_checked(lake, sweep_id(0), started_at(0))
+    found = cost_history(lake).durations
+    cells = read_manifest(lake, sweep_id(0)).cells
+    assert {step: [each.cells for each in found[step]] for step in (Step.AUDIT, Step.PUBLISH)} == {
+        Step.AUDIT: [cells],
+        Step.PUBLISH: [cells],
+    }
+    assert found[Step.AUDIT][0].seconds > 0
+    # It is there already, which takes no time that would say anything.
+    before = found[Step.PUBLISH]
+    publish_checked(lake, sweep_id(0), started_at(0))
+    assert cost_history(lake).durations[Step.PUBLISH] == before
+
+
+@pytest.fixture
+def manifest(lake):
+    load_night(lake, 0, search=searches(100))
+    return read_manifest(lake, sweep_id(0))
+
+
+def test_a_step_that_fails_is_not_timed(lake, manifest):
+    with pytest.raises(RuntimeError, match="half way"), timed(lake, manifest, Step.REPORT):
+        raise RuntimeError("half way")
+    assert cost_history(lake).durations[Step.REPORT] == ()
+
+
+def test_what_a_sweep_was_allowed_is_kept_with_its_time(lake, manifest):
+    with timed(lake, manifest, Step.SWEEP, rate_per_second=5, in_flight=4):
+        pass
+    (kept,) = cost_history(lake).durations[Step.SWEEP]
+    assert (kept.rate_per_second, kept.in_flight, kept.searches) == (5, 4, 1)
+
+
+def test_a_duration_that_cannot_be_kept_costs_nobody_the_step(lake, manifest, caplog):
+    lake.local("durations").write_text("in the way")
+    with timed(lake, manifest, Step.REPORT):
+        pass
+    assert "How long the report took was not kept" in caplog.text
+
+
+def test_a_damaged_duration_is_left_out(lake, manifest, caplog):
+    lake.put(f"durations/{manifest.sweep_id}/audit.json", b"{")
+    assert cost_history(lake).durations[Step.AUDIT] == ()
+    assert "left out of the estimate" in caplog.text
