@@ -105,10 +105,10 @@ walked AS (
             WHEN apart.reference_promotion_key = 0 THEN 0
         END AS taken_off_there
     FROM apart
+    -- NULL is no step. A condition on one side alone would make DuckDB 1.5 compare every row with every other one.
     LEFT JOIN offer_there AS policy_step
         ON
-            apart.policy_key <> apart.reference_policy_key
-            AND policy_step.source = apart.source
+            policy_step.source = apart.source
             AND policy_step.property_id = apart.property_id
             AND policy_step.cell_key = apart.reference_cell_key
             AND policy_step.currency = apart.reference_currency
@@ -116,30 +116,30 @@ walked AS (
             AND policy_step.seen_sweep_id = apart.seen_sweep_id
             AND policy_step.room_id = apart.reference_room_id
             AND policy_step.board_id = apart.reference_board_id
-            AND policy_step.policy_key = apart.policy_key
+            AND policy_step.policy_key
+            = CASE WHEN apart.policy_key <> apart.reference_policy_key THEN apart.policy_key END
     LEFT JOIN offer_there AS board_step
         ON
-            apart.board_id <> apart.reference_board_id
-            AND board_step.source = apart.source
+            board_step.source = apart.source
             AND board_step.property_id = apart.property_id
             AND board_step.cell_key = apart.reference_cell_key
             AND board_step.currency = apart.reference_currency
             AND board_step.room_no = apart.room_no
             AND board_step.seen_sweep_id = apart.seen_sweep_id
             AND board_step.room_id = apart.reference_room_id
-            AND board_step.board_id = apart.board_id
+            AND board_step.board_id = CASE WHEN apart.board_id <> apart.reference_board_id THEN apart.board_id END
             AND board_step.policy_key = apart.policy_key
     LEFT JOIN offer_in_several AS currency_step
         ON
-            apart.currency <> apart.reference_currency
-            AND currency_step.source = apart.source
+            currency_step.source = apart.source
             AND currency_step.property_id = apart.property_id
             AND currency_step.market = apart.market
             AND currency_step.product_type = apart.product_type
             AND currency_step.check_in = apart.check_in
             AND currency_step.nights = apart.nights
             AND currency_step.party = apart.party
-            AND currency_step.currency = apart.reference_currency
+            AND currency_step.currency
+            = CASE WHEN apart.currency <> apart.reference_currency THEN apart.reference_currency END
             AND currency_step.room_no = apart.room_no
             AND currency_step.seen_sweep_id = apart.seen_sweep_id
             AND currency_step.room_id = apart.room_id

@@ -85,7 +85,8 @@ reference AS (
     WHERE comparable.market = (SELECT chosen.reference_market FROM mart.reference_market AS chosen)
 ),
 
-paired AS (
+-- Materialised for DuckDB 2.0.0: a LIMIT over a join of two sides that it reads once, as these, never returns.
+paired AS MATERIALIZED (
     SELECT
         offer.*,
         reference.market AS reference_market,
@@ -160,9 +161,9 @@ SELECT
     episode.began_at AS losing_since
 FROM judged
 LEFT JOIN state.parity_open AS episode
+    -- A condition on one side alone would make DuckDB 1.5 compare every row with every other one.
     ON
-        judged.match_grade = 'exact'
-        AND episode.source = judged.source
+        episode.source = judged.source
         AND episode.property_id = judged.property_id
-        AND episode.offer_key = judged.offer_key
+        AND episode.offer_key = CASE WHEN judged.match_grade = 'exact' THEN judged.offer_key END
         AND episode.reference_offer_key = judged.reference_offer_key
