@@ -21,7 +21,7 @@ from pipeline.lake.raw import read_manifest
 from pipeline.night.rebuild import Rebuilt, rebuild
 from pipeline.replay.drift import drift_of
 from pipeline.settings import read_settings
-from pipeline.supplier.answers import response_fields
+from pipeline.supplier.fields import response_fields
 from pipeline.sweep import SweepOptions
 
 

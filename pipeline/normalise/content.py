@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
-from pipeline.normalise import wire
+from pipeline.supplier import wire
 
 _INT64 = range(-(2**63), 2**63)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
 from typing import Generic, TypeVar
@@ -22,8 +22,9 @@ import numpy.typing as npt
 from pipeline.domain import keys
 from pipeline.domain.codes import BOARDS, is_known_promotion
 from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
-from pipeline.normalise import wire
 from pipeline.normalise.money import money_columns
+from pipeline.supplier import wire
+from pipeline.supplier.date_times import instant_of
 
 T = TypeVar("T")
 Indexes = npt.NDArray[np.int32]
@@ -31,13 +32,11 @@ Indexes = npt.NDArray[np.int32]
 # Penalties and promotions of an offer are numbered in 16 bits.
 _MOST_CHILDREN = 2**15
 
-# All that comes after the seconds, or their fraction.
-_OFFSET = re.compile(r".*?(Z|z|[+-][0-9:]+)$")
 _DIGIT = re.compile(r"\d")
 _TEXTS = attrgetter("board", "promotions", "penalties")
 # No JSON holds it.
 _BETWEEN = b"\0"
-_NO_PENALTIES: tuple[wire.Penalty, ...] = ()
+_NO_PENALTIES: tuple[wire.Penalty[float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Note:
 class PenaltyRow:
     """A penalty with its exact parts as instants, and the offsets that they were written with."""
 
-    terms: wire.Penalty
+    terms: wire.Penalty[float]
     start_at: datetime | None
     start_offset: str | None
     end_at: datetime | None
@@ -130,7 +129,7 @@ class Interned:
 
 _decode_board = msgspec.json.Decoder(wire.Board | None).decode
 _decode_promotions = msgspec.json.Decoder(list[wire.Promotion] | None).decode
-_decode_penalties = msgspec.json.Decoder(list[wire.Penalty] | None).decode
+_decode_penalties = msgspec.json.Decoder(list[wire.Penalty[float]] | None).decode
 
 
 def _board(text: bytes) -> tuple[wire.Board, list[Note]]:
@@ -187,20 +186,15 @@ def _stated(row: PenaltyRow) -> Penalty:
 
 
 def _instant(text: str | None, field: str, notes: list[Note]) -> tuple[datetime | None, str | None]:
-    """Read `yyyy-MM-dd'T'HH:mm:ssXXX`; a text that is no such instant is noted and left out."""
+    """Return the instant of a text and its offset; a text that is none is noted and left out."""
     if text is None:
         return None, None
-    moment: datetime | None
-    try:
-        moment = datetime.fromisoformat(text)
-        instant = moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    found = instant_of(text)
+    if found is None:
         # Its form alone: a night has too many dates to list each.
         notes.append(Note(f"cancelPenalties[].{field}", "changed_type", _DIGIT.sub("9", text[:40])))
         return None, None
-    return instant, _OFFSET.sub(r"\1", text)
+    return found
 
 
 def _can_be_numbered(children: Sized, field: str) -> None:

@@ -13,11 +13,13 @@ import pyarrow as pa
 
 from pipeline.domain.codes import ERROR_CODES
 from pipeline.domain.search import Operation
-from pipeline.normalise import tolerant, wire
+from pipeline.normalise import tolerant
 from pipeline.normalise.content import PropertyContent, content_of
 from pipeline.normalise.interned import Indexes, Interned
 from pipeline.normalise.money import money_columns
-from pipeline.normalise.tolerant import Deviation, Refusal
+from pipeline.normalise.parts import Deviation
+from pipeline.normalise.tolerant import Refusal
+from pipeline.supplier import wire
 
 _EMPTY_LIST_CHARGES, _EMPTY_CHARGES, _EMPTY_EXCLUDED = wire.ChargeTotal(), wire.Charge(), wire.ExcludedCharges()
 

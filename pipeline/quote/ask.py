@@ -12,9 +12,9 @@ from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.quote import ledger
 from pipeline.quote.ledger import Intent, QuoteAnswer
+from pipeline.quote.read_answer import reservation_id_of
 from pipeline.quote.sample import ChosenOffer
 from pipeline.supplier.answer import Answer
-from pipeline.supplier.answers import reservation_id_of
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.requests import quote_request_for
 
@@ -87,8 +87,6 @@ def _write_down(lake: Lake, run_id: str, quote_no: int, answer: Answer, max_body
     try:
         reservation_id = reservation_id_of(inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes))
     except UnreadableBody:
-        reservation_id = None
-    if reservation_id is not None and not -(2**63) <= reservation_id < 2**63:
         reservation_id = None
     written = QuoteAnswer(
         answer.http_status,

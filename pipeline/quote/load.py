@@ -76,8 +76,8 @@ def rows_of(lake: Lake, run: Run, entry: Entry, max_body_bytes: int) -> dict[str
         }
         if room is not None and room.product is not None:
             row |= offer_row(room, room.product, result.currency)
-            rows[QUOTE_PENALTY.name] += [place | each for each in penalty_rows(room.product.cancel_penalties or ())]
-            rows[QUOTE_PROMOTION.name] += [place | each for each in promotion_rows(room.product.promotions or ())]
+            rows[QUOTE_PENALTY.name] += [place | each for each in penalty_rows(room.product)]
+            rows[QUOTE_PROMOTION.name] += [place | each for each in promotion_rows(room.product)]
         rows[QUOTE_OFFER.name].append(row)
     return rows
 

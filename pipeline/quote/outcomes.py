@@ -8,13 +8,12 @@ from decimal import Decimal
 from enum import StrEnum
 
 from pipeline.domain.codes import NO_AVAILABILITY_CODES
-from pipeline.domain.search import Operation
 from pipeline.quote.ledger import Entry, QuoteAnswer
 from pipeline.quote.products import money, total_of
+from pipeline.quote.read_answer import UnreadableAnswer, read_answer
 from pipeline.quote.sample import ChosenOffer
+from pipeline.supplier import wire
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.answers import ErrorItem, RoomStayQuoted, UnreadableAnswer, read_parts
-from pipeline.supplier.answers import QuoteAnswer as AnswerBody
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.outcomes import error_codes
 
@@ -61,7 +60,7 @@ class QuoteResult:
     currency: str | None = None
     total: Decimal | None = None
     property_remarks: str | None = None
-    rooms: tuple[RoomStayQuoted | None, ...] = ()
+    rooms: tuple[wire.QuotedRoomStay | None, ...] = ()
 
 
 def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
@@ -86,11 +85,8 @@ def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
     return _told(compared, said.errors or ())
 
 
-def _read(answer: QuoteAnswer, max_body_bytes: int) -> tuple[AnswerBody, dict[str, str]]:
-    body = inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes)
-    said, left_out = read_parts(Operation.QUOTE, body)
-    assert isinstance(said, AnswerBody)  # noqa: S101 - what a quote's body is read as
-    return said, left_out
+def _read(answer: QuoteAnswer, max_body_bytes: int) -> tuple[wire.QuoteAnswer, dict[str, str]]:
+    return read_answer(inflate(answer.body, answer.content_encoding, limit_bytes=max_body_bytes))
 
 
 def _in_part(result: QuoteResult, left_out: dict[str, str], *, is_reserved: bool) -> QuoteResult:
@@ -122,13 +118,13 @@ def _with_errors(result: QuoteResult, answer: QuoteAnswer, max_body_bytes: int) 
         return replace(result, code=_int32(codes), codes=tuple(codes))
 
 
-def _told(result: QuoteResult, errors: Sequence[ErrorItem]) -> QuoteResult:
+def _told(result: QuoteResult, errors: Sequence[wire.ErrorItem]) -> QuoteResult:
     codes = tuple(error.number for error in errors if error.number is not None)
     messages = tuple(error.text for error in errors if error.text is not None)
     return replace(result, code=_int32(codes), codes=codes, messages=messages)
 
 
-def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> QuoteResult:
+def _compared(offer: ChosenOffer, said: wire.QuoteAnswer, *, is_reserved: bool) -> QuoteResult:
     codes = [error.number for error in said.errors or () if error.number is not None]
     rooms = _rooms(said, len(offer.rooms))
     has_product = said.property is not None and any(room.product for room in said.property.room_stays or ())
@@ -139,7 +135,7 @@ def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> Quo
             return QuoteResult(QuoteOutcome.GONE, is_possible)
         return QuoteResult(QuoteOutcome.REFUSED if codes else QuoteOutcome.NOT_COMPARABLE, is_possible)
     assert said.property is not None  # noqa: S101 - it holds the rooms
-    currency = said.property.currency_code
+    currency = said.property.currency
     total = _total(rooms)
     return QuoteResult(
         _outcome(offer, rooms, currency, total)
@@ -149,13 +145,13 @@ def _compared(offer: ChosenOffer, said: AnswerBody, *, is_reserved: bool) -> Quo
         property_id=said.property.property_id,
         currency=currency,
         total=total,
-        property_remarks=said.property.property_remarks,
+        property_remarks=said.property.remarks,
         rooms=rooms,
     )
 
 
 def _outcome(
-    offer: ChosenOffer, rooms: Sequence[RoomStayQuoted | None], currency: str | None, total: Decimal | None
+    offer: ChosenOffer, rooms: Sequence[wire.QuotedRoomStay | None], currency: str | None, total: Decimal | None
 ) -> QuoteOutcome:
     is_other = any(
         room is not None and room.product is not None and room.product.product_id not in {None, asked.product_id}
@@ -170,7 +166,7 @@ def _outcome(
     return QuoteOutcome.RAISED if total > offer.total else QuoteOutcome.LOWERED
 
 
-def _rooms(said: AnswerBody, asked: int) -> tuple[RoomStayQuoted | None, ...]:
+def _rooms(said: wire.QuoteAnswer, asked: int) -> tuple[wire.QuotedRoomStay | None, ...]:
     """Return the answered room of each room asked for: by its id where all have one, else by its place."""
     found = [room for room in (said.property.room_stays or ()) if room.product is not None] if said.property else []
     by_id = {room.id: room for room in found}
@@ -179,7 +175,7 @@ def _rooms(said: AnswerBody, asked: int) -> tuple[RoomStayQuoted | None, ...]:
     return tuple(found[number] if number < len(found) else None for number in range(asked))
 
 
-def _total(rooms: Sequence[RoomStayQuoted | None]) -> Decimal | None:
+def _total(rooms: Sequence[wire.QuotedRoomStay | None]) -> Decimal | None:
     totals = [total_of(room.product) if room is not None and room.product is not None else None for room in rooms]
     known = [total for total in totals if total is not None]
     return money(sum(known, Decimal(0))) if len(known) == len(totals) else None

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+import msgspec
 
 from pipeline.domain import keys
 from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
 from pipeline.domain.tables import MONEY_SCALE
-from pipeline.supplier.answers import (
-    BoardBasis,
-    Charge,
-    DetailCancelPenalty,
-    DetailProduct,
-    ExcludedChargeDetails,
-    Promotion,
-    RoomStayQuoted,
-)
+from pipeline.supplier import wire
+from pipeline.supplier.date_times import instant_of
 
 _UNIT = Decimal(1).scaleb(-MONEY_SCALE)
 _LARGEST = Decimal(10) ** (18 - MONEY_SCALE)
-_NO_BOARD, _NO_CHARGE, _NO_FEES = BoardBasis(), Charge(), ExcludedChargeDetails()
+_NO_BOARD, _NO_CHARGE, _NO_FEES = wire.Board(), wire.Charge[Decimal](), wire.ExcludedCharges[Decimal]()
+
+_decode_board = msgspec.json.Decoder(wire.Board | None).decode
+_decode_promotions = msgspec.json.Decoder(list[wire.Promotion] | None).decode
+_decode_penalties = msgspec.json.Decoder(list[wire.Penalty[Decimal]] | None).decode
 
 
 def money(value: Decimal | None) -> Decimal | None:
@@ -37,16 +34,17 @@ def money(value: Decimal | None) -> Decimal | None:
     return fitted if fitted == value else None
 
 
-def total_of(product: DetailProduct) -> Decimal | None:
+def total_of(product: wire.DetailProduct[Decimal]) -> Decimal | None:
     """Return what a product costs; None where it does not say, or where that does not fit the tables."""
     return money(product.charges.total if product.charges else None)
 
 
-def offer_row(room: RoomStayQuoted, product: DetailProduct, currency: str | None) -> dict[str, Any]:
+def offer_row(room: wire.QuotedRoomStay, product: wire.DetailProduct[Decimal], currency: str | None) -> dict[str, Any]:
     """Return what a room's product is: columns of `quote_offer`."""
-    board, charge = product.board_basis or _NO_BOARD, product.charges or _NO_CHARGE
-    fees = charge.excluded_charge_details or _NO_FEES
-    stated = [_stated(penalty) for penalty in product.cancel_penalties or ()]
+    board, charge = _decode_board(product.board) or _NO_BOARD, product.charges or _NO_CHARGE
+    fees = charge.excluded or _NO_FEES
+    stated = [_stated(penalty) for penalty in _decode_penalties(product.penalties) or ()]
+    promotions = _decode_promotions(product.promotions) or ()
     return {
         "room_stay_id": room.id,
         "room_id": room.room_id,
@@ -58,12 +56,12 @@ def offer_row(room: RoomStayQuoted, product: DetailProduct, currency: str | None
         "policy_key": keys.policy_key(
             (p.window_hours, p.penalty_pct, p.penalty_nights, p.is_refundable) for p in stated
         ),
-        "promotion_key": keys.promotion_key((each.promo_type, each.description) for each in product.promotions or ()),
+        "promotion_key": keys.promotion_key((each.promo_type, each.description) for each in promotions),
         "currency": currency,
         "total": money(charge.total),
         "pre_promo_total": money(charge.pre_promo_total),
-        "discount_pct": _number(charge.discount_percentage),
-        "floor": money(charge.min_sellable_price),
+        "discount_pct": charge.discount_pct,
+        "floor": money(charge.floor),
         "included_charges": money(charge.included_charges),
         "excluded_charges": money(charge.excluded_charges),
         "resort_fee": money(fees.resort_fee),
@@ -76,10 +74,10 @@ def offer_row(room: RoomStayQuoted, product: DetailProduct, currency: str | None
     }
 
 
-def penalty_rows(penalties: Sequence[DetailCancelPenalty]) -> list[dict[str, Any]]:
+def penalty_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:
     """Return the penalties of a product: columns of `quote_penalty`."""
     rows = []
-    for number, penalty in enumerate(penalties):
+    for number, penalty in enumerate(_decode_penalties(product.penalties) or ()):
         stated = _stated(penalty)
         rows.append(
             {
@@ -89,49 +87,40 @@ def penalty_rows(penalties: Sequence[DetailCancelPenalty]) -> list[dict[str, Any
                 "penalty_nights": stated.penalty_nights,
                 "is_refundable": stated.is_refundable,
                 "start_at": stated.start_at,
-                "start_offset": _offset(penalty.penalty_start_date),
+                "start_offset": _offset(penalty.starts),
                 "end_at": stated.end_at,
-                "end_offset": _offset(penalty.penalty_end_date),
+                "end_offset": _offset(penalty.ends),
                 "amount": stated.amount,
             }
         )
     return rows
 
 
-def promotion_rows(promotions: Sequence[Promotion]) -> list[dict[str, Any]]:
+def promotion_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:
     """Return the promotions of a product: columns of `quote_promotion`."""
     return [
         {"promotion_no": number, "promo_type": each.promo_type, "description": each.description}
-        for number, each in enumerate(promotions)
+        for number, each in enumerate(_decode_promotions(product.promotions) or ())
     ]
 
 
-def _stated(penalty: DetailCancelPenalty) -> Penalty:
+def _stated(penalty: wire.Penalty[Decimal]) -> Penalty:
     return Penalty(
-        penalty.penalty_window,
-        _number(penalty.penalty_percentage),
-        _number(penalty.penalty_nights),
-        penalty.refundable,
-        _instant(penalty.penalty_start_date),
-        _instant(penalty.penalty_end_date),
-        money(penalty.penalty_in_amount),
+        penalty.window_hours,
+        penalty.penalty_pct,
+        penalty.penalty_nights,
+        penalty.is_refundable,
+        _instant(penalty.starts),
+        _instant(penalty.ends),
+        money(penalty.amount),
     )
 
 
-def _number(value: Decimal | None) -> float | None:
-    number = None if value is None else float(value)
-    return number if number is not None and math.isfinite(number) else None
+def _instant(text: str | None) -> datetime | None:
+    found = None if text is None else instant_of(text)
+    return found[0] if found else None
 
 
-def _instant(moment: datetime | None) -> datetime | None:
-    try:
-        return None if moment is None else moment.astimezone(UTC)
-    except OverflowError:
-        return None
-
-
-def _offset(moment: datetime | None) -> str | None:
-    """Return the offset as the document's format writes it: zero is Z."""
-    if moment is None:
-        return None
-    return "Z" if not moment.utcoffset() else moment.isoformat()[-6:]
+def _offset(text: str | None) -> str | None:
+    found = None if text is None else instant_of(text)
+    return found[1] if found else None

@@ -10,27 +10,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
-from functools import cache, lru_cache
-from typing import Any, get_args, get_origin
+from functools import lru_cache
+from typing import Any
 
 import msgspec
-from pydantic import BaseModel
 
 from pipeline.domain.codes import BOARDS, ERROR_CODES, is_known_promotion
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import all_segments
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, landed, raw_address, read_shard
-from pipeline.supplier.answers import MultiAnswer, QuoteAnswer, SingleAnswer
 from pipeline.supplier.bodies import UnreadableBody, inflate
+from pipeline.supplier.date_times import instant_of
+from pipeline.supplier.fields import Field, fields_of
+from pipeline.supplier.wire import ANSWERS
 
-_ROOTS: dict[Operation, type[BaseModel]] = {
-    Operation.MULTI: MultiAnswer,
-    Operation.SINGLE: SingleAnswer,
-    Operation.QUOTE: QuoteAnswer,
-}
 _KINDS = {dict: "object", list: "array", str: "text", bool: "flag", int: "integer", float: "number", type(None): "null"}
 # What else is taken for a kind without being another one: 1 is a number, and a date is written as text.
 _ALSO = {"number": {"integer"}}
@@ -57,13 +51,6 @@ class Finding:
     def share(self) -> float:
         """Part of the objects, or answers, that deviate."""
         return self.occurrences / self.of
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    kind: str
-    is_list: bool
-    model: type[BaseModel] | None
 
 
 def drift_of(lake: Lake, manifest: Manifest, max_body_bytes: int) -> list[Finding]:
@@ -95,9 +82,9 @@ class _Counts:
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation.value
-        self._root = _ROOTS[operation]
+        self._root = ANSWERS[operation]
         self._answers = 0
-        self._models: dict[str, type[BaseModel]] = {"": self._root}
+        self._structs: dict[str, type[msgspec.Struct]] = {"": self._root}
         self._shapes: Counter[_Shape] = Counter()
         self._shape_at: dict[_Shape, str] = {}
         self._objects: Counter[str] = Counter()
@@ -136,30 +123,30 @@ class _Counts:
                 kind, self._operation, path, detail, occurrences, of or max(occurrences, self._answers), example
             )
 
-    def _object(self, path: str, model: type[BaseModel], value: dict[str, Any]) -> None:
+    def _object(self, path: str, struct: type[msgspec.Struct], value: dict[str, Any]) -> None:
         shape = (path, tuple(value), tuple(map(type, value.values())))
         self._shapes[shape] += 1
         if self._shapes[shape] == 1:
-            self._models[path] = model
+            self._structs[path] = struct
             self._shape_at.setdefault(shape, self._address)
-        for name, known in _fields_of(model).items():
+        for name, known in fields_of(struct).items():
             given = value.get(name)
             if given is not None:
                 self._field(f"{path}.{name}" if path else name, known, given)
 
-    def _field(self, path: str, known: _Field, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    def _field(self, path: str, known: Field, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
         if known.is_list:
             for item in value if isinstance(value, list) else ():
                 self._item(f"{path}[]", known, item)
-        elif known.model is not None:
+        elif known.struct is not None:
             if isinstance(value, dict):
-                self._object(path, known.model, value)
+                self._object(path, known.struct, value)
         elif (told := _deviation(path, known.kind, value)) is not None:
             self._note(told[0], path, told[1])
 
-    def _item(self, path: str, known: _Field, item: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-        if known.model is not None and isinstance(item, dict):
-            self._object(path, known.model, item)
+    def _item(self, path: str, known: Field, item: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+        if known.struct is not None and isinstance(item, dict):
+            self._object(path, known.struct, item)
         elif _KINDS[type(item)] != known.kind:
             self._note("changed_type", path, f"{_KINDS[type(item)]} instead of {known.kind}")
 
@@ -174,7 +161,7 @@ class _Counts:
             path, names, kinds = shape
             address = self._shape_at[shape]
             self._objects[path] += times
-            known = _fields_of(self._models[path])
+            known = fields_of(self._structs[path])
             prefix = f"{path}." if path else ""
             for name, kind in zip(names, kinds, strict=True):
                 if name not in known:
@@ -199,7 +186,7 @@ class _Counts:
         return name[:100].encode("utf-8", "backslashreplace").decode()
 
 
-def _fits(known: _Field, kind: type) -> bool:
+def _fits(known: Field, kind: type) -> bool:
     if kind is type(None):
         return True
     if known.is_list:
@@ -230,27 +217,4 @@ def _deviation(path: str, kind: str, value: Any) -> tuple[str, str] | None:  # n
 
 @lru_cache(maxsize=10_000)
 def _is_moment(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
-
-
-@cache
-def _fields_of(model: type[BaseModel]) -> dict[str, _Field]:
-    return {field.alias or name: _field_of(field.annotation) for name, field in model.model_fields.items()}
-
-
-def _field_of(annotation: Any) -> _Field:  # noqa: ANN401 - an annotation
-    """Read `X | None`, where X is a list, one of the document's types, or a plain one."""
-    (wanted,) = [each for each in get_args(annotation) if each is not type(None)]
-    is_list = get_origin(wanted) is list
-    inner = get_args(wanted)[0] if is_list else wanted
-    while hasattr(inner, "__metadata__"):
-        if any("AwareDatetime" in repr(mark) for mark in (inner, *inner.__metadata__)):
-            return _Field("date-time", is_list, None)
-        inner = inner.__origin__
-    if isinstance(inner, type) and issubclass(inner, BaseModel):
-        return _Field("object", is_list, inner)
-    kinds = {Decimal: "number", int: "integer", str: "text", bool: "flag"}
-    return _Field(kinds.get(inner, "date-time"), is_list, None)
+    return instant_of(text) is not None

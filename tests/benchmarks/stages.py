@@ -15,8 +15,8 @@ from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.read_answer import collect_offers
 from pipeline.normalise.segment import encode_table, normalise_segment, rows_of_answers
-from pipeline.normalise.wire import MultiAnswer
 from pipeline.supplier.bodies import inflate
+from pipeline.supplier.wire import MultiAnswer
 from pipeline.sweep.load import load_partition
 
 _LIMIT_BYTES = 64_000_000

@@ -10,7 +10,7 @@ import pytest
 from pipeline.domain.search import Operation
 from pipeline.domain.stored import STORED
 from pipeline.domain.tables import SIDE_TABLES, TABLES
-from pipeline.supplier.answers import response_fields
+from pipeline.supplier.fields import response_fields
 
 FACTS = json.loads((Path(__file__).parent / "facts.json").read_text())
 

@@ -12,8 +12,8 @@ from pipeline.domain.keys import policy_key
 from pipeline.quote.ledger import Entry, Intent, QuoteAnswer
 from pipeline.quote.outcomes import result_of
 from pipeline.quote.products import offer_row, penalty_rows, promotion_rows
+from pipeline.quote.read_answer import reservation_id_of
 from pipeline.quote.sample import ChosenOffer, ChosenRoom
-from pipeline.supplier.answers import reservation_id_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 TOTAL = Decimal("120.5000")
@@ -143,7 +143,7 @@ def test_a_product_comes_with_all_that_the_document_says_of_it():
     assert (row["board_name"], row["board_detail"], row["rate_type"], row["room_id"]) == (
         "Room Only", "text", "BAR", None,
     )  # fmt: skip
-    first, second = penalty_rows(room.product.cancel_penalties)
+    first, second = penalty_rows(room.product)
     assert (first["start_at"], first["start_offset"], first["amount"]) == (
         datetime(2030, 1, 30, 13, tzinfo=UTC), "+02:00", Decimal("50.25"),
     )  # fmt: skip
@@ -207,7 +207,7 @@ def test_a_text_that_no_file_holds_is_written_out():
         result = said(sent, reservation=3)
         assert result.outcome == "matched"
         (room,) = result.rooms
-        row = offer_row(room, room.product, "EUR") | promotion_rows(room.product.promotions)[0]
+        row = offer_row(room, room.product, "EUR") | promotion_rows(room.product)[0]
         texts = [row["board_name"], row["promo_type"], row["description"], result.property_remarks, *result.messages]
         assert set(texts) in ({"a\\ud800"}, {"a\\udce9"})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
@@ -12,8 +11,7 @@ from pipeline.cli import main
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.lake.raw import Manifest, write_manifest
-from pipeline.replay.drift import _fields_of, drift_of
-from pipeline.supplier import answers
+from pipeline.replay.drift import drift_of
 
 SINGLE = Operation.SINGLE
 
@@ -127,39 +125,6 @@ def test_any_number_of_unknown_names_and_shapes_is_counted_in_bounded_memory(fou
     unknown = told(findings, "unknown_field")
     assert len(unknown) == 6
     assert sum(row[3] for row in unknown) == 20
-
-
-def test_every_field_of_the_document_is_known_with_its_kind(facts):
-    kinds = {
-        "int32": "integer",
-        "int64": "integer",
-        "number": "number",
-        "text": "text",
-        "flag": "flag",
-        "moment": "date-time",
-    }
-    roots = {"multi": answers.MultiAnswer, "single": answers.SingleAnswer, "quote": answers.QuoteAnswer}
-
-    def check(name, model):
-        stated = facts["responses"][name]
-        known = _fields_of(model)
-        assert known.keys() == stated.keys()
-        for field, kind in stated.items():
-            bare = kind.strip("[]")
-            assert known[field].is_list == kind.startswith("[")
-            assert known[field].kind == kinds.get(bare, "object")
-            if known[field].model is not None:
-                check(bare, known[field].model)
-
-    for name, model in roots.items():
-        check(name, model)
-
-
-@pytest.fixture
-def facts():
-    from pathlib import Path
-
-    return json.loads((Path(__file__).parents[1] / "contract" / "facts.json").read_text())
 
 
 def test_the_command_prints_each_deviation_whole_however_narrow_the_terminal(lake, found, monkeypatch, capsys):

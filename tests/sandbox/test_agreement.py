@@ -9,7 +9,7 @@ from pipeline.domain.search import Operation
 from pipeline.sandbox.world import offers
 from pipeline.sandbox.world.omissions import PATHS
 from pipeline.sandbox.world.question import Guests
-from pipeline.supplier.answers import response_fields
+from pipeline.supplier.fields import response_fields
 
 
 def detail(a_world, identifier, **changes):

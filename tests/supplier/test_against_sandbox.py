@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
+import msgspec
 import pytest
 
 from pipeline.domain.errors import SupplierUnreachable, TokenRefused
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
+from pipeline.quote.read_answer import reservation_id_of
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Credentials
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.answers import read_answer, reservation_id_of
 from pipeline.supplier.auth import TOKEN_PATH, ClientCredentials
 from pipeline.supplier.bodies import inflate
 from pipeline.supplier.client import SupplierClient
@@ -22,6 +23,7 @@ from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcom
 from pipeline.supplier.pacer import Pacer
 from pipeline.supplier.requests import quote_request_for, request_for
 from pipeline.supplier.retries import Backoff
+from pipeline.supplier.wire import ANSWERS
 
 TODAY = date(2031, 5, 9)
 SECRET = "se:cret +%/é"
@@ -75,7 +77,8 @@ def wire_of(asked):
 
 
 def read(operation, answer):
-    return read_answer(operation, inflate(answer.body, answer.content_encoding, limit_bytes=10**8))
+    plain = inflate(answer.body, answer.content_encoding, limit_bytes=10**8)
+    return msgspec.json.decode(plain, type=ANSWERS[operation])
 
 
 @pytest.mark.parametrize("credentials", list(Credentials))
@@ -96,7 +99,7 @@ def test_a_product_that_was_found_can_be_quoted_and_its_reservation_is_known(san
     body = quote_request_for(single, [product.product_id], today=TODAY).to_wire()
     (quote,) = ask(sandbox, (Operation.QUOTE, body), scopes="read_rooms write_rooms")
     plain = inflate(quote.body, quote.content_encoding, limit_bytes=10**6)
-    assert reservation_id_of(plain) == read_answer(Operation.QUOTE, plain).reservation_id
+    assert reservation_id_of(plain) == read(Operation.QUOTE, quote).reservation_id
     assert reservation_id_of(plain) is not None
 
 

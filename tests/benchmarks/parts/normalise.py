@@ -161,7 +161,7 @@ def msgspec(bodies: str) -> Callable[[], float]:
     """Nothing but a typed decode into our types of the wire, the collector off."""
     from msgspec.json import Decoder
 
-    from pipeline.normalise.wire import MultiAnswer
+    from pipeline.supplier.wire import MultiAnswer
 
     texts = plain_bodies(bodies)
     offers = _offers(texts)

@@ -1,21 +1,29 @@
 """The supplier's answers as msgspec types: the one place where its words become ours.
 
 Every field is optional and may be null, as the document says. Unknown fields are refused here on purpose: a body
-that has one is read again by `tolerant`, which keeps the offers and records the deviation.
+that has one is read again part by part, which keeps the offers and records the deviation. `fields` gives the same
+declaration as data, to those who read part by part or compare an answer with the document.
 
 Boards, promotions and penalties stay undecoded (`msgspec.Raw`): the same few texts come back a hundred thousand
-times a night, and are decoded once each by `interned`.
+times a night, and are decoded once each. Amounts are doubles where there are many of them, and Decimals in quotes.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, field
 
+from pipeline.domain.search import Operation
+
 # As the document says; a larger number is refused with the part that it stands in.
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+# `yyyy-MM-dd'T'HH:mm:ssXXX`
+DateTime = Annotated[str, Meta(extra={"is_date_time": True})]
+N = TypeVar("N", float, Decimal)
 
 NOTHING = Raw(b"null")
 
@@ -39,16 +47,21 @@ class Promotion(_Wire):
     description: str | None = None
 
 
-class Penalty(_Wire):
-    """Wire types CancelPenalty and DetailCancelPenalty; the exact parts come in detail answers only."""
+class ListPenalty(_Wire):
+    """Wire type CancelPenalty, of multi answers."""
 
     window_hours: Int32 | None = field(default=None, name="penaltyWindow")
     penalty_pct: float | None = field(default=None, name="penaltyPercentage")
     penalty_nights: float | None = field(default=None, name="penaltyNights")
     is_refundable: bool | None = field(default=None, name="refundable")
-    starts: str | None = field(default=None, name="penaltyStartDate")
-    ends: str | None = field(default=None, name="penaltyEndDate")
-    amount: float | None = field(default=None, name="penaltyInAmount")
+
+
+class Penalty(ListPenalty, Generic[N]):
+    """Wire type DetailCancelPenalty, of detail and quote answers. What it adds is kept wherever it comes."""
+
+    starts: DateTime | None = field(default=None, name="penaltyStartDate")
+    ends: DateTime | None = field(default=None, name="penaltyEndDate")
+    amount: N | None = field(default=None, name="penaltyInAmount")
 
 
 class ChargeTotal(_Wire):
@@ -60,45 +73,51 @@ class ChargeTotal(_Wire):
     discount_pct: float | None = field(default=None, name="discountPercentage")
 
 
-class ExcludedCharges(_Wire):
+class ExcludedCharges(_Wire, Generic[N]):
     """Wire type ExcludedChargeDetails: all paid at the property."""
 
-    resort_fee: float | None = field(default=None, name="resortFee")
-    child_resort_fee: float | None = field(default=None, name="childResortFee")
-    city_taxes: float | None = field(default=None, name="cityTaxes")
-    hotel_service_fee: float | None = field(default=None, name="hotelServiceFee")
+    resort_fee: N | None = field(default=None, name="resortFee")
+    child_resort_fee: N | None = field(default=None, name="childResortFee")
+    city_taxes: N | None = field(default=None, name="cityTaxes")
+    hotel_service_fee: N | None = field(default=None, name="hotelServiceFee")
 
 
-class Charge(_Wire):
-    """Wire type Charge, of detail answers."""
+class Charge(_Wire, Generic[N]):
+    """Wire type Charge, of detail and quote answers."""
 
-    total: float | None = None
-    floor: float | None = field(default=None, name="minSellablePrice")
-    pre_promo_total: float | None = field(default=None, name="prePromoTotal")
+    total: N | None = None
+    floor: N | None = field(default=None, name="minSellablePrice")
+    pre_promo_total: N | None = field(default=None, name="prePromoTotal")
     discount_pct: float | None = field(default=None, name="discountPercentage")
-    included_charges: float | None = field(default=None, name="includedCharges")
-    excluded_charges: float | None = field(default=None, name="excludedCharges")
-    excluded: ExcludedCharges | None = field(default=None, name="excludedChargeDetails")
+    included_charges: N | None = field(default=None, name="includedCharges")
+    excluded_charges: N | None = field(default=None, name="excludedCharges")
+    excluded: ExcludedCharges[N] | None = field(default=None, name="excludedChargeDetails")
+
+
+BoardText = Annotated[Raw, Meta(extra={"struct": Board})]
+PromotionsText = Annotated[Raw, Meta(extra={"struct": Promotion, "is_list": True})]
+ListPenaltiesText = Annotated[Raw, Meta(extra={"struct": ListPenalty, "is_list": True})]
+PenaltiesText = Annotated[Raw, Meta(extra={"struct": Penalty, "is_list": True})]
 
 
 class ListProduct(_Wire):
     """Wire type ListProduct."""
 
     product_id: int | None = field(default=None, name="productId")
-    board: Raw = field(default=NOTHING, name="boardBasis")
+    board: BoardText = field(default=NOTHING, name="boardBasis")
     charges: ChargeTotal | None = None
-    promotions: Raw = NOTHING
-    penalties: Raw = field(default=NOTHING, name="cancelPenalties")
+    promotions: PromotionsText = NOTHING
+    penalties: ListPenaltiesText = field(default=NOTHING, name="cancelPenalties")
 
 
-class DetailProduct(_Wire):
+class DetailProduct(_Wire, Generic[N]):
     """Wire type DetailProduct."""
 
     product_id: int | None = field(default=None, name="productId")
-    board: Raw = field(default=NOTHING, name="boardBasis")
-    charges: Charge | None = None
-    promotions: Raw = NOTHING
-    penalties: Raw = field(default=NOTHING, name="cancelPenalties")
+    board: BoardText = field(default=NOTHING, name="boardBasis")
+    charges: Charge[N] | None = None
+    promotions: PromotionsText = NOTHING
+    penalties: PenaltiesText = field(default=NOTHING, name="cancelPenalties")
 
 
 class ListRoomStay(_Wire):
@@ -128,7 +147,7 @@ class DetailRoomStay(_Wire):
     room_description: str | None = field(default=None, name="roomDescription")
     bed_type: str | None = field(default=None, name="bedTypeInfo")
     rate_type: str | None = field(default=None, name="rateType")
-    products: list[DetailProduct] | None = None
+    products: list[DetailProduct[float]] | None = None
     available_rooms: Int32 | None = field(default=None, name="availableRooms")
     images: list[str] | None = None
     amenities: list[Amenity] | None = field(default=None, name="roomAmenities")
@@ -151,6 +170,24 @@ class DetailProperty(_Wire):
     room_stays: list[DetailRoomStay] | None = field(default=None, name="roomStays")
 
 
+class QuotedRoomStay(_Wire):
+    """Wire type RoomStayQuote."""
+
+    id: Int32 | None = None
+    room_id: int | None = field(default=None, name="roomId")
+    rate_type: str | None = field(default=None, name="rateType")
+    product: DetailProduct[Decimal] | None = None
+
+
+class QuotedProperty(_Wire):
+    """Wire type PropertyQuote."""
+
+    property_id: int | None = field(default=None, name="propertyId")
+    currency: str | None = field(default=None, name="currencyCode")
+    room_stays: list[QuotedRoomStay] | None = field(default=None, name="roomStays")
+    remarks: str | None = field(default=None, name="propertyRemarks")
+
+
 class ErrorItem(_Wire):
     """Both shapes of an error item, since either may come in either place."""
 
@@ -163,6 +200,11 @@ class ErrorItem(_Wire):
     def number(self) -> int | None:
         """The code, whichever name it came under."""
         return self.code if self.code is not None else self.error_code
+
+    @property
+    def text(self) -> str | None:
+        """The text, whichever name it came under."""
+        return self.message if self.message is not None else self.error_description
 
 
 class MultiAnswer(_Wire):
@@ -179,5 +221,18 @@ class SingleAnswer(_Wire):
     errors: list[ErrorItem] | None = None
 
 
-Product = ListProduct | DetailProduct
+class QuoteAnswer(_Wire):
+    """Either 200 shape of a quote, or both at once, or the body of a 400 or 500."""
+
+    reservation_id: int | None = field(default=None, name="reservationId")
+    property: QuotedProperty | None = None
+    errors: list[ErrorItem] | None = None
+
+
+ANSWERS: Mapping[Operation, type[MultiAnswer | SingleAnswer | QuoteAnswer]] = {
+    Operation.MULTI: MultiAnswer,
+    Operation.SINGLE: SingleAnswer,
+    Operation.QUOTE: QuoteAnswer,
+}
+Product = ListProduct | DetailProduct[float]
 Property = ListProperty | DetailProperty

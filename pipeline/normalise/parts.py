@@ -1,0 +1,199 @@
+"""Parts of a decoded answer, read by the wire's declaration.
+
+Unknown fields, numbers written as texts and the like are noted and never cost a part. What no lenient reading makes
+fit raises `Unfit`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from pipeline.supplier import wire
+from pipeline.supplier.fields import Field, fields_of
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+# Words beside the prices: whatever stands in them costs nothing else.
+_CONTENT = frozenset({"propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities"})
+# Exact dates and amounts of penalties are kept wherever they come.
+_READ_AS: dict[type[msgspec.Struct], type[msgspec.Struct]] = {wire.ListPenalty: wire.Penalty[float]}
+# More digits than any integer that we could keep; reading far more of them takes quadratic time.
+_MOST_DIGITS = 40
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Something that the document does not say; the value was kept."""
+
+    path: str
+    kind: str
+    detail: str
+
+
+class Unfit(ValueError):
+    """A value that no lenient reading makes fit."""
+
+
+def decoded(body: bytes) -> Any:
+    """Decode a body. Raises msgspec's errors, ValueError or RecursionError where it is no JSON.
+
+    NaN, numbers beyond a double and bytes that are no UTF-8 end msgspec's reading of a whole body. The standard
+    library leaves them where they stand, so that they cost the part that they stand in.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        try:
+            return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer)
+        except ValueError:
+            pass
+        raise
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+@cache
+def _nested(kind: type[msgspec.Struct]) -> list[tuple[str, Field, type[msgspec.Struct]]]:
+    """Return the fields that hold objects, and what they are read as; those that stay JSON first."""
+    nested = [
+        (name, known, _READ_AS.get(known.struct, known.struct))
+        for name, known in fields_of(kind).items()
+        if known.struct is not None and name not in _CONTENT
+    ]
+    return sorted(nested, key=lambda each: not each[1].is_raw)
+
+
+class PartReader:
+    """Reads parts, and holds what it noted of them in `noted`."""
+
+    def __init__(self) -> None:
+        self.noted: list[Deviation] = []
+
+    def struct(self, value: Any, kind: type[S], path: str) -> S:
+        """Return an object with all that it holds; what stays JSON is written again, in our spelling."""
+        fields = self.object(value, kind, path)
+        for name, known, struct in _nested(kind):
+            given, place = value.get(name), f"{path}.{name}"
+            held: Any
+            if known.is_list:
+                held = [self.struct(item, struct, f"{place}[]") for item in self.items(given, place)]
+            else:
+                held = None if given is None else self.struct(given, struct, place)
+            fields[known.name] = msgspec.Raw(msgspec.json.encode(held)) if known.is_raw else held
+        return kind(**fields)
+
+    def object(self, value: Any, kind: type[S], path: str) -> dict[str, Any]:
+        """Return the plain fields of an object by our names, and its content."""
+        if not isinstance(value, dict):
+            raise Unfit(f"{path} is {kind_of(value)}, not an object")
+        known_fields = fields_of(kind)
+        self.unknown_fields(value, known_fields, path)
+        plain = {}
+        for name, known in known_fields.items():
+            given = value.get(name)
+            if given is None:
+                continue
+            if name in _CONTENT:
+                plain[known.name] = self._content(given, known, f"{path}.{name}")
+            elif known.struct is None:
+                plain[known.name] = self.scalar(given, known, f"{path}.{name}")
+        return plain
+
+    def _content(self, value: Any, known: Field, path: str) -> Any:
+        """Return a content field as far as it can be read; what cannot is noted and left out."""
+        try:
+            if known.is_list:
+                return list(self._readable(self.items(value, path), known, f"{path}[]"))
+            return self.scalar(value, known, path)
+        except Unfit:
+            self.noted.append(Deviation(path, "changed_type", kind_of(value)))
+            return None
+
+    def _readable(self, items: list[Any], known: Field, path: str) -> Iterator[Any]:
+        for item in items:
+            try:
+                if known.struct is None:
+                    yield self.scalar(item, known, path)
+                else:
+                    yield known.struct(**self.object(item, known.struct, path))
+            except Unfit:
+                self.noted.append(Deviation(path, "changed_type", kind_of(item)))
+
+    def scalar(self, value: Any, known: Field, path: str) -> Any:
+        """Return a plain value; another spelling of it is noted."""
+        # Where a number belongs too: a text that cannot be encoded is more than a wrong type to msgspec.
+        if isinstance(value, str) and not _is_text(value):
+            raise Unfit(f"{path} is not UTF-8")
+        try:
+            read = msgspec.convert(value, known.type)
+        except msgspec.ValidationError:
+            read = self._leniently(value, known, path)
+        if isinstance(read, int) and read not in _INT64:
+            raise Unfit(f"{path} {read} is not an int64")
+        if isinstance(read, float) and not math.isfinite(read):
+            raise Unfit(f"{path} {read} is not a number that can be kept")
+        return read
+
+    def _leniently(self, value: Any, known: Field, path: str) -> Any:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(value, float) and value.is_integer() and known.kind == "integer":
+            # From 2^53 on a double no longer names one integer.
+            if abs(value) >= 2**53:
+                raise Unfit(f"{path} {value} is not an exact integer")
+            read: Any = self.scalar(int(value), known, path)
+        elif is_number and known.kind in {"text", "date-time"} and not known.is_list:
+            read = str(value)
+        else:
+            try:
+                read = msgspec.convert(value, known.type, strict=False)
+            except msgspec.ValidationError as error:
+                raise Unfit(f"{path}: {error}") from None
+        self.noted.append(Deviation(path, "changed_type", kind_of(value)))
+        return read
+
+    def items(self, value: Any, path: str) -> list[Any]:
+        """Return the items of an array, none of null."""
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise Unfit(f"{path} is {kind_of(value)}, not an array")
+        return value
+
+    def unknown_fields(self, value: dict[str, Any], known: Collection[str], path: str) -> None:
+        """Note the fields of an object that are not among `known`."""
+        for name, held in value.items():
+            if name not in known:
+                shown = storable(name)
+                place = f"{path}.{shown}" if path else shown
+                self.noted.append(Deviation(place[:300], "unknown_field", kind_of(held)))
+
+
+_KINDS = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+def kind_of(value: object) -> str:
+    """Return what JSON calls a value."""
+    return _KINDS.get(type(value), "null")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def storable(text: str) -> str:
+    """Return a text that can be stored, whatever bytes it was read from."""
+    return text.encode("utf-8", "backslashreplace").decode()

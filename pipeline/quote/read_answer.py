@@ -1,0 +1,174 @@
+"""What a quote answered, field by field: one that cannot be read is left out, and costs nothing beside it.
+
+A reservation may hang on an answer, so nothing is refused as long as anything can be read. Amounts are Decimals of
+exactly the digits that were sent, and ids are exact.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+import msgspec
+
+from pipeline.supplier import wire
+from pipeline.supplier.date_times import instant_of
+from pipeline.supplier.fields import Field, fields_of
+
+# More digits than any integer that could be kept; reading far more of them takes quadratic time.
+_MOST_DIGITS = 40
+# More than any double has.
+_MOST_EXPONENT = 400
+# What the tables can number within one product.
+_MOST_CHILDREN = 2**15
+_INT64 = range(-(2**63), 2**63)
+
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class UnreadableAnswer(ValueError):
+    """A body is no JSON, or no object: nothing of it can be read."""
+
+
+class _LeftOut(ValueError):
+    """A value that cannot be read as what the document says."""
+
+
+def read_answer(body: bytes) -> tuple[wire.QuoteAnswer, dict[str, str]]:
+    """Return what can be read of an inflated body of any status, and why each part is left out that cannot, by place.
+
+    A field that cannot be read is as if it were not given; an item of an array that cannot be, as if it were not
+    there. Raises UnreadableAnswer where nothing can be read.
+    """
+    document = _document(body)
+    if not isinstance(document, dict):
+        msg = "the answer is no object"
+        raise UnreadableAnswer(msg)
+    if isinstance(document.get("errors"), dict):
+        document["errors"] = [document["errors"]]
+    reader = _Reader()
+    return reader.struct(document, wire.QuoteAnswer, ""), reader.left_out
+
+
+def reservation_id_of(body: bytes) -> int | None:
+    """Return the reservation id of a quote's inflated body, whatever else of it cannot be read.
+
+    A reservation that was made must be written down even if the price beside it makes no sense.
+    """
+    try:
+        return read_answer(body)[0].reservation_id
+    except UnreadableAnswer:
+        return None
+
+
+class _Reader:
+    """Reads objects by the wire's declaration, and holds what it left out, by its place."""
+
+    def __init__(self) -> None:
+        self.left_out: dict[str, str] = {}
+
+    def struct(self, value: dict[str, Any], kind: type[msgspec.Struct], place: str) -> Any:  # noqa: ANN401 - of `kind`
+        given = {}
+        for name, known in fields_of(kind).items():
+            if value.get(name) is not None:
+                given[known.name] = self._field(value[name], known, f"{place}{name}")
+        return kind(**{name: read for name, read in given.items() if read is not None})
+
+    def _field(self, value: Any, known: Field, place: str) -> Any:  # noqa: ANN401 - any JSON
+        if not known.is_list:
+            read = self._value(value, known, place)
+        elif not isinstance(value, list):
+            read = self._leave_out(place, "is no array")
+        elif known.is_raw and len(value) > _MOST_CHILDREN:
+            read = self._leave_out(place, f"has {len(value)} items; at most {_MOST_CHILDREN} are read")
+        else:
+            items = [self._value(item, known, f"{place}.{number}") for number, item in enumerate(value)]
+            read = [item for item in items if item is not None]
+        return msgspec.Raw(_encode(read)) if known.is_raw and read is not None else read
+
+    def _value(self, value: Any, known: Field, place: str) -> Any:  # noqa: ANN401 - any JSON
+        try:
+            if known.struct is None:
+                return _READ[known.kind](value, known)
+            if isinstance(value, dict):
+                return self.struct(value, known.struct, f"{place}.")
+        except _LeftOut as error:
+            return self._leave_out(place, str(error))
+        return self._leave_out(place, "is no object")
+
+    def _leave_out(self, place: str, reason: str) -> Any:  # noqa: ANN401 - None, in place of what was left out
+        self.left_out[place] = reason
+        return None
+
+
+def _number(value: object, known: Field) -> Decimal | float:
+    """Read a number, or a text of one: an amount exactly, any other as a double."""
+    read: Decimal | float = msgspec.convert(_finite(value, known), known.type)
+    return read if math.isfinite(read) else _refuse(value, known)
+
+
+def _integer(value: object, known: Field) -> int:
+    number = _finite(value, known)
+    if number != number.to_integral_value():
+        _refuse(value, known)
+    try:
+        read: int = msgspec.convert(int(number), known.type)
+    except msgspec.ValidationError:
+        _refuse(value, known)
+    return read if read in _INT64 else _refuse(value, known)
+
+
+def _finite(value: object, known: Field) -> Decimal:
+    try:
+        number = None if isinstance(value, bool | list | dict) else Decimal(str(value))
+    except InvalidOperation:
+        number = None
+    if number is None or not number.is_finite() or abs(number.adjusted()) > _MOST_EXPONENT:
+        _refuse(value, known)
+    return number
+
+
+def _text(value: object, known: Field) -> str:
+    # Half a surrogate pair is a text in JSON and in no file: it is written out as JSON writes it.
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else _refuse(value, known)
+
+
+def _date_time(value: object, known: Field) -> str:
+    return value if isinstance(value, str) and instant_of(value) is not None else _refuse(value, known)
+
+
+def _flag(value: object, known: Field) -> bool:
+    try:
+        return msgspec.convert(value, bool, strict=False)
+    except msgspec.ValidationError:
+        _refuse(value, known)
+
+
+def _refuse(value: object, known: Field) -> NoReturn:
+    msg = f"{str(value)[:100]!a} is no {known.kind} that can be kept"
+    raise _LeftOut(msg)
+
+
+_READ = {"number": _number, "integer": _integer, "text": _text, "date-time": _date_time, "flag": _flag}
+
+
+def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
+    """Decode a body in which NaN, endless numbers and bytes that are no UTF-8 cost no more than where they stand."""
+    try:
+        text = body.decode(json.detect_encoding(body), "surrogateescape")
+        return json.loads(text, parse_float=_decimal, parse_int=_whole)
+    except (ValueError, RecursionError, ArithmeticError) as error:
+        msg = f"not JSON: {error}"
+        raise UnreadableAnswer(msg) from None
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+def _decimal(digits: str) -> Decimal | float:
+    # An integer of an endless exponent takes for ever to make; what is out of reach is no finite number.
+    number = Decimal(digits)
+    return number if abs(number.adjusted()) <= _MOST_EXPONENT else float("nan")

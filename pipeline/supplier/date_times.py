@@ -1,0 +1,19 @@
+"""Date-times as the supplier's document writes them: `yyyy-MM-dd'T'HH:mm:ssXXX`."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+# All that comes after the seconds, or their fraction.
+_OFFSET = re.compile(r".*?(Z|z|[+-][0-9:]+)$")
+
+
+def instant_of(text: str) -> tuple[datetime, str] | None:
+    """Return the instant in UTC and the offset as sent; None: it is no date-time with an offset."""
+    try:
+        moment = datetime.fromisoformat(text)
+        instant = moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return None if moment.tzinfo is None else (instant, _OFFSET.sub(r"\1", text))
