@@ -296,6 +296,11 @@ class Settings(BaseSettings):
         """Requests that a sweep may have in flight."""
         return self.concurrency or (SANDBOX_CONCURRENCY if self.is_simulated else OUTSIDE_CONCURRENCY)
 
+    @property
+    def max_body_bytes(self) -> int:
+        """Bytes of an inflated answer at most."""
+        return self.max_body_mb * 1_000_000
+
 
 def _is_cron_field(text: str, field: tuple[int, int, str]) -> bool:
     low, high, names = field

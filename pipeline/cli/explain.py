@@ -26,7 +26,7 @@ def show_explanation(flag_id: str, form: str) -> None:
     if form not in {"text", "json"}:
         raise InputError(f"--format is text or json, not {form!r}.")
     settings = read_settings()
-    explained = explain(Lake(settings.lake), flag_id, settings.max_body_mb * 1_000_000)
+    explained = explain(Lake(settings.lake), flag_id, settings.max_body_bytes)
     if form == "json":
         document = json.dumps(as_json(explained), default=str, ensure_ascii=False, indent=2)
         sys.stdout.write(printable_json(document) + "\n")

@@ -37,7 +37,7 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
 def show_ledger() -> None:
     """Print every run of quotes with what it came to."""
     settings = read_settings()
-    found = all_summaries(Lake(settings.lake), settings.max_body_mb * 1_000_000)
+    found = all_summaries(Lake(settings.lake), settings.max_body_bytes)
     console = Terminal()
     if not found:
         console.print("No quote was ever asked. Quotes make reservations: see nightaudit quote --help")

@@ -29,7 +29,7 @@ def rebuild_lake() -> None:
     """Rebuild the lake of the settings, and say what was made."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
+    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes)
     console = Terminal()
     with lake.writing("a rebuild"), display(console) as watch:
         made = asyncio.run(rebuild(lake, options, now=settings.clock, watch=watch))
@@ -55,7 +55,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     known = lake.sweep_ids()
     if not known:
         raise UnknownSweep(f"The lake {lake.root} holds no sweep yet.", hint="Make one: nightaudit sweep")
-    found = drift_of(lake, read_manifest(lake, sweep_id or known[-1]), settings.max_body_mb * 1_000_000)
+    found = drift_of(lake, read_manifest(lake, sweep_id or known[-1]), settings.max_body_bytes)
     if form == "json":
         _write_json(dataclasses.asdict(each) | {"share": each.share} for each in found)
         return

@@ -24,7 +24,7 @@ def show(address: str, *, body_only: bool) -> None:
     evidence = evidence_of(Lake(settings.lake), address)
     request, sent, encoding = _sent(evidence)
     try:
-        body = inflate(sent, encoding, limit_bytes=settings.max_body_mb * 1_000_000)
+        body = inflate(sent, encoding, limit_bytes=settings.max_body_bytes)
     except UnreadableBody as error:
         if body_only:
             raise CorruptObject(

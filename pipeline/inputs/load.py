@@ -120,12 +120,6 @@ def replay(lake: Lake, kind: InputKind) -> None:
             _commit(lake, kind, note, _rows(kind, data, note.file_name, None))
 
 
-def replay_all(lake: Lake) -> None:
-    """Replay all kinds."""
-    for kind in KINDS.values():
-        replay(lake, kind)
-
-
 def notes_of(lake: Lake, kind: InputKind) -> Iterator[Note]:
     """Yield the notes of a kind, oldest first. Raises CorruptObject."""
     folder = lake.inputs_folder(kind.name)

@@ -167,7 +167,7 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
     """
     now = now or settings.clock
     refuse_earlier(lake, now())
-    settle_left_over(lake, settings.max_body_mb * 1_000_000)
+    settle_left_over(lake, settings.max_body_bytes)
     manifest = read_manifest(lake, published_sweeps(lake)[-1].sweep_id)
     begun_at = now()
     today = manifest.snapshot_date if manifest.is_simulated else begun_at.date()
@@ -194,10 +194,10 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
             async with client:
                 await _ask_all(lake, run, client.ask, request_of, settings.in_flight)
         except NightauditError as error:
-            rows = settle(lake, run, settings.max_body_mb * 1_000_000, f"it was not asked: {error.message}")
+            rows = settle(lake, run, settings.max_body_bytes, f"it was not asked: {error.message}")
             raise
         finally:
-            rows = rows or settle(lake, run, settings.max_body_mb * 1_000_000)
+            rows = rows or settle(lake, run, settings.max_body_bytes)
             refresh(lake)
     return ConfirmSummary(run.run_id, run.is_simulated, len(run.searches), left, tuple(rows))
 

@@ -87,7 +87,7 @@ async def quote(
     refuse_unless_meant(settings, sample, is_confirmed=is_confirmed)
     now = now or settings.clock
     refuse_earlier(lake, now())
-    max_body_bytes = settings.max_body_mb * 1_000_000
+    max_body_bytes = settings.max_body_bytes
     load_ledger(lake, max_body_bytes)
     published = published_sweeps(lake)
     if not published:

@@ -165,7 +165,7 @@ async def collect(
     """
     now = now or settings.clock
     refuse_earlier(lake, now())
-    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_mb * 1_000_000)
+    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes)
 
     unbranded = unbranded_ids(lake)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Annotated, Self
 
@@ -209,10 +208,3 @@ class SweepSpec(SpecTable):
                 f"The stored sweep spec cannot be read: {error}",
                 hint="It was written by another version, or altered. Start a new sweep.",
             ) from None
-
-    def pinned(self, property_ids: Iterable[int]) -> Self:
-        """Return this spec with its properties written out, ascending: independent of any file or query.
-
-        A sweep that stores this form can be planned again exactly, whatever became of its source of ids.
-        """
-        return self.model_copy(update={"properties": Properties(ids=tuple(sorted(set(property_ids))))})

@@ -110,7 +110,7 @@ class SupplierClient:
             limits=Limits(
                 connect_seconds=settings.connect_timeout_seconds,
                 read_seconds=settings.read_timeout_seconds,
-                body_bytes=settings.max_body_mb * 1_000_000,
+                body_bytes=settings.max_body_bytes,
             ),
             allowance=allowance,
             wall_clock=now or settings.clock,

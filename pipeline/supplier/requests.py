@@ -170,11 +170,6 @@ class QuoteRequest(_Request):
     room_stays: _Rooms[RoomStayQuote]
 
 
-REQUESTS: Mapping[Operation, type[MultiRequest | SingleRequest | QuoteRequest]] = {
-    Operation.MULTI: MultiRequest,
-    Operation.SINGLE: SingleRequest,
-    Operation.QUOTE: QuoteRequest,
-}
 _AnyRequest = TypeVar("_AnyRequest", bound=_Request)
 
 
@@ -186,9 +181,9 @@ def request_for(search: Search, *, today: date, send_rate_type: bool = True) -> 
     rooms = [_room(number, room.adults, room.child_ages) for number, room in enumerate(search.party.rooms)]
     asked = _asked(search, rooms, send_rate_type=send_rate_type)
     if search.operation is Operation.MULTI:
-        return _checked(MultiRequest, asked | {"propertyIds": search.property_ids}, today)
+        return checked(MultiRequest, asked | {"propertyIds": search.property_ids}, today)
     if search.operation is Operation.SINGLE:
-        return _checked(SingleRequest, asked | _one_property(search), today)
+        return checked(SingleRequest, asked | _one_property(search), today)
     raise RequestRefused("A quote names a product for each room; a search has none (error 1021).", codes=(1021,))
 
 
@@ -211,14 +206,7 @@ def quote_request_for(
         for number, (room, product_id) in enumerate(zip(search.party.rooms, product_ids, strict=True))
     ]
     asked = _asked(search, rooms, send_rate_type=send_rate_type)
-    return _checked(QuoteRequest, asked | _one_property(search), today)
-
-
-def read_request(
-    operation: Operation, document: Mapping[str, Any], *, today: date
-) -> MultiRequest | SingleRequest | QuoteRequest:
-    """Return a request that was written by hand, in the supplier's names. Raises RequestRefused."""
-    return _checked(REQUESTS[operation], document, today)
+    return checked(QuoteRequest, asked | _one_property(search), today)
 
 
 def _asked(search: Search, rooms: list[dict[str, Any]], *, send_rate_type: bool) -> dict[str, Any]:
@@ -245,7 +233,8 @@ def _one_property(search: Search) -> dict[str, int]:
     return dict(zip(("propertyId",), search.property_ids, strict=False))
 
 
-def _checked(model: type[_AnyRequest], fields: Mapping[str, Any], today: date) -> _AnyRequest:
+def checked(model: type[_AnyRequest], fields: Mapping[str, Any], today: date) -> _AnyRequest:
+    """Return a request of fields in the supplier's names. Raises RequestRefused where a documented rule is broken."""
     try:
         return model.model_validate(fields, by_alias=True, by_name=False, context={"today": today})
     except ValidationError as error:

@@ -82,7 +82,7 @@ class Normalisers:
             raise NightauditError(
                 "A process that normalises answers was ended from outside, perhaps for want of memory.",
                 kept="All raw answers that had landed are kept.",
-                hint="Set NIGHTAUDIT_WORKERS lower if memory is short, then go on with: nightaudit resume",
+                hint="Set NIGHTAUDIT_WORKERS lower if memory is short.",
             ) from None
 
     def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> Future[SegmentResult]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from pipeline.domain.errors import NightauditError, SweepStopped
+from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Partition, Segment, Shard, segments
 from pipeline.lake import Lake
@@ -325,7 +325,8 @@ def _resumable(error: NightauditError, lake: Lake, manifest: Manifest) -> Nighta
     told = type(error)(error.message)
     told.kept = kept
     go_on = f"nightaudit resume {sweep_id}"
-    if "nightaudit resume" in error.hint:
+    if isinstance(error, CallsUsedUp):
+        # It says when, and what else can be done.
         told.hint = error.hint
     else:
         told.hint = f"{error.hint} Then go on with: {go_on}" if error.hint else f"Go on with: {go_on}"

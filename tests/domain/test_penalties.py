@@ -7,20 +7,11 @@ from decimal import Decimal
 
 import duckdb
 import pytest
+from cancel_costs import Cost, Rule, Step, penalty_at, steps
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.domain.penalties import (
-    Cost,
-    Penalty,
-    Rule,
-    Step,
-    free_cancel_hours,
-    free_cancel_until,
-    penalty_at,
-    refundability,
-    steps,
-)
+from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
 from pipeline.lake.relations import sql_folder
 
 CHECK_IN = datetime(2030, 3, 1, 15, tzinfo=UTC)

@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import duckdb
 import pytest
+from cancel_costs import steps
 from nights import load_night, started_at, sweep_id
 
-from pipeline.domain.penalties import Penalty, steps
+from pipeline.domain.penalties import Penalty
 from pipeline.lake import Lake
 from pipeline.publish import publish
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation
-from pipeline.plan import count, plan
+from pipeline.plan import count
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, spec_keys
 
 contents = st.fixed_dictionaries(
@@ -51,13 +51,6 @@ def test_the_canonical_form_does_not_depend_on_the_order_of_keys():
 def test_a_canonical_form_of_another_version_is_refused(stored):
     with pytest.raises(SpecError, match="stored sweep spec"):
         SweepSpec.from_canonical(stored)
-
-
-def test_a_pinned_spec_plans_alike_without_its_source():
-    spec, today = read_spec(SAMPLE_SPEC), date(2027, 1, 4)
-    pinned = SweepSpec.from_canonical(spec.pinned([30, 10, 20]).canonical_json())
-    assert pinned.properties.ids == (10, 20, 30)
-    assert list(plan(pinned, pinned.properties.ids, today)) == list(plan(spec, [10, 20, 30], today))
 
 
 def test_a_spec_cannot_be_changed():
