@@ -7,9 +7,11 @@ searched as text: `HTTPS://`, a blank before it or a dot behind its host are the
 from __future__ import annotations
 
 import ipaddress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pydantic import AnyHttpUrl, ValidationError
+if TYPE_CHECKING:
+    from pydantic import AnyHttpUrl
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -93,6 +95,9 @@ def host_alone(authority: str) -> str:
 
 
 def _parsed(text: str) -> AnyHttpUrl:
+    # The workers that normalise read hosts of raw answers, parse no address, and begin quickly without pydantic.
+    from pydantic import AnyHttpUrl, ValidationError
+
     stripped = text.strip()
     # A parser of addresses takes line breaks away and turns backslashes round, as browsers do; no address has them.
     is_odd = not stripped.isprintable() or " " in stripped or "\\" in stripped

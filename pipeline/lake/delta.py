@@ -70,7 +70,7 @@ def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: st
         raise LakeError(
             f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
             kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
-            hint="Mend the cause: space, or permissions.",
+            hint="Free some space or mend the permissions, then go on with: nightaudit resume",
         ) from None
 
 

@@ -105,8 +105,8 @@ def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
         raise CorruptObject(
             f"The raw shard {lake.local(path)} is damaged: {str(error).splitlines()[0]}",
             kept="All other shards are untouched.",
-            hint="Restore it from a backup. If there is none, and the sweep has not ended, move it away and "
-            "resume the sweep.",
+            hint="Restore it from a backup. If there is none, and the sweep has not ended, move it away and run: "
+            "nightaudit resume",
         ) from None
     return [RawRecord(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
 

@@ -43,7 +43,7 @@ def test_an_unfinished_sweep_of_today_is_gone_on_with(lake, settings_for):
 
 def test_a_loaded_sweep_of_today_is_judged_again_and_that_is_told(lake, settings_for, caplog):
     begun = steps.start(settings_for(2), lake, NOW)
-    asyncio.run(steps.collect(settings_for(2), lake, begun))
+    asyncio.run(steps.collect(settings_for(2), lake, begun, now=lambda: NOW))
     assert steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
     assert f"{begun.sweep_id} of today is loaded and not published" in caplog.text
 
@@ -63,7 +63,7 @@ def test_a_night_that_a_mistyped_address_began_in_vain_makes_way_for_the_right_o
     )
     begun = steps.start(wrong, lake, NOW)
     with pytest.raises(SupplierUnreachable):
-        asyncio.run(steps.collect(wrong, lake, begun))
+        asyncio.run(steps.collect(wrong, lake, begun, now=lambda: NOW))
     later = NOW.replace(day=day, hour=5)
     assert asyncio.run(steps.publish_left_over(settings_for(2), lake, later.date())) is None
     made = steps.start_or_go_on(settings_for(2), lake, later)
