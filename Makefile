@@ -28,7 +28,7 @@ schedule: setup  ## serve the nightly deployment on this machine, by NIGHTAUDIT_
 	@$(BIN)/python -m flows.deploy
 
 notebooks: setup  ## open the notebooks over the published file, in a browser on this machine
-	@$(BIN)/marimo run notebooks
+	@$(BIN)/marimo run --token notebooks
 
 # The flows start Prefect servers, which answer late where other tests take the processors: they run by themselves.
 test: setup  ## run the tests

@@ -5,22 +5,40 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import uvicorn
 
+from pipeline.report.guard import Key
 from pipeline.report.serve import application
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where it is served, and what opens it."""
+
+    port: int
+    key: Key
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def printed(self, path: str = "/reports/") -> str:
+        return self.key.address(self.address + path)
 
 
 @contextmanager
 def served(lake):
-    """Yield the address; the server is a thread of this process, so notebooks read the settings of its environment."""
-    server = uvicorn.Server(uvicorn.Config(application(lake), host="127.0.0.1", port=0, log_level="error"))
+    """Yield what is served; it runs as a thread of this process, so notebooks read the settings of its environment."""
+    key = Key()
+    server = uvicorn.Server(uvicorn.Config(application(lake, key), host="127.0.0.1", port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
         time.sleep(0.01)
     try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        yield Served(server.servers[0].sockets[0].getsockname()[1], key)
     finally:
         server.should_exit = True
         thread.join()

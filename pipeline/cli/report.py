@@ -67,15 +67,16 @@ def alert(*, is_rehearsal: bool) -> None:
 def serve(port: int) -> None:
     """Serve reports and notebooks on the loopback address until interrupted."""
     from pipeline.process.signals import told_when_stopped
-    from pipeline.report.serve import notebook_names, serve_reports
+    from pipeline.report.serve import serve_reports
 
     console = Terminal()
 
-    def tell() -> None:
-        console.print(f"Reports: http://127.0.0.1:{port}/reports/", soft_wrap=True)
-        for name in notebook_names():
-            console.print(f"Notebook: http://127.0.0.1:{port}/notebooks/{name}/", soft_wrap=True)
-        console.print("Ctrl-C ends it.", style="dim")
+    def tell(addresses: list[str]) -> None:
+        reports, *notebooks = addresses
+        console.print(f"Reports: {reports}", soft_wrap=True)
+        for address in notebooks:
+            console.print(f"Notebook: {address}", soft_wrap=True)
+        console.print("Each address carries a token: who has it can read these pages. Ctrl-C ends it.", style="dim")
 
     with told_when_stopped("Reports and notebooks are served no longer.", "Serve them again: nightaudit serve"):
         serve_reports(Lake(read_settings().lake), port, tell)

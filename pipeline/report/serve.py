@@ -1,4 +1,4 @@
-"""Serving the reports of a lake, and the notebooks, to a browser on this machine, and to nobody else."""
+"""Serving the reports of a lake, and the notebooks, to a browser on this machine that knows the token."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import cast
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
+from pipeline.report.guard import Guard, Key
 
 _HOST = "127.0.0.1"
 _NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
-def application(lake: Lake) -> Starlette:
+def application(lake: Lake, key: Key) -> Starlette:
     """Return the web application: `/reports/` is the lake's folder of that name, `/notebooks/…` are the notebooks.
 
     The notebooks read the published file of the settings; where they are not installed, there are only the reports.
 
-    Requests that name another host are refused, so that no page elsewhere can read reports through the browser.
+    Whoever does not know the token of `key` is refused, and so is what a page of another site asks: see `guard`.
     Raises InputError where there are no reports yet.
     """
     folder = lake.root / "reports"
@@ -42,7 +42,7 @@ def application(lake: Lake) -> Starlette:
             *([Mount("/notebooks", notebooks)] if notebooks else []),
         ],
         lifespan=_ending(notebooks),
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
+        middleware=[Middleware(Guard, key)],
     )
 
 
@@ -74,17 +74,20 @@ def _notebooks() -> Starlette:
     return cast("Starlette", builder.build())
 
 
-def serve_reports(lake: Lake, port: int, tell: Callable[[], None] = lambda: None) -> None:
-    """Serve until interrupted; `tell` is called once nothing stands in the way.
+def serve_reports(lake: Lake, port: int, tell: Callable[[list[str]], None]) -> None:
+    """Serve until interrupted. `tell` is given the addresses, with their token, once nothing is in the way.
 
     Raises InputError where there are no reports, or the port is taken.
     """
-    app = application(lake)
+    key = Key()
+    app = application(lake, key)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
         except OSError as error:
             raise InputError(f"Port {port} cannot be used: {error.strerror}.", hint="Choose another: --port") from None
-    tell()
+    own = f"http://{_HOST}:{port}"
+    pages = [f"{own}/reports/", *(f"{own}/notebooks/{name}/" for name in notebook_names())]
+    tell([key.address(page) for page in pages])
     uvicorn.run(app, host=_HOST, port=port, log_level="warning", access_log=False)

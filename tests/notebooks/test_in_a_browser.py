@@ -1,4 +1,5 @@
-"""What people see, in a real browser: charts follow the controls, and nothing is asked of the network."""
+"""What people see, in a real browser: charts follow the controls, nothing is asked of the network, and no page of
+another origin reads any of it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -25,8 +28,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: 
 
 
 @pytest.fixture(scope="module")
-def address(nights):
-    """`nightaudit serve`, as people start it, ended as they end it."""
+def printed(nights):
+    """The addresses that `nightaudit serve` prints, which runs as people start it and ends as they end it."""
     write_reports(nights.both)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -35,16 +38,26 @@ def address(nights):
         [sys.executable, "-m", "pipeline.cli", "serve", "--port", str(port)],
         cwd=ROOT,
         env=os.environ | {"NIGHTAUDIT_LAKE": str(nights.both.root)},
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
+        told = []
+        while "Ctrl-C" not in (line := process.stdout.readline()):
+            assert line, "nightaudit serve has ended"
+            told.append(line.split()[-1])
         _wait_for(f"http://127.0.0.1:{port}", process)
-        yield f"http://127.0.0.1:{port}"
+        yield told
         process.send_signal(signal.SIGINT)
         process.wait(20)
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="module")
+def address(printed):
+    return printed[0].partition("/reports/")[0]
 
 
 def _wait_for(address, process):
@@ -68,9 +81,10 @@ def browser():
 
 
 @pytest.fixture
-def page(browser, address):
-    """A page that must log no error, and ask nobody but this server."""
+def page(browser, address, printed):
+    """A page that must log no error, and ask nobody but this server; its browser has opened the printed address."""
     opened = browser.new_page(viewport={"width": 1000, "height": 1400})
+    opened.goto(printed[0])
     wrong = []
     own = (address, address.replace("http:", "ws:"), "data:", "blob:")
     opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
@@ -149,3 +163,72 @@ def test_a_report_is_whole_on_a_phone(page, address, nights, report):
     page.goto(f"{address}/reports/{file}")
     assert page.locator("h1").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+HOSTILE = """<!doctype html><title>waiting</title><body><script>
+const target = "%(target)s", socket = target.replace("http:", "ws:"), got = [];
+const attempts = [
+  ...["cors", "no-cors"].map(mode => () => fetch(target + "/reports/", {mode, credentials: "include"})
+    .then(answer => answer.text()).then(text => { if (text) got.push(mode + " " + text.slice(0, 80)); })),
+  () => fetch(target + "/notebooks/%(notebook)s/api/kernel/instantiate", {method: "POST", body: "{}",
+    headers: {"content-type": "text/plain"}}).then(answer => answer.text()).then(text => got.push("post " + text)),
+  () => new Promise(done => {
+    const ws = new WebSocket(socket + "/notebooks/%(notebook)s/ws?session_id=stolen");
+    ws.onopen = () => got.push("socket open");
+    ws.onmessage = message => { got.push("socket " + String(message.data).slice(0, 80)); done(); };
+    ws.onerror = ws.onclose = done;
+  }),
+  ...["script", "img", "iframe"].map(kind => () => new Promise(done => {
+    const part = document.createElement(kind);
+    part.src = target + "/reports/";
+    part.onerror = done;
+    part.onload = () => { if (kind !== "iframe") got.push(kind + " loaded"); done(); };
+    document.body.append(part);
+  })),
+];
+Promise.all(attempts.map(attempt => attempt().catch(() => {}))).then(() => {
+  document.title = "done"; window.got = got;
+});
+</script>"""
+
+
+class _HostilePage(BaseHTTPRequestHandler):
+    text = ""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.text.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("site", ["127.0.0.1", "localhost", "attacker.localhost"])
+def test_a_hostile_page_reads_nothing_although_its_visitor_has_the_reports_open(browser, printed, address, site):
+    notebook = printed[1].partition("/notebooks/")[2].partition("/")[0]
+    handler = type("Handler", (_HostilePage,), {"text": HOSTILE % {"target": address, "notebook": notebook}})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            visitor = browser.new_context()
+            visitor.new_page().goto(printed[0])
+            hostile = visitor.new_page()
+            hostile.goto(f"http://{site}:{server.server_port}/")
+            hostile.wait_for_function("document.title === 'done'")
+            got, framed = hostile.evaluate("window.got"), [frame.content() for frame in hostile.frames[1:]]
+            visitor.close()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert got == []
+    assert not [text for text in framed if "Reports of all nights" in text]
+
+
+def test_a_name_that_leads_to_this_machine_opens_nothing(browser, printed):
+    rebound = browser.new_page()
+    answer = rebound.goto(printed[0].replace("127.0.0.1", "attacker.localhost"))
+    assert answer.status == 400
+    rebound.close()

@@ -1,24 +1,123 @@
-"""Serving reports on this machine only."""
+"""What `nightaudit serve` serves is read by who has the printed address, and by no page of another origin."""
 
 from __future__ import annotations
+
+import contextlib
 
 import httpx
 import pytest
 from served import served
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from pipeline.domain.errors import InputError
 from pipeline.report import write_reports
-from pipeline.report.serve import application
+from pipeline.report.guard import Key
+from pipeline.report.serve import application, notebook_names
+
+NOTEBOOK = f"/notebooks/{notebook_names()[0]}/"
+FOREIGN_ORIGINS = ["https://attacker.example", "http://127.0.0.1:1", "http://localhost", "null", "file://"]
+FOREIGN_HOSTS = ["attacker.example", "attacker.example:{port}", "127.0.0.1.attacker.example", "127.0.0.1@attacker", ""]
 
 
-def test_reports_are_served_under_the_names_of_this_machine_only(two_nights):
+@pytest.fixture(scope="module")
+def pages(two_nights):
     write_reports(two_nights)
-    with served(two_nights) as address:
-        assert "Reports of all nights" in httpx.get(address, follow_redirects=True).text
-        assert httpx.get(f"{address}/reports/%2e%2e/published/nightaudit.duckdb").status_code == 404
-        assert httpx.get(f"{address}/reports/", headers={"host": "attacker.example"}).status_code == 400
+    with served(two_nights) as pages:
+        yield pages
+
+
+@pytest.fixture
+def browser(pages):
+    """A client that has opened the printed address."""
+    with httpx.Client(base_url=pages.address, follow_redirects=True) as client:
+        client.get(pages.printed()).raise_for_status()
+        yield client
+
+
+def test_the_printed_address_opens_the_reports_and_the_token_leaves_the_address(pages):
+    with httpx.Client(follow_redirects=True) as client:
+        answer = client.get(pages.printed())
+        assert "Reports of all nights" in answer.text
+        assert str(answer.url) == f"{pages.address}/reports/"
+        assert client.get(f"{pages.address}{NOTEBOOK}").status_code == 200
+        (cookie,) = client.cookies.jar
+    assert cookie.has_nonstandard_attr("HttpOnly")
+    assert cookie.get_nonstandard_attr("SameSite").lower() == "strict"
+    assert pages.key.token not in cookie.value
+
+
+@pytest.mark.parametrize("path", ["/", "/reports/", "/reports/index.html", NOTEBOOK, f"{NOTEBOOK}api/status", "/none"])
+@pytest.mark.parametrize("query", ["", "?access_token=", "?access_token=guess"])
+def test_without_the_token_no_route_answers(pages, path, query):
+    answer = httpx.get(f"{pages.address}{path}{query}", cookies={f"nightaudit-{pages.port}": "guess"})
+    assert answer.status_code == 403
+    assert "nightaudit serve" in answer.text
+
+
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+@pytest.mark.parametrize("path", ["/reports/", NOTEBOOK, f"{NOTEBOOK}api/kernel/instantiate"])
+def test_another_origin_is_refused_on_every_route_even_with_the_token(pages, browser, origin, path):
+    for method in ("GET", "POST", "OPTIONS"):
+        answer = browser.request(method, f"{path}?access_token={pages.key.token}", headers={"origin": origin})
+        assert answer.status_code == 400
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
+def test_another_host_is_refused_on_every_route(pages, browser, host):
+    for path in ("/reports/", NOTEBOOK):
+        assert browser.get(path, headers={"host": host.format(port=pages.port)}).status_code == 400
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_another_sites_page_includes_is_refused(browser, site):
+    assert browser.get("/reports/", headers={"sec-fetch-site": site}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/reports/", NOTEBOOK, "/none"])
+def test_every_answer_may_not_be_sniffed_framed_or_read_from_elsewhere(browser, path):
+    headers = browser.get(path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] in {"DENY", "SAMEORIGIN"}
+    assert "frame-ancestors" in headers["content-security-policy"]
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert not [name for name in headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize(
+    ("origin", "token", "is_accepted"),
+    [
+        ("own", "query", True),
+        ("own", "cookie", True),
+        (None, "query", True),
+        ("own", None, False),
+        (None, None, False),
+        ("https://attacker.example", "query", False),
+        ("https://attacker.example", "cookie", False),
+        ("http://127.0.0.1:1", "cookie", False),
+    ],
+)
+def test_a_socket_needs_the_token_and_no_foreign_origin(pages, browser, origin, token, is_accepted):
+    query = f"&access_token={pages.key.token}" if token == "query" else ""
+    cookies = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    with contextlib.nullcontext() if is_accepted else pytest.raises(InvalidStatus, match="403"):
+        connect(
+            f"ws://127.0.0.1:{pages.port}{NOTEBOOK}ws?session_id=s1&file=x{query}",
+            origin=pages.address if origin == "own" else origin,
+            additional_headers={"cookie": cookies} if token == "cookie" else {},
+        ).close()
+
+
+def test_what_lies_beside_the_reports_is_not_served(browser):
+    assert browser.get("/reports/%2e%2e/published/nightaudit.duckdb").status_code == 404
+
+
+def test_the_redirect_to_a_page_stays_on_this_host(pages):
+    answer = httpx.get(f"{pages.address}//attacker.example/?access_token={pages.key.token}&a=1")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/attacker.example/?a=1")
 
 
 def test_before_the_first_report_there_is_nothing_to_serve(lake):
     with pytest.raises(InputError, match="no reports yet"):
-        application(lake)
+        application(lake, Key())

@@ -1,0 +1,168 @@
+"""Who may read what `nightaudit serve` serves: a browser that was given the printed address, and no page elsewhere.
+
+Any web site that is open in a browser may send requests to this machine, with cookies or through a name of its own
+(DNS rebinding). So every request and WebSocket is held to its Host, its Origin and a token, and no answer may be read,
+framed or included from another origin.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+TOKEN_PARAMETER = "access_token"  # noqa: S105 - the name of a parameter
+_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+# What browsers say of a request that a page of another origin has caused. A link in a terminal is `none`.
+_FOREIGN = frozenset({"cross-site", "same-site"})
+_POLICY_VIOLATION = 1008
+
+_OF_NOTEBOOKS = "/notebooks"
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+# marimo's page starts with scripts of its own in it; charts compile expressions, and widgets are modules in memory.
+_NOTEBOOK_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self' data: blob:; worker-src 'self' blob: data:; frame-src 'self' data: blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
+)
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # What was read with a token is not for who comes to this browser without one.
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What opens the pages: the token of the printed address, and what the browser keeps after its first visit."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+    def address(self, page: str) -> str:
+        """Return the address of a page with the token in it."""
+        return f"{page}?{urlencode({TOKEN_PARAMETER: self.token})}"
+
+
+class Guard:
+    """ASGI middleware around everything that is served."""
+
+    def __init__(self, app: ASGIApp, key: Key) -> None:
+        self._app = app
+        self._key = key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request or socket if it may be answered, and refuse it if not."""
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        guarded = _guarded(scope, send)
+        if refusal := _foreign(headers):
+            await _refuse(scope, receive, guarded, 400, refusal)
+        elif self._has_session(headers, scope):
+            if headers.get("sec-fetch-site") in _FOREIGN:
+                await _refuse(scope, receive, guarded, 403, "Another site's page has asked for this.")
+            else:
+                await self._app(scope, receive, guarded)
+        elif not self._has_token(scope):
+            await _refuse(scope, receive, guarded, 403, "Open the address that nightaudit serve has printed.")
+        elif scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}:
+            await self._app(scope, receive, guarded)
+        else:
+            await self._open_session(scope)(scope, receive, guarded)
+
+    def _has_session(self, headers: Headers, scope: Scope) -> bool:
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(scope))
+        except CookieError:
+            return False
+        return cookie is not None and _is_same(cookie.value, self._key.session)
+
+    def _has_token(self, scope: Scope) -> bool:
+        return any(_is_same(value, self._key.token) for name, value in _query(scope) if name == TOKEN_PARAMETER)
+
+    def _open_session(self, scope: Scope) -> RedirectResponse:
+        """Return the way to the same page without the token, which would stay in the history and in logs."""
+        left = urlencode([(name, value) for name, value in _query(scope) if name != TOKEN_PARAMETER])
+        # One slash: two would be the address of another host.
+        page = "/" + scope["path"].lstrip("/")
+        response = RedirectResponse(f"{page}?{left}" if left else page, status_code=303)
+        response.set_cookie(_cookie_name(scope), self._key.session, httponly=True, samesite="strict", path="/")
+        return response
+
+
+def _cookie_name(scope: Scope) -> str:
+    # Cookies know no ports: another process that serves would overwrite it.
+    return f"nightaudit-{(scope.get('server') or ('', 0))[1]}"
+
+
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+
+
+def _is_same(given: str, expected: str) -> bool:
+    return secrets.compare_digest(given.encode(), expected.encode())
+
+
+def _foreign(headers: Headers) -> str:
+    """Say what is wrong with the host or origin of a request; nothing if it is this machine's own."""
+    hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    if len(hosts) != 1 or _host_of(hosts[0]) not in _HOSTS:
+        return "This is served under the names of this machine only."
+    if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
+        return "A page of another origin has asked for this."
+    return ""
+
+
+def _host_of(authority: str) -> str:
+    try:
+        parts = urlsplit(f"//{authority}")
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return ""
+    if parts.username is not None or parts.path or parts.query or parts.fragment:
+        return ""
+    return f"[{host}]" if ":" in host else host
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, why: str) -> None:
+    answer: ASGIApp = (
+        WebSocketClose(_POLICY_VIOLATION, why)
+        if scope["type"] == "websocket"
+        else PlainTextResponse(f"{why}\n", status_code=status)
+    )
+    await answer(scope, receive, send)
+
+
+def _guarded(scope: Scope, send: Send) -> Send:
+    """Return `send` with our headers on every answer, and without those that open it to other origins."""
+    is_notebook = scope["path"].startswith(_OF_NOTEBOOKS)
+
+    async def sent(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name in [name for name in headers if name.lower().startswith("access-control-")]:
+                del headers[name]
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            headers["Content-Security-Policy"] = _NOTEBOOK_POLICY if is_notebook else _REPORT_POLICY
+            headers["X-Frame-Options"] = "SAMEORIGIN" if is_notebook else "DENY"
+        await send(message)
+
+    return sent
