@@ -1,10 +1,11 @@
 # Everything people run; each target is one line of an existing tool.
 PYTHON ?= python3.11
 UV := uv==0.13.8
+SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly schedule notebooks test check bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly schedule notebooks test test-slow check bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,11 +33,15 @@ notebooks: setup  ## open the notebooks over the published file, in a browser on
 
 # The flows start Prefect servers, which answer late where other tests take the processors: they run by themselves.
 test: setup  ## run the tests
-	$(BIN)/pytest -n 2 --dist loadfile --ignore tests/flows
-	$(BIN)/pytest -n 2 --dist loadfile tests/flows
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" tests/flows
+
+# Nights that are stopped, rebuilt, replayed and simulated: minutes each. SLOW names folders or files to take a part.
+test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
+	$(BIN)/pytest -n 2 --dist loadfile -m slow $(SLOW)
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
-	$(BIN)/pytest -n 2 --dist loadfile --ignore tests/flows --cov --cov-report=
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows --cov --cov-report=
 	$(BIN)/pytest -n 2 --dist loadfile tests/flows --cov --cov-append --cov-report=term:skip-covered
 
 format: setup  ## format the code

@@ -36,6 +36,9 @@ from pipeline.publish.refresh import refresh
 from pipeline.replay.explain import answers_behind, explain, flag_row
 from pipeline.supplier.bodies import inflate
 
+# Each rule is replayed over lakes of several nights.
+pytestmark = pytest.mark.slow
+
 MOST = 64_000_000
 
 

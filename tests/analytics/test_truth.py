@@ -17,6 +17,9 @@ from pipeline.publish.analytics import DETECTORS
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world import planted
 
+# Measures the detectors over nights of a planted world.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):

@@ -56,6 +56,7 @@ def test_the_command_audits_before_it_overrides(lake, monkeypatch, tmp_path):
     rows = first(doubled(clean_night(0)), "offer", total=Decimal(-5))
     load(lake, 0, rows)
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.setenv("NIGHTAUDIT_SANDBOX_CLOCK", f"{started_at(0):%Y-%m-%dT%H:%M:%SZ}")
     monkeypatch.chdir(tmp_path)
     audit.publish(sweep_id(0), "skip it")
     assert asked(lake, "SELECT audit, override_reason, quarantined FROM mart.sweep") == [("overridden", "skip it", 1)]

@@ -7,6 +7,9 @@ from benchmarks.simulated import World
 
 from pipeline.lake import Lake
 
+# Simulates a history of nights.
+pytestmark = pytest.mark.slow
+
 # Long enough for the first stays to begin.
 WORLD = World(properties=4, nights=13, seed=2)
 

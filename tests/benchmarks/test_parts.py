@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from benchmarks.__main__ import PARTS, keep
 
+# Runs parts of the benchmark, small.
+pytestmark = pytest.mark.slow
+
 _TESTS = Path(__file__).parents[1]
 
 

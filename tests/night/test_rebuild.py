@@ -22,6 +22,9 @@ from pipeline.publish import publish
 from pipeline.settings import Settings
 from pipeline.sweep import SweepOptions, normalisers
 
+# Each test rebuilds a lake of several nights.
+pytestmark = pytest.mark.slow
+
 SPEC = """
 [properties]
 sandbox = 12

@@ -13,6 +13,9 @@ from pipeline.domain.tables import STATE_TABLES
 from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish
 
+# Walks random histories of nights, step by step.
+pytestmark = pytest.mark.slow
+
 NIGHTS = 7
 ANSWERED = {"offered", "no_offer", "absent"}
 KEY = ("source", "property_id", "check_in", "room_id", "board_id", "policy_key", "currency")

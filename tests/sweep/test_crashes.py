@@ -22,6 +22,9 @@ from pipeline.lake.raw import landed, read_manifest
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sweep.run import _progress
 
+# Each test stops a night of its own and runs it to its end.
+pytestmark = pytest.mark.slow
+
 DAY = "2030-01-01"
 # When things happened is all that a disturbed night may differ in.
 TIMES = {"searched_at", "started_at", "ended_at", "finished_at", "latency_ms", "answered_at", "published_at"}
