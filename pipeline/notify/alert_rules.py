@@ -20,7 +20,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.domain.errors import InputError
-from pipeline.spec.documents import Document, Unreadable, read_toml
+from pipeline.spec.bounds import Unreadable
+from pipeline.spec.documents import Document, read_toml
 
 _NOTHING = "No alert was sent."
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w .:%+-]{0,79}$")]

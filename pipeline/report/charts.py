@@ -15,7 +15,7 @@ import polars as pl
 import vl_convert
 from markupsafe import Markup, escape
 
-from pipeline.report.words import readable
+from pipeline.report.words import drawable, printed
 
 # Stand-ins that no palette contains, and the variables of `layout.html.j2` that they stand for.
 INK: Final = "#010203"
@@ -146,7 +146,7 @@ def towards_the_stay(
 def svg(made: AnyChart, caption: str = "") -> Markup:
     """Return a chart for a page, drawn twice: for a screen or paper, and for a phone. The page shows one of them."""
     spec = cast("dict[str, Any]", _drawable(made.to_dict()))
-    named = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    named = f"<figcaption>{escape(printed(caption))}</figcaption>" if caption else ""
     drawn = _drawn(spec, _LABEL)
     if spec["width"] > _NARROW:
         narrow = _drawn(spec | {"width": _NARROW}, _LABEL_NARROW)
@@ -155,10 +155,10 @@ def svg(made: AnyChart, caption: str = "") -> Markup:
 
 
 def _drawable(part: object) -> object:
-    """Return a part of a chart with readable text only: the drawing library ends the process at a control character."""
+    """Return a part of a chart with text that can be drawn: the library ends the process at a control character."""
     if isinstance(part, dict):
         return {name: _drawable(value) for name, value in part.items()}
-    return [_drawable(value) for value in part] if isinstance(part, list) else readable(part)
+    return [_drawable(value) for value in part] if isinstance(part, list) else drawable(part)
 
 
 def _drawn(spec: dict[str, Any], label_limit: int) -> str:

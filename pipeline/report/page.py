@@ -16,7 +16,7 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.report.words import readable, said
+from pipeline.report.words import printed, said
 
 # Rows that a page shows of a table; all of them lie beside it as CSV and Parquet.
 ROWS_SHOWN = 25
@@ -173,7 +173,7 @@ def _environment() -> Environment:
         loader=PackageLoader("pipeline.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=readable,
+        finalize=printed,
         trim_blocks=True,
         lstrip_blocks=True,
     )

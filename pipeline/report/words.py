@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final
+
+from markupsafe import Markup
 
 # What each rule finds. `report.flag` holds the rule under its own name.
 RULES: Final[Mapping[str, str]] = {
@@ -70,6 +73,28 @@ def readable(value: object) -> object:
         return value
     # A value that is markup stays such.
     return type(value)(_DISTURBING.sub("", value))
+
+
+# Characters of a text that a chart draws: the drawing library takes time and memory with the square of a text's length.
+_DRAWN: Final = 120
+# Characters of a text that a page shows in one place, whatever a supplier has called a property.
+_PRINTED: Final = 2_000
+
+
+def drawable(value: object) -> object:
+    """Return text as a chart can draw it: readable, and short. Texts that differ stay different."""
+    text = readable(value)
+    if not isinstance(text, str) or len(text) <= _DRAWN:
+        return text
+    return f"{text[: _DRAWN - 6].rstrip()}… {sha256(text.encode('utf-8', 'replace')).hexdigest()[:4]}"
+
+
+def printed(value: object) -> object:
+    """Return text as a page can hold it: readable, and cut where it is longer than a reader will read."""
+    text = readable(value)
+    if not isinstance(text, str) or isinstance(text, Markup) or len(text) <= _PRINTED:
+        return text
+    return f"{text[: _PRINTED - 1].rstrip()}…"
 
 
 def rule_said(rule: str) -> str:

@@ -17,20 +17,15 @@ from typing import Any
 
 import yaml
 
+from pipeline.spec.bounds import DEEPEST, Unreadable, refuse_deep_toml, refuse_expanding_yaml
+
 Place = tuple[str | int, ...]
 
 _CLOSERS = ("]", "}", '"""', "'''")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,40}")
 _NULL = re.compile(r"~|null|Null|NULL|")
-_DEEPEST = 20
-
-
-class Unreadable(ValueError):
-    """A text is not of its format. `line` counts from 1 and is None where the parser does not say."""
-
-    def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
+# Characters that may be parsed again to find a line; a text that is written to need more gets none.
+_MOST_PARSED = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +40,7 @@ def read_toml(text: str) -> Document:
     """Parse TOML. Raises Unreadable."""
     # As tomllib does itself: a carriage return alone at the end of a statement would not parse.
     text = text.replace("\r\n", "\n")
+    refuse_deep_toml(text)
     try:
         data = tomllib.loads(text)
     except RecursionError:
@@ -70,10 +66,13 @@ class _Statement:
 
 def _statements(text: str) -> Iterator[_Statement]:
     lines = text.split("\n")
-    begin = 0
+    begin = parsed = 0
     while begin < len(lines):
         end = begin + 1
         while (content := _parsed(lines[begin:end])) is None and end < len(lines):
+            parsed += sum(len(line) + 1 for line in lines[begin:end])
+            if parsed > _MOST_PARSED:
+                return
             end += 1
             # What spans lines ends on a line with a closing mark: a long list is parsed twice, not once a line.
             while end < len(lines) and not any(mark in lines[end - 1] for mark in _CLOSERS):
@@ -147,7 +146,11 @@ def _line_within(statement: _Statement, place: Place) -> int:
     return min(bisect_left(range(len(statement.lines) - 1), index + 1, key=items_up_to), len(statement.lines) - 1)
 
 
-class _Loader(yaml.SafeLoader):
+# Ten times as fast as the one in Python, where there is one.
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]
     """Reads scalars as TOML would: YAML 1.1 makes a boolean of the market NO, and 8 of 010."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - as PyYAML declares it
@@ -161,6 +164,7 @@ def read_yaml(text: str) -> Document:
     """Parse YAML: integers, texts, lists and mappings; dates stay texts. Raises Unreadable."""
     lines: dict[Place, int] = {}
     try:
+        refuse_expanding_yaml(text, _Loader)
         root = yaml.compose(text, Loader=_Loader)
         data = _plain(root, (), lines) if root else {}
     except yaml.MarkedYAMLError as error:
@@ -177,7 +181,7 @@ def read_yaml(text: str) -> Document:
 
 def _plain(node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:  # noqa: ANN401 - whatever a document holds
     lines.setdefault(place, node.start_mark.line + 1)
-    if len(place) > _DEEPEST:
+    if len(place) > DEEPEST:
         raise Unreadable("it is nested too deeply", node.start_mark.line + 1)
     if isinstance(node, yaml.SequenceNode):
         return [_plain(item, (*place, index), lines) for index, item in enumerate(node.value)]

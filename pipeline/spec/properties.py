@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from pipeline.domain.errors import SpecError
+from pipeline.spec.bounds import Unreadable, read_bounded
 from pipeline.spec.model import Detail, Properties
 from pipeline.spec.values import MAX_PROPERTY_ID
 
@@ -15,6 +16,7 @@ COLUMN = "property_id"
 MOST_ERRORS_SHOWN = 10
 # More than any supplier sells: a query that returns more has gone wrong, and would fill the memory.
 MOST_PROPERTIES = 5_000_000
+MOST_FILE_BYTES = 250_000_000
 
 _KEPT = "Nothing was started."
 _DELIMITERS = ",;\t"
@@ -103,13 +105,15 @@ def _from_sandbox(wanted: int, resolve: Callable[[int], Iterable[int]] | None) -
 
 def _from_file(path: Path, key: str) -> list[int]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_bounded(path, MOST_FILE_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise SpecError(
             f"{key} of the sweep spec, {path}, cannot be read: {error.strerror}.",
             kept=_KEPT,
             hint="A relative path is meant from the spec's folder.",
         ) from None
+    except Unreadable as error:
+        raise SpecError(f"{path} cannot be read: {error}.", kept=_KEPT, hint="Give each property once.") from None
     except UnicodeDecodeError:
         raise SpecError(f"{path} is not UTF-8 text.", kept=_KEPT, hint="Save it as UTF-8.") from None
     rows = [(number, row) for number, line in enumerate(text.split("\n"), 1) if (row := line.strip())]

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pipeline.domain.errors import SpecError
-from pipeline.spec.documents import Document, Place, Unreadable, read_toml, read_yaml
+from pipeline.spec.bounds import Unreadable, read_bounded
+from pipeline.spec.documents import Document, Place, read_toml, read_yaml
 from pipeline.spec.key_table import spec_keys
 from pipeline.spec.model import SpecTable, SweepSpec
 from pipeline.spec.values import nearest
@@ -43,12 +44,18 @@ def read_spec(path: Path, snapshot_date: date | None = None) -> SweepSpec:
     With `snapshot_date`, explicit check-in dates are also checked against it. Raises SpecError with all mistakes.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_bounded(path).decode("utf-8-sig")
     except OSError as error:
         raise SpecError(
             f"The sweep spec {path} cannot be read: {error.strerror}.",
             kept=KEPT,
             hint="Name an existing file with --spec or NIGHTAUDIT_SPEC.",
+        ) from None
+    except Unreadable as error:
+        raise SpecError(
+            f"The sweep spec {path} cannot be read: {error}.",
+            kept=KEPT,
+            hint="Put its property ids into a file of their own, and name that as properties.file.",
         ) from None
     except UnicodeDecodeError:
         raise SpecError(f"The sweep spec {path} is not UTF-8 text.", kept=KEPT, hint="Save it as UTF-8.") from None

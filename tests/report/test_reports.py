@@ -130,6 +130,20 @@ class _Read(HTMLParser):
         self.texts.append(data)
 
 
+@pytest.mark.parametrize("length", [30_000, 1_000_000])
+def test_names_without_measure_cost_a_chart_no_more_than_others(length):
+    def drawn(names):
+        days = pl.DataFrame(
+            {"property_id": [1, 2], "property_name": names, "check_in": [CHECK_IN] * 2, "share": [0.5, 1.0]}
+        )
+        return svg(calendar(days, "share", "Share", properties=days["property_id"], scale=alt.Scale()), names[0])
+
+    # The same texts up to where they are cut: they stay two.
+    made = drawn(["x" * length, "x" * (length + 1)])
+    assert len(made) < 2 * len(drawn(["x" * 100, "y" * 100])) + 5_000
+    assert made.count("1 xxx") == made.count("2 xxx") > 0
+
+
 def test_a_text_that_turns_others_round_or_fills_the_page_is_tamed():
     assert Column("name", "Name").text({"name": "a" * 1000}) == "a" * 239 + "…"
     assert readable("1\u202e2\x07") == "12"

@@ -163,6 +163,13 @@ def test_a_thousand_mistakes_are_summed_up():
     assert told[-1] == "  and 981 more"
 
 
+# Nine lines that stand for a billion values, and levels that each line doubles.
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+DEEP_BOMB = "a0: &a0 [[[x]]]\n" + "".join(f"a{n}: &a{n} [[[*a{n - 1}]]]\n" for n in range(1, 20))
+
+
 @pytest.mark.parametrize(
     ("text", "name", "said"),
     [
@@ -177,6 +184,13 @@ def test_a_thousand_mistakes_are_summed_up():
         ("ask: {markets: \x00}", "a.yaml", "a.yaml: "),
         ("a: &a [*a]", "a.yaml", "nested too deeply"),
         ("[" * 5000, "a.yaml", "nested too deeply"),
+        ("a: " + "{b: " * 5000, "a.yaml", "nested too deeply"),
+        ("- " * 5000, "a.yaml", "nested too deeply"),
+        (BOMB, "a.yaml", "it holds more than 250,000 values"),
+        (DEEP_BOMB, "a.yaml", "nested too deeply"),
+        ("a: [" + "1, " * 300_000 + "]", "a.yaml", "it holds more than 250,000 values"),
+        (".".join("a" * 100_000) + " = 1", "a.toml", "nested too deeply"),
+        ("a = {" + ".".join(["'b'"] * 100_000) + " = 1}", "a.toml", "nested too deeply"),
         ("? [a]\n: 1\n", "a.yaml", "a.yaml:1: a key must be a word"),
         ("- a\n", "a.yaml", "it holds no keys"),
         ("--- 1\n--- 2\n", "a.yaml", "a.yaml:2: "),
@@ -184,6 +198,26 @@ def test_a_thousand_mistakes_are_summed_up():
 )  # fmt: skip
 def test_what_is_not_toml_or_yaml_is_told_without_a_traceback(text, name, said):
     assert said in "\n".join(refusal(text, name))
+
+
+def test_anchors_may_be_used_as_long_as_they_stay_small():
+    aliased = SAME_IN_YAML.replace("[GB, NO]", "&them [GB, NO]")
+    assert parse_spec(aliased, Path("a.yaml")) == parse_spec(SAME_IN_YAML, Path("a.yaml"))
+
+
+@pytest.mark.parametrize("name", ["large.toml", "large.yaml"])
+def test_a_file_larger_than_any_spec_is_refused_before_it_is_parsed(tmp_path, name):
+    (tmp_path / name).write_bytes(b"# \xff" + b"x" * 1_000_000)
+    with pytest.raises(SpecError, match="larger than 1,000,000 bytes") as refused:
+        read_spec(tmp_path / name)
+    assert "properties.file" in refused.value.hint
+
+
+def test_a_spec_may_come_through_a_pipe_and_is_bounded_there_too(tmp_path):
+    endless = tmp_path / "endless.toml"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises(SpecError, match="larger than"):
+        read_spec(endless)
 
 
 def test_an_empty_spec_names_what_is_missing():
