@@ -1,0 +1,77 @@
+"""The cells of a segment: what was planned, and the one status that each ended in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.domain.codes import ERROR_CODES, CodeKind
+from pipeline.domain.search import CellStatus, Operation
+from pipeline.domain.tables import CELL
+from pipeline.normalise.asked_searches import AskedSearches
+from pipeline.normalise.columns import constant, in_declared_order, spread
+from pipeline.normalise.read_answer import Reading
+
+Verdict = tuple[CellStatus, int | None]
+"""The status of a cell, with the code that goes with it."""
+
+_STATUS_OF_KIND = {
+    CodeKind.NO_AVAILABILITY: CellStatus.NO_OFFER,
+    CodeKind.VALIDATION: CellStatus.REJECTED,
+    CodeKind.SERVER: CellStatus.FAILED,
+}
+OFFERED: Verdict = (CellStatus.OFFERED, None)
+FAILED: Verdict = (CellStatus.FAILED, None)
+_STATUSES = [status.value for status in CellStatus]
+_STATUS_NUMBERS = {status: number for number, status in enumerate(CellStatus)}
+
+
+class Cells:
+    """The cells of a segment, one list a column."""
+
+    def __init__(self) -> None:
+        self.search: list[int] = []
+        self.property_id: list[int] = []
+        self.status: list[int] = []
+        self.code: list[int | None] = []
+        self.offers: list[int] = []
+
+    def add(self, search: int, property_ids: Sequence[int], verdicts: Sequence[Verdict], offers: Sequence[int]) -> None:
+        """Add the cells of one search, a verdict and a number of offers each."""
+        self.search += [search] * len(property_ids)
+        self.property_id += property_ids
+        self.status += [_STATUS_NUMBERS[status] for status, _ in verdicts]
+        self.code += [code for _, code in verdicts]
+        self.offers += offers
+
+    def add_all(self, search: int, property_ids: Sequence[int], status: CellStatus, code: int | None = None) -> None:
+        """Add the cells of a search of which one thing is to be said, and no offers."""
+        count = len(property_ids)
+        self.add(search, property_ids, [(status, code)] * count, [0] * count)
+
+    def table(self, operation: Operation, searches: AskedSearches) -> pa.Table:
+        """Return the cells as declared; `searches` are those that they refer to."""
+        search = np.array(self.search, dtype=np.int32)
+        columns = searches.columns(search) | {
+            "operation": constant(operation.value, len(search)),
+            "property_id": pa.array(self.property_id, pa.int64()),
+            "status": spread(_STATUSES, pa.string(), np.array(self.status, dtype=np.int32)),
+            "code": pa.array(self.code, pa.int32()),
+            "offers": pa.array(self.offers, pa.int32()),
+        }
+        return in_declared_order(CELL, columns, len(search))
+
+
+def verdict_on_unlisted(operation: Operation, reading: Reading) -> Verdict:
+    """Return what an answer says of the properties that it does not list."""
+    if not reading.has_errors:
+        return (CellStatus.ABSENT if operation is Operation.MULTI else CellStatus.NO_OFFER), None
+    documented = [ERROR_CODES[code] for code in reading.codes if code in ERROR_CODES]
+    for kind, status in _STATUS_OF_KIND.items():
+        for error in documented:
+            if error.kind is kind:
+                return status, error.code
+    # An unknown code, or none that could be read: that is no word about what is on sale.
+    return CellStatus.FAILED, reading.codes[0] if reading.codes else None
