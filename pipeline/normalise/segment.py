@@ -27,7 +27,7 @@ from pipeline.normalise.request import Asked, asked_of_request
 from pipeline.normalise.rows import SegmentRows
 from pipeline.normalise.tolerant import Refusal
 from pipeline.supplier.bodies import UnreadableBody, inflate
-from pipeline.supplier.outcomes import error_codes, error_messages
+from pipeline.supplier.error_bodies import error_codes, error_messages
 
 # Raised whenever the same raw answers would give other rows.
 RULES_VERSION = 2

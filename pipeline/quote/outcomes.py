@@ -15,7 +15,7 @@ from pipeline.quote.sample import ChosenOffer
 from pipeline.supplier import wire
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import UnreadableBody, inflate
-from pipeline.supplier.outcomes import error_codes
+from pipeline.supplier.error_bodies import error_codes
 
 # The request may have arrived, and a reservation may have been made, but nobody knows.
 _MAY_HAVE_ARRIVED = frozenset(

@@ -17,9 +17,9 @@ class Failure(StrEnum):
     TRUNCATED = "truncated"  # the answer began and broke off
     BODY_TOO_LARGE = "body_too_large"  # more wire bytes than the limit
     NOT_JSON = "not_json"  # 200 with something that is plainly not JSON
-    SERVER_ERROR = "server_error"  # 5xx
+    SERVER_ERROR = "server_error"  # 5xx, or a 200 or 400 that says the same in its body
     THROTTLED = "throttled"  # 429, or 503 with a Retry-After
-    REDIRECT = "redirect"  # 3xx, never followed
+    REDIRECT = "redirect"  # 3xx that is not followed: to another origin, in a circle, or not a 307 or 308
     UNEXPECTED_STATUS = "unexpected_status"  # any other status that the document does not know
     NO_TOKEN = "no_token"  # noqa: S105 - the token address failed for now
 

@@ -22,6 +22,8 @@ from pipeline.settings import Credentials
 
 TOKEN_PATH = "/auth/oauth/token"  # noqa: S105 - an address
 
+USER_AGENT = "nightaudit"
+
 # Where the token answer does not say how long its token lives.
 UNSTATED_LIFETIME_SECONDS = 300.0
 
@@ -87,7 +89,7 @@ class ClientCredentials(httpx.Auth):
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Yield `request` with a token, after a request for one where none is fresh, and again after a 401.
 
-        Raises TokenRefused, and TokenUnavailable where another attempt may help.
+        Raises TokenRefused where the token address refuses, and TokenUnavailable where another attempt may help.
         """
         if not self._is_fresh():
             async with self._refresh:
@@ -102,12 +104,8 @@ class ClientCredentials(httpx.Auth):
             # Another request may have met the same 401 and replaced the token already.
             if self._token is used:
                 self._keep(await _read((yield self._request())))
-        response = yield _carrying(request, self._token)
-        if response.status_code == httpx.codes.UNAUTHORIZED:
-            raise TokenRefused(
-                "The supplier answered 401 to a fresh token as well.",
-                hint="Check NIGHTAUDIT_SCOPES, and that NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
-            )
+        # A second 401 says something of this request: others may go on with the same token.
+        yield _carrying(request, self._token)
 
     def redact(self, text: str) -> str:
         """Return `text` without the secret and the tokens of this run, in whatever form they were sent."""
@@ -168,6 +166,7 @@ def _token_request(
         # A token is small, and an answer that is not compressed cannot grow.
         "Accept-Encoding": "identity",
         "Content-Type": "application/x-www-form-urlencoded",
+        "User-Agent": USER_AGENT,
     }
     form = {"grant_type": "client_credentials"}
     if scopes:

@@ -42,18 +42,21 @@ def is_plainly_not_json(content_type: str, content_encoding: str, body: bytes) -
 
     Cheap, and on the safe side: a compressed body that is called JSON is taken at its word.
     """
-    encoding = content_encoding.strip().lower()
-    if encoding in _PLAIN:
-        start = body
-    elif "json" in content_type.lower():
+    if content_encoding.strip().lower() not in _PLAIN and "json" in content_type.lower():
         return not body
-    else:
-        # Called something else, which servers do to JSON too: look at the first bytes.
-        try:
-            start = isal_zlib.decompressobj(_GZIP_OR_ZLIB).decompress(body[:1024], 64)
-        except _DAMAGED:
-            return True
+    # Called something else, which servers do to JSON too: look at the first bytes.
+    start = beginning(body, content_encoding, 64)
     return not start.removeprefix(_BYTE_ORDER_MARK).lstrip(_BLANK).startswith(b"{")
+
+
+def beginning(body: bytes, content_encoding: str, size: int) -> bytes:
+    """Return the first `size` bytes of a body at most, inflated; none where it cannot be."""
+    if content_encoding.strip().lower() in _PLAIN:
+        return body[:size]
+    try:
+        return isal_zlib.decompressobj(_GZIP_OR_ZLIB).decompress(body[: size + 1024], size)
+    except _DAMAGED:
+        return b""
 
 
 def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:

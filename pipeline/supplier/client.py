@@ -2,7 +2,7 @@
 
 It drives the authentication flow over the transport itself instead of through `httpx.AsyncClient`. Each request, a
 token's and a repeated one too, then takes its own slot just before it leaves; a body is never read without a limit;
-there is nothing that could follow a redirect or keep a cookie; and a request costs about half the CPU time.
+a redirect is followed where we say so alone, no cookie is kept; and a request costs about half the CPU time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,23 @@ from pipeline.domain.errors import SupplierUnreachable, TokenRefused
 from pipeline.domain.search import Operation
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
-from pipeline.supplier.auth import TOKEN_PATH, ClientCredentials, TokenUnavailable
+from pipeline.supplier.auth import TOKEN_PATH, USER_AGENT, ClientCredentials, TokenUnavailable
 from pipeline.supplier.connection import PooledTransport
+from pipeline.supplier.error_bodies import server_failure
 from pipeline.supplier.exchange import Limits, Reply, exchange
 from pipeline.supplier.failures import describe, failure_of_status
 from pipeline.supplier.pacer import Allowance, Pacer, Unlimited
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 
 OPERATION_PATH = "/v1/property/"
+
+# Redirects of one request that are followed, within the supplier's origin and with method and body: 307 and 308.
+_MOST_REDIRECTS = 5
+_KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
+
+# Searches refused by status, for each in flight and beside them, before any was allowed: then it is not about one of
+# their properties, whose halves have been asked for by then.
+_REFUSED_FOR_EACH, _REFUSED_BESIDE = 4, 20
 
 # A token's answer holds a token and a few words.
 _TOKEN_BYTES = 64 * 1024
@@ -69,14 +78,16 @@ class SupplierClient:
         self._sleep = sleep
         self._statuses: dict[int, httpx.Response] = {}
         self._was_ever_reached = False
-        self._allowed: set[httpx.URL] = set()
+        self._allowed: set[Operation] = set()
+        self._refused = 0
+        self._most_refused = _REFUSED_FOR_EACH * concurrency + _REFUSED_BESIDE
         self._urls = {operation: httpx.URL(f"{self.base_url}{OPERATION_PATH}{operation}") for operation in Operation}
         self._headers = httpx.Headers(
             {
                 "Accept": "application/json",
                 "Accept-Encoding": "gzip",
                 "Content-Type": "application/json",
-                "User-Agent": "nightaudit",
+                "User-Agent": USER_AGENT,
             }
         )
 
@@ -135,9 +146,9 @@ class SupplierClient:
         `attempts` overrides the client's. A quote is sent once, whatever is asked for: it makes a reservation, and
         a broken connection does not say whether it was made. After a 401 too: the next one then has a new token.
 
-        Raises what ends a sweep: TokenRefused (on a 403 only where nothing of `operation` was allowed before),
-        SweepStopped (the day's requests are used up), and SupplierUnreachable where no attempt found a connection and
-        no search before did.
+        Raises what ends a sweep: TokenRefused (by the token address, or where the supplier refuses all from the first
+        on), SweepStopped (the day's requests are used up), and SupplierUnreachable where no attempt found a connection
+        and no search before did.
         """
         most = 1 if operation is Operation.QUOTE else attempts or self._attempts
         number, answer = 1, await self._attempt(operation, body, 0)
@@ -189,8 +200,8 @@ class SupplierClient:
                     elif answer is not None and operation is Operation.QUOTE:
                         return answer
                     else:
-                        sent += 1
-                        answer = await self._search(request, sent)
+                        answer = await self._search(operation, request, sent)
+                        sent = answer.attempts
                         if answer.http_status is None:
                             return answer
                         response = self._status(answer.http_status)
@@ -213,25 +224,28 @@ class SupplierClient:
                     {"retry-after": error.retry_after} if error.retry_after else {},
                 )
 
-    async def _search(self, request: httpx.Request, sent: int) -> Answer:
-        """Send a search when its turn comes, and return what came of it. Raises TokenRefused on a 403 to the first."""
-        await self._pacer.slot()
-        self._allowance.take()
-        started_at = self._wall_clock()
-        reply = await self._exchange(request, self._limits.body_bytes)
-        failure, detail = reply.failure, reply.detail
-        if reply.status is not None and failure is None:
-            failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
-        self._was_ever_reached |= failure is not Failure.UNREACHABLE
-        if failure is None:
-            self._allowed.add(request.url)
-        # Later, the same token has done for others: this search is refused, and not the sweep.
-        if reply.status == httpx.codes.FORBIDDEN and request.url not in self._allowed:
-            raise TokenRefused(
-                "The supplier answered 403: the token does not allow this.",
-                kept="What has landed stays.",
-                hint="Ask the supplier which scopes these credentials have, and set NIGHTAUDIT_SCOPES.",
+    async def _search(self, operation: Operation, request: httpx.Request, sent: int) -> Answer:
+        """Send a search when its turn comes, after `sent` requests before it, and return what came of it.
+
+        Raises TokenRefused where a quote is refused by status and none was allowed before, or very many searches.
+        """
+        for _ in range(_MOST_REDIRECTS + 1):
+            sent += 1
+            await self._pacer.slot()
+            self._allowance.take()
+            started_at = self._wall_clock()
+            reply = await self._exchange(request, self._limits.body_bytes)
+            if reply.status not in _KEEPING_REDIRECTS or operation is Operation.QUOTE:
+                break
+            target = _within_origin(request.url, reply.location)
+            if target is None:
+                break
+            request = httpx.Request(
+                "POST", target, headers=request.headers, content=request.content, extensions=self._extensions
             )
+        failure, detail = _judged(operation, reply)
+        self._was_ever_reached |= failure is not Failure.UNREACHABLE
+        self._note_refusal(operation, reply.status, is_allowed=failure is None)
         return Answer(
             reply.status,
             reply.headers.get("content-type", ""),
@@ -244,6 +258,21 @@ class SupplierClient:
             self._auth.redact(detail) if detail else "",
             reply.headers,
         )
+
+    def _note_refusal(self, operation: Operation, status: int | None, *, is_allowed: bool) -> None:
+        """Raise TokenRefused where a refusal is about the token and not about what was asked with it."""
+        if is_allowed:
+            self._allowed.add(operation)
+        if status not in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN} or operation in self._allowed:
+            return
+        self._refused += 1
+        if self._refused > self._most_refused or (operation is Operation.QUOTE and status == httpx.codes.FORBIDDEN):
+            raise TokenRefused(
+                f"The supplier answered {status} to each request: its token does not allow this.",
+                kept="What has landed stays.",
+                hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
+                "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
+            )
 
     async def _token(self, request: httpx.Request) -> httpx.Response:
         """Send a token request when its turn comes. It is no search, so the day's allowance does not count it."""
@@ -266,3 +295,26 @@ class SupplierClient:
         if status not in self._statuses:
             self._statuses[status] = httpx.Response(status)
         return self._statuses[status]
+
+
+def _judged(operation: Operation, reply: Reply) -> tuple[Failure | None, str]:
+    """Return why a reply is no answer, and a short text; None where it is one."""
+    if reply.status is None or reply.failure is not None:
+        return reply.failure, reply.detail
+    failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
+    # A quote may have made a reservation whatever else its answer says: its own reading decides.
+    if failure is None and operation is not Operation.QUOTE:
+        said = server_failure(reply.status, reply.body, reply.headers.get("content-encoding", ""))
+        if said:
+            return Failure.SERVER_ERROR, f"HTTP {reply.status} with {said}"
+    return failure, detail
+
+
+def _within_origin(url: httpx.URL, location: str) -> httpx.URL | None:
+    """Return where a redirect leads within the same origin; None where it leads elsewhere, or nowhere."""
+    try:
+        target = url.join(location)
+    except (httpx.InvalidURL, ValueError):
+        return None
+    is_same = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
+    return target.copy_with(fragment=None) if location and is_same and target.userinfo == url.userinfo else None

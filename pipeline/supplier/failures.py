@@ -73,13 +73,15 @@ def failure_of_status(
     failure: Failure | None = Failure.UNEXPECTED_STATUS
     if status == httpx.codes.OK:
         content_type, encoding = headers.get("content-type", ""), headers.get("content-encoding", "")
-        failure = Failure.NOT_JSON if is_plainly_not_json(content_type, encoding, body) else None
-        detail = f"HTTP 200 with {len(body)} bytes of {content_type or 'no content type'}" if failure else ""
+        failure, detail = None, ""
+        if is_plainly_not_json(content_type, encoding, body):
+            failure = Failure.NOT_JSON
+            detail = f"HTTP 200 with {len(body)} bytes of {content_type or 'no content type'}"
     elif status == httpx.codes.BAD_REQUEST:
         failure, detail = None, ""
     elif 300 <= status < 400:
         failure = Failure.REDIRECT
-        detail = f"HTTP {status} to {_host(location) or 'nowhere'}; redirects are not followed"
+        detail = f"HTTP {status} to {_host(location) or 'nowhere'}; not followed"
     elif status == httpx.codes.TOO_MANY_REQUESTS or (
         status == httpx.codes.SERVICE_UNAVAILABLE and "retry-after" in headers
     ):

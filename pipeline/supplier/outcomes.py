@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
 from pipeline.supplier.answer import Answer, Failure
-from pipeline.supplier.bodies import UnreadableBody, inflate
-
-# An error answer is a few lines; what is larger is not one.
-_ERROR_BODY_BYTES = 64 * 1024
+from pipeline.supplier.error_bodies import error_codes
 
 # A batch that fails like this may hold one property that no answer can be made for. Not so where no connection was
 # made, no token was had, or the supplier asked for patience: fewer properties change nothing there.
@@ -23,10 +19,11 @@ _POISONED = frozenset(
         Failure.BODY_TOO_LARGE,
         Failure.NOT_JSON,
         Failure.SERVER_ERROR,
+        Failure.REDIRECT,
     }
 )
-# 403: credentials that are good for others may not be for one property.
-_POISONED_STATUSES = frozenset({403, 413, 422})
+# 401, 403: a token that is good for others may not be for one property.
+_POISONED_STATUSES = frozenset({401, 403, 413, 422})
 
 
 class Verdict(StrEnum):
@@ -69,39 +66,3 @@ def may_be_poisoned(answer: Answer) -> bool:
     return answer.http_status == 400 and ERROR_CODES.keys().isdisjoint(
         error_codes(answer.body, answer.content_encoding)
     )
-
-
-def error_codes(body: bytes, content_encoding: str = "") -> tuple[int, ...]:
-    """Return the codes of an error answer, in either item shape; none where there are none to be read."""
-    try:
-        document = json.loads(inflate(body, content_encoding, limit_bytes=_ERROR_BODY_BYTES))
-    except (UnreadableBody, ValueError, RecursionError):
-        return ()
-    errors = document.get("errors") if isinstance(document, dict) else None
-    items = errors if isinstance(errors, list) else [errors]
-    codes = (_code(item) for item in items if isinstance(item, dict))
-    return tuple(dict.fromkeys(code for code in codes if code is not None))
-
-
-def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int = _ERROR_BODY_BYTES) -> tuple[str, ...]:
-    """Return the texts of an answer's errors, in either item shape; none where there are none to be read."""
-    try:
-        document = json.loads(inflate(body, content_encoding, limit_bytes=limit_bytes))
-    except (UnreadableBody, ValueError, RecursionError):
-        return ()
-    errors = document.get("errors") if isinstance(document, dict) else None
-    items = errors if isinstance(errors, list) else [errors]
-    texts = (item.get(name) for item in items if isinstance(item, dict) for name in ("message", "errorDescription"))
-    # Half a surrogate pair is a text in JSON and in no file.
-    return tuple(text.encode("utf-8", "replace").decode() for text in texts if isinstance(text, str) and text)
-
-
-def _code(item: dict[str, object]) -> int | None:
-    """Return an item's code; some services write numbers as text."""
-    for name in ("errorCode", "code"):
-        value = item.get(name)
-        if isinstance(value, str) and value.strip().isdecimal() and len(value) < 12:
-            return int(value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None

@@ -14,7 +14,7 @@ from random import Random
 
 from pipeline.supplier.answer import Failure
 
-# Not among them: what would only come back the same (too large, redirect, an unknown status).
+# Not among them: what would only come back the same (too large, an unknown status).
 RETRIED = frozenset(
     {
         Failure.UNREACHABLE,
@@ -25,6 +25,7 @@ RETRIED = frozenset(
         Failure.SERVER_ERROR,
         Failure.THROTTLED,
         Failure.NO_TOKEN,
+        Failure.REDIRECT,
     }
 )
 

@@ -19,7 +19,7 @@ from pipeline.supplier.answer import Failure
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.exchange import Limits
 from pipeline.supplier.failures import NETWORK_ERRORS
-from pipeline.supplier.outcomes import may_be_poisoned
+from pipeline.supplier.outcomes import Verdict, may_be_poisoned, outcome_of
 
 MULTI, SINGLE, QUOTE = Operation.MULTI, Operation.SINGLE, Operation.QUOTE
 GOOD = b'{"properties": [ ]}'
@@ -95,16 +95,42 @@ def test_a_refused_token_is_replaced_once_for_all_waiting_searches(wire):
     assert len(supplier.token_requests) == 2
 
 
-def test_a_fresh_token_that_is_refused_too_ends_the_sweep(wire):
-    supplier = wire.Supplier([wire.reply(401, b"{}")])
-    with pytest.raises(TokenRefused, match="401 to a fresh token"):
-        ask(wire, supplier)
-    assert len(supplier.asked) == 2
+def test_a_search_whose_fresh_token_is_refused_too_fails_alone(wire):
+    def all_but_one(request):
+        return wire.reply(401, b"{}") if b"poisoned" in request.body else wire.reply(200, GOOD)
+
+    async def one_among_others():
+        supplier = wire.Supplier(decide=all_but_one)
+        async with wire.running(supplier), wire.client(supplier.url) as client:
+            bodies = [b"{}", b'{"poisoned": 1}', b"{}", b"{}"]
+            return supplier, await asyncio.gather(*(client.ask(MULTI, body) for body in bodies))
+
+    supplier, answers = asyncio.run(one_among_others())
+    assert [answer.http_status for answer in answers] == [200, 401, 200, 200]
+    assert (answers[1].failure, answers[1].attempts) == (Failure.UNEXPECTED_STATUS, 2)
+    assert may_be_poisoned(answers[1])
+    assert len(supplier.token_requests) == 2
 
 
-def test_a_forbidden_search_ends_the_sweep_with_a_hint_on_scopes(wire):
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_first_search_that_is_refused_does_not_end_the_sweep(wire, status):
+    supplier = wire.Supplier([*[wire.reply(status, b"{}")] * 2, wire.reply(200, GOOD)])
+    refused, *others = ask(wire, supplier, times=3, concurrency=1)
+    assert (refused.http_status, others[-1].http_status) == (status, 200)
+    assert may_be_poisoned(refused)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_searches_that_are_refused_from_the_first_to_the_hundredth_end_the_sweep_with_a_hint_on_scopes(wire, status):
+    supplier = wire.Supplier([wire.reply(status, b"{}")])
     with pytest.raises(TokenRefused, match="NIGHTAUDIT_SCOPES"):
-        ask(wire, wire.Supplier([wire.reply(403, b"{}")]))
+        ask(wire, supplier, times=100, concurrency=2)
+    assert len(supplier.asked) < 40
+
+
+def test_a_first_quote_that_is_forbidden_ends_the_quotes(wire):
+    with pytest.raises(TokenRefused, match="NIGHTAUDIT_SCOPES"):
+        ask(wire, wire.Supplier([wire.reply(403, b"{}")]), operation=QUOTE)
 
 
 def test_a_search_that_is_forbidden_after_others_were_not_fails_alone(wire):
@@ -182,17 +208,119 @@ def test_what_would_only_be_refused_again_is_sent_once(wire, status, failure):
     assert (answer.failure, answer.http_status, answer.attempts, len(supplier.asked)) == (failure, status, 1, 1)
 
 
-def test_a_redirect_is_never_followed(wire):
-    async def with_a_trap():
-        trap = wire.Supplier()
-        async with wire.running(trap):
-            supplier = wire.Supplier([wire.reply(307, headers=(f"Location: {trap.url}/steal?x=1",))])
-            async with wire.running(supplier), wire.client(supplier.url) as client:
-                return trap, await client.ask(MULTI, b"{}")
+@pytest.mark.parametrize("location", ["/v2/multi", "{url}/v2/multi?x=1#there", "../../v2/multi"])
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_within_the_origin_is_followed_with_token_and_body(wire, status, location):
+    async def with_a_new_place():
+        supplier = wire.Supplier()
+        async with wire.running(supplier), wire.client(supplier.url) as client:
+            moved = wire.reply(status, headers=(f"Location: {location.format(url=supplier.url)}",))
+            supplier.decide = lambda asked: wire.reply(200, GOOD) if asked.path.startswith("/v2") else moved
+            return supplier, await client.ask(MULTI, b'{"a":1}')
 
-    trap, answer = asyncio.run(with_a_trap())
-    assert (answer.failure, answer.attempts, trap.received) == (Failure.REDIRECT, 1, [])
-    assert answer.failure_detail == "HTTP 307 to 127.0.0.1; redirects are not followed"
+    supplier, answer = asyncio.run(with_a_new_place())
+    assert (answer.http_status, answer.failure, answer.attempts) == (200, None, 2)
+    first, second = supplier.asked
+    assert (second.body, second.headers["authorization"]) == (first.body, first.headers["authorization"])
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["{trap}/steal?x=1", "//127.0.0.1:1/steal", "https://127.0.0.1/steal", "http://localhost:{port}/v1/steal",
+     "http://user:word@127.0.0.1:{port}/steal", "//[", ""],
+)  # fmt: skip
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_to_another_origin_is_never_followed(wire, status, location):
+    async def with_a_trap():
+        trap, supplier = wire.Supplier(), wire.Supplier()
+        async with wire.running(trap), wire.running(supplier), wire.client(supplier.url, attempts=2) as client:
+            target = location.format(trap=trap.url, port=supplier.port)
+            supplier.searches = [wire.reply(status, headers=(f"Location: {target}",))]
+            return trap, supplier, await client.ask(MULTI, b"{}")
+
+    trap, supplier, answer = asyncio.run(with_a_trap())
+    assert (answer.failure, answer.attempts, trap.received) == (Failure.REDIRECT, 2, [])
+    assert {request.path for request in supplier.asked} == {"/v1/property/multi"}
+    assert answer.failure_detail.startswith(f"HTTP {status} to ")
+    assert answer.failure_detail.endswith("; not followed")
+    assert may_be_poisoned(answer)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_redirect_that_would_change_the_method_is_not_followed(wire, status):
+    supplier = wire.Supplier([wire.reply(status, headers=("Location: /v2/multi",)), wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier)
+    assert (answer.http_status, answer.attempts) == (200, 2)
+    assert {request.path for request in supplier.asked} == {"/v1/property/multi"}
+
+
+def test_redirects_in_a_circle_come_to_an_end(wire):
+    supplier = wire.Supplier([wire.reply(307, headers=("Location: /v1/property/multi",))])
+    (answer,) = ask(wire, supplier, attempts=1)
+    assert (answer.failure, answer.attempts) == (Failure.REDIRECT, 6)
+
+
+def test_a_quote_follows_no_redirect(wire):
+    supplier = wire.Supplier([wire.reply(307, headers=("Location: /v2/quote",)), wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, operation=QUOTE)
+    assert (answer.failure, answer.attempts, len(supplier.asked)) == (Failure.REDIRECT, 1, 1)
+
+
+SERVER_FAILURES = [
+    b'{"errors":[{"errorCode":500,"errorDescription":"unexpected"}]}',
+    b'{"errors":[{"code":500,"message":"unexpected"}]}',
+    b'{"errors":[{"code":1023},{"errorCode":503}]}',
+    b'{"errors":{"errorCode":"502"}}',
+    b'{"properties":[],"errors":[{"errorCode":504.0}]}',
+    b'{"error":{"code":500}}',
+    b'{"errorCode":500,"errorDescription":"unexpected"}',
+    b'{"errors":[500]}',
+    b'{"errors":["Internal Server Error"]}',
+    b'{"errors":[{"message":"boom"}]}',
+    b' \n{ "ERRORS" : 1, "errors": [ { "errorCode" : 500 } ] }',
+]
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+@pytest.mark.parametrize("body", SERVER_FAILURES)
+def test_a_200_that_tells_of_a_failure_of_the_server_is_tried_again_like_a_500(wire, body, is_compressed):
+    headers = ("Content-Encoding: gzip",) if is_compressed else ()
+    bad = wire.reply(200, gzip.compress(body) if is_compressed else body, headers=headers)
+    (answer,) = ask(wire, wire.Supplier([bad, bad, wire.reply(200, GOOD)]))
+    assert (answer.failure, answer.attempts) == (None, 3)
+    (answer,) = ask(wire, wire.Supplier([bad]), attempts=2)
+    assert (answer.failure, answer.http_status, answer.attempts) == (Failure.SERVER_ERROR, 200, 2)
+    assert answer.failure_detail.startswith("HTTP 200 with error")
+    assert may_be_poisoned(answer)
+    assert outcome_of(answer).verdict is Verdict.FAILED
+
+
+def test_a_400_with_the_code_of_a_failure_of_the_server_is_one(wire):
+    (answer,) = ask(wire, wire.Supplier([wire.reply(400, SERVER_FAILURES[0]), wire.reply(200, GOOD)]))
+    assert (answer.http_status, answer.attempts) == (200, 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"errors":[{"code":1023,"message":"no offers, error 500"}]}',
+        b'{"errors":[{"code":1999,"message":"a new code"}]}',
+        b'{"errors":[]}',
+        b"{}",
+        b'{"properties":[{"propertyId":500,"errors":[{"errorCode":500}]}]}',
+        b'{"properties":[{"propertyId":1}],"errors":[{"errorCode":500}]}',
+    ],
+)
+def test_other_answers_with_200_are_answers(wire, body):
+    (answer,) = ask(wire, wire.Supplier([wire.reply(200, body)]))
+    assert (answer.failure, answer.attempts, answer.body) == (None, 1, body)
+
+
+def test_a_token_request_says_who_asks_as_a_search_does(wire):
+    supplier = wire.Supplier()
+    ask(wire, supplier)
+    (token,), (search,) = supplier.token_requests, supplier.asked
+    assert token.headers["user-agent"] == search.headers["user-agent"] == "nightaudit"
 
 
 def test_a_redirect_of_the_token_address_is_never_followed(wire):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pipeline.domain.codes import SHAPE_CODES
 from pipeline.supplier.answer import Answer, Failure
-from pipeline.supplier.outcomes import Outcome, Verdict, error_codes, may_be_poisoned, outcome_of
+from pipeline.supplier.error_bodies import error_codes
+from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
 
 NOW = datetime(2031, 5, 10, tzinfo=UTC)
 
@@ -66,7 +67,7 @@ def test_a_400_without_a_documented_code_may_be_poisoned(body):
         (Failure.NOT_JSON, True),
         (Failure.SERVER_ERROR, True),
         (Failure.THROTTLED, False),
-        (Failure.REDIRECT, False),
+        (Failure.REDIRECT, True),
         (Failure.UNEXPECTED_STATUS, False),
         (Failure.NO_TOKEN, False),
     ],

@@ -60,9 +60,9 @@ def test_no_second_sees_more_slots_than_the_rate_however_late_waiters_wake_up(ra
     assert most_in_any_second(times) <= rate
 
 
-@given(st.integers(10, 400), st.lists(st.floats(0, 0.009), min_size=1, max_size=60))
+@given(st.integers(10, 400), st.lists(st.floats(0, 0.025), min_size=1, max_size=60))
 @settings(max_examples=60, deadline=None)
-def test_no_second_sees_more_sent_than_the_rate_where_each_leaves_a_little_after_its_slot(rate, held_up):
+def test_no_second_of_the_server_sees_more_than_the_rate_where_some_arrive_25_ms_later_than_others(rate, held_up):
     clock = Clock()
     times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, 4 * rate)
     sent = sorted(at + late for at, late in zip(times, cycle(held_up), strict=False))
@@ -71,18 +71,18 @@ def test_no_second_sees_more_sent_than_the_rate_where_each_leaves_a_little_after
 
 @given(st.floats(0.05, 300), st.lists(st.floats(0, 0.005), min_size=1, max_size=20))
 @settings(max_examples=60, deadline=None)
-def test_at_least_98_of_100_allowed_slots_are_used_in_spite_of_late_wake_ups(rate, late):
+def test_at_least_97_of_100_allowed_slots_are_used_in_spite_of_late_wake_ups(rate, late):
     clock = Clock(late)
     # Ten seconds, or ten slots of a slow pacer.
     count = max(int(10 * rate), 10) + 1
     times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, count)
-    assert 0.98 * rate <= (count - 1) / (times[-1] - times[0]) <= rate
+    assert 0.97 * rate <= (count - 1) / (times[-1] - times[0]) <= rate
 
 
 def test_slots_are_even():
     clock = Clock()
     times = slots(Pacer(10, now=clock.now, sleep=clock.sleep), clock, 30)
-    assert all(0.1 < after - before < 0.102 for before, after in pairwise(times))
+    assert all(0.1 < after - before < 0.103 for before, after in pairwise(times))
 
 
 def test_the_first_slot_is_free_and_idle_time_is_not_saved_up():
