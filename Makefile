@@ -40,6 +40,11 @@ test: setup  ## run the tests
 test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
 	$(BIN)/pytest -n 2 --dist loadfile -m slow $(SLOW)
 
+test-duckdb: setup  ## let the oldest DuckDB that is supported read what we publish, and run the SQL
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6
+	OTHER_DUCKDB=.duckdb $(BIN)/pytest tests/sql/test_reads.py
+	PYTHONPATH=.duckdb $(BIN)/pytest -n 2 --dist loadfile tests/sql tests/lake/test_user_sql.py
+
 check: setup format-check lint types imports sql  ## everything people run before a commit
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows --cov --cov-report=
 	$(BIN)/pytest -n 2 --dist loadfile tests/flows --cov --cov-append --cov-report=term:skip-covered

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError
 from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
 from pipeline.lake.objects import Lake
+from pipeline.lake.user_sql import UNSAFE_OPTIMIZERS
 
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
 _MEMORY_LIMIT = "1500MB"
@@ -118,6 +119,7 @@ def open_published(file: Path) -> duckdb.DuckDBPyConnection:
     session = duckdb.connect(":memory:")
     try:
         session.execute("SET TimeZone = 'UTC'")
+        session.execute(f"SET disabled_optimizers = '{UNSAFE_OPTIMIZERS}'")
         # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
         session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")

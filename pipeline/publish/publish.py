@@ -40,8 +40,9 @@ from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
 
 logger = logging.getLogger(__name__)
 
-# The oldest storage format that has all we use: the previous generation of DuckDB opens it too.
-_STORAGE_VERSION = "v1.2.0"
+# The storage format of the oldest DuckDB that is supported. Older formats forget that a part of a view is MATERIALIZED,
+# without which DuckDB 2.0.0 never returns from a LIMIT over `mart.market_parity`.
+_STORAGE_VERSION = "v1.5.0"
 
 # The order in which a night is worked out; each is a table of schema `night` while it lasts.
 _NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced", "parity_observed")

@@ -85,7 +85,7 @@ reference AS (
     WHERE comparable.market = (SELECT chosen.reference_market FROM mart.reference_market AS chosen)
 ),
 
--- Materialised for DuckDB 2.0.0: a LIMIT over a join of two sides that it reads once, as these, never returns.
+-- DuckDB 2.0.0 works out once what both sides share, and then never returns from a LIMIT, unless this is materialised.
 paired AS MATERIALIZED (
     SELECT
         offer.*,

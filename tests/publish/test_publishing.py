@@ -239,11 +239,17 @@ def test_every_view_can_be_read_even_of_tables_without_a_row(published):
     assert query_published(published.file, "SELECT count(*) FROM lake.offer").fetchall() == [(6,)]
 
 
-def test_the_previous_generation_of_duckdb_can_open_it(published):
+def test_the_oldest_duckdb_that_is_supported_can_open_it(published):
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH '{published.file}' AS p (READ_ONLY)")
         ((tags,),) = session.execute("SELECT tags FROM duckdb_databases() WHERE database_name = 'p'").fetchall()
-    assert tags["storage_version"].startswith("v1.2")
+    assert tags["storage_version"].startswith("v1.5")
+
+
+def test_what_a_view_is_to_work_out_once_it_still_works_out_once_in_the_file(published):
+    """The storage format before v1.5.0 forgets it."""
+    view = "SELECT sql FROM duckdb_views() WHERE schema_name = 'mart' AND view_name = 'market_parity'"
+    assert "AS MATERIALIZED" in query_published(published.file, view).fetchall()[0][0]
 
 
 def test_a_damaged_file_of_the_lake_publishes_nothing(lake, published):
