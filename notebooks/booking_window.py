@@ -137,7 +137,7 @@ def _(ask, mo):
     pick_up = ask(
         "SELECT property_id::VARCHAR AS property_id, property_name AS property, check_in, picked_up, given_back, "
         "reopenings, rooms, cells FROM report.pick_up "
-        "LEFT JOIN (SELECT property_id, property_name FROM mart.property_latest) USING (property_id) "
+        "LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id) "
         "WHERE source = 'multi' AND picked_up > 0 ORDER BY picked_up DESC, property_id, check_in LIMIT 200"
     )
     mo.vstack(

@@ -86,7 +86,7 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
         "SELECT market, property_name AS property, check_in, gap_pct, total, reference_converted, currency, gap, "
         "nights, party, losing_snapshots, property_id, room_id, board_id, offer_key, seen_sweep_id, seen_search_id, "
         "seen_offer_no, reference_sweep_id, reference_search_id, reference_offer_no FROM mart.market_parity "
-        "LEFT JOIN (SELECT property_id, property_name FROM mart.property_latest) USING (property_id) "
+        "LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id) "
         "WHERE match_grade = $grade AND source = $source AND product_type = $product_type AND market IN $markets "
         "ORDER BY abs(gap_pct) DESC, market, property_id, check_in, offer_key LIMIT 200000",
         grade=grade.value,

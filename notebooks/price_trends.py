@@ -74,7 +74,7 @@ def _(ask, market, mo, source):
     _found = ask(
         "SELECT property_id, any_value(property_name) AS property_name, count(*) FILTER (WHERE is_offered) AS states "
         "FROM mart.offer_history "
-        "LEFT JOIN (SELECT property_id, property_name FROM mart.property_latest) USING (property_id) "
+        "LEFT JOIN (SELECT property_id, property_name FROM mart.property) USING (property_id) "
         "WHERE market = $market AND source = $source GROUP BY property_id "
         "ORDER BY states DESC, property_id LIMIT 500",
         market=market.value,

@@ -162,11 +162,11 @@ def confirm(
 
 @app.command()
 def load(
-    kind: Annotated[str, typer.Argument(help="prices, rates, property-map or weights.")],
+    kind: Annotated[str, typer.Argument(help="prices, rates, property-map, weights or properties.")],
     file: Annotated[Path, typer.Argument(help="CSV or Parquet; rates: the ECB's zip or CSV.", show_default=False)],
     check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with the file.")] = False,
 ) -> None:
-    """Load selling prices, reference rates, the property map or weights: all of a file, or nothing."""
+    """Load selling prices, rates, the property map, weights or properties: all of a file, or nothing."""
     from pipeline.cli import load
 
     load.load(kind, file, check=check)
@@ -217,11 +217,16 @@ def report(
     market: Annotated[str | None, typer.Option("--market", help="Only of this market.")] = None,
     first: Annotated[str | None, typer.Option("--from", help="First day of check-in, as 2027-01-31.")] = None,
     last: Annotated[str | None, typer.Option("--to", help="Last day of check-in.")] = None,
+    city: Annotated[str | None, typer.Option("--city", help="Only of properties in this city (mart.property).")] = None,
+    brand: Annotated[str | None, typer.Option("--brand", help="Only of properties of this brand.")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="Only of properties of this group.")] = None,
 ) -> None:
     """Write reports of the published file: pages for people, with their figures as CSV, Parquet and JSON."""
     from pipeline.cli import report
+    from pipeline.report import Scope
 
-    report.write(names or (), property_id, market, first, last)
+    limits = Scope(property_id, market.upper() if market else None, city=city, brand=brand, group=group)
+    report.write(names or (), first, last, limits)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 from rich.table import Table
@@ -16,14 +17,15 @@ from pipeline.report import REPORTS, Scope, reports_page, write_reports
 from pipeline.settings import read_settings
 
 
-def write(
-    names: Sequence[str], property_id: int | None, market: str | None, first: str | None, last: str | None
-) -> None:
-    """Write reports of the published file and print what each says and where its page lies."""
+def write(names: Sequence[str], first: str | None, last: str | None, limits: Scope) -> None:
+    """Write reports of the published file within limits; print what each says and where its page lies.
+
+    `first` and `last` are days of check-in as texts.
+    """
     unknown = [name for name in names if name not in REPORTS]
     if unknown:
         raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Reports are: {', '.join(REPORTS)}")
-    scope = Scope(property_id, market.upper() if market else None, _day("--from", first), _day("--to", last))
+    scope = replace(limits, first=_day("--from", first), last=_day("--to", last))
     lake = Lake(read_settings().lake)
     console = Terminal()
     for written in write_reports(lake, names or REPORTS, scope):

@@ -17,7 +17,8 @@ import msgspec
 import polars as pl
 
 from pipeline.domain.errors import CorruptObject, InputError
-from pipeline.domain.tables import FX_RATE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
+from pipeline.domain.tables import FX_RATE, PROPERTY_FILE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
+from pipeline.inputs.property_file import read_properties
 from pipeline.inputs.property_map import read_map
 from pipeline.inputs.reference_rates import read_rates
 from pipeline.inputs.selling_prices import read_prices
@@ -76,6 +77,13 @@ KINDS = {
         InputKind("rates", FX_RATE, (".csv", ".zip"), False, lambda data, name, _: read_rates(data, name)),
         InputKind("property-map", PROPERTY_MAP, (".csv", ".parquet"), True, lambda data, name, _: read_map(data, name)),
         InputKind("weights", WEIGHT, (".csv", ".parquet"), True, lambda data, name, _: read_weights(data, name)),
+        InputKind(
+            "properties",
+            PROPERTY_FILE,
+            (".csv", ".parquet"),
+            True,
+            lambda data, name, _: read_properties(data, name),
+        ),
     )
 }
 

@@ -90,6 +90,14 @@ def _weight(text: pl.Expr) -> pl.Expr:
     return pl.when(number.is_finite()).then(number)
 
 
+def _between(lowest: float, highest: float) -> Callable[[pl.Expr], pl.Expr]:
+    def parse(text: pl.Expr) -> pl.Expr:
+        number = _matching(text, r"^-?\d+(\.\d+)?$").cast(pl.Float64, strict=False)
+        return pl.when(number.is_between(lowest, highest)).then(number)
+
+    return parse
+
+
 ID = Kind(lambda text: _matching(text, r"^\d+$").cast(pl.Int64, strict=False), "a whole number of up to 63 bits")
 SIGNED = Kind(lambda text: text.cast(pl.Int64, strict=False), "a whole number of 64 bits")
 BOARD = Kind(lambda text: text.cast(pl.Int32, strict=False), "a board basis id")
@@ -109,6 +117,9 @@ MONEY = Kind(_decimal(MONEY_SCALE), f"an amount above 0 with up to {MONEY_SCALE}
 RATE = Kind(_decimal(RATE_SCALE), f"a rate above 0 with up to {RATE_SCALE} decimals and a point")
 PARTY = Kind(_party, "a party like 2, 2c5-9 or 2+1")
 WEIGHT = Kind(_weight, "a number, 0 or more")
+STARS = Kind(_between(0, 7), "a number of stars, 0 to 7, with a point")
+LATITUDE = Kind(_between(-90, 90), "degrees from -90 to 90, with a point")
+LONGITUDE = Kind(_between(-180, 180), "degrees from -180 to 180, with a point")
 
 
 @dataclass(frozen=True, slots=True)

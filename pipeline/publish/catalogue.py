@@ -47,6 +47,7 @@ MART_VIEWS = (
     "selling_price",
     "property_map",
     "weight",
+    "property",
     "quote_check",
     "offer_truth",
 )

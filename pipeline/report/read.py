@@ -63,14 +63,14 @@ class Reader:
             self.wider[relation] = self.scope.missing()
 
     def named(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return rows with the name of their property, where a detail answer has told it, after its id."""
+        """Return rows with the name of their property, as `mart.property` has it, after its id."""
         at = frame.columns.index("property_id") + 1
         placed = frame.join(self._names, on="property_id", how="left", maintain_order="left")
         return placed.select(*frame.columns[:at], "property_name", *frame.columns[at:])
 
     @cached_property
     def _names(self) -> pl.DataFrame:
-        return self.query("SELECT property_id, property_name FROM mart.property_latest")
+        return self.query("SELECT property_id, property_name FROM mart.property")
 
     @cached_property
     def nights(self) -> list[dict[str, Any]]:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from pipeline.domain.errors import InputError
 
+# Limits that choose properties, as conditions over what `mart.property` says of them.
+_CHOSEN_BY = {
+    "city": "property_id IN (SELECT property_id FROM mart.property WHERE lower(city) = lower($city))",
+    "brand": "property_id IN (SELECT property_id FROM mart.property WHERE lower(brand) = lower($brand))",
+    "group": "property_id IN (SELECT property_id FROM mart.property WHERE lower(property_group) = lower($group))",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Limits of a report; None: no limit. `first` and `last` are days of check-in, both included."""
+    """Limits of a report; None: no limit. `first` and `last` are days of check-in, both included.
+
+    `city`, `brand` and `group` are as `mart.property` has them, in any case of letters.
+    """
 
     property_id: int | None = None
     market: str | None = None
     first: date | None = None
     last: date | None = None
+    city: str | None = None
+    brand: str | None = None
+    group: str | None = None
 
     def __post_init__(self) -> None:
         if self.first and self.last and self.first > self.last:
@@ -30,6 +45,7 @@ class Scope:
             self.market or "",
             f"from-{self.first}" if self.first else "",
             f"to-{self.last}" if self.last else "",
+            *(f"{name}-{_in_a_file_name(value)}" for name, value in self._chosen()),
         ]
         return "".join(f"--{part}" for part in parts if part)
 
@@ -41,6 +57,7 @@ class Scope:
             f"market {self.market}" if self.market else "",
             f"check-in from {self.first}" if self.first else "",
             f"check-in until {self.last}" if self.last else "",
+            *(f"{name} {value}" for name, value in self._chosen()),
         ]
         return ", ".join(part for part in parts if part)
 
@@ -50,6 +67,7 @@ class Scope:
             ("property_id", "property", self.property_id),
             ("market", "market", self.market),
             ("check_in", "check-in", self.first or self.last),
+            *(("property_id", name, value) for name, value in self._chosen()),
         ]
         return ", ".join(word for column, word, value in asked if value is not None and column not in columns)
 
@@ -60,6 +78,18 @@ class Scope:
             ("market", "market = $market", "market", self.market),
             ("check_in", "check_in >= $first", "first", self.first),
             ("check_in", "check_in <= $last", "last", self.last),
+            *(("property_id", _CHOSEN_BY[name], name, value) for name, value in self._chosen()),
         ]
         used = [(text, name, value) for column, text, name, value in wanted if column in columns and value is not None]
         return " AND ".join(text for text, _, _ in used) or "true", {name: value for _, name, value in used}
+
+    def _chosen(self) -> list[tuple[str, str]]:
+        """Return the limits that `mart.property` decides, and their values."""
+        limits = [("city", self.city), ("brand", self.brand), ("group", self.group)]
+        return [(name, value) for name, value in limits if value is not None]
+
+
+def _in_a_file_name(text: str) -> str:
+    """Return a user's text as part of a file name; what had to be changed is kept apart by a hash of all of it."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40]
+    return plain if plain == text.lower() else f"{plain}-{hashlib.sha256(text.lower().encode()).hexdigest()[:6]}"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import date, timedelta
 from pathlib import Path
 
 from pipeline.sandbox.world.fx import REFERENCE_RATES
 from pipeline.sandbox.world.identifiers import opaque_pairs, property_ids
+from pipeline.sandbox.world.places import Place, place
 
 SEED = 1
 DAY = date(2026, 11, 20)
@@ -31,6 +33,7 @@ def samples(day: date) -> dict[str, str]:
         "selling_prices.csv": _lines(_prices(day)),
         "property_map.csv": _lines(_map()),
         "weights.csv": _lines(_weights()),
+        "properties.csv": _lines(_properties()),
     }
 
 
@@ -64,6 +67,14 @@ def _weights() -> Iterator[list[object]]:
     for number, property_id in enumerate(property_ids(SEED, _PROPERTIES)[:_PRICED]):
         yield [property_id, "", 1 + number % 4 / 2]
     yield ["", "GB", 2]
+
+
+def _properties() -> Iterator[list[object]]:
+    columns = [field.name for field in fields(Place)]
+    yield [*columns, "own_code"]
+    for index in range(_PROPERTIES):
+        found = place(SEED, index)
+        yield [*(getattr(found, name) for name in columns), f"H{index + 1:04}"]
 
 
 def _lines(rows: Iterator[list[object]]) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from pipeline.domain.errors import InputError
+from pipeline.inputs.property_file import read_properties
 from pipeline.inputs.property_map import read_map
 from pipeline.inputs.reference_rates import read_rates
 from pipeline.inputs.selling_prices import read_prices
@@ -244,3 +245,27 @@ def test_a_damaged_archive_is_told():
     # Its data begins after the header of 30 bytes and the name: 0xFF is no kind of block.
     data[39:49] = b"\xff" * 10
     assert "cannot be loaded" in told(read_rates, bytes(data), "rates.zip")
+
+
+def test_a_property_is_listed_once_at_a_place_that_exists():
+    header = b"property_id,stars,latitude,longitude\n"
+    message = told(read_properties, header + b"1,8,,\n1,,91,0\n2,,,181\n3,,5,\n,4,,\n", "p.csv")
+    for expected in (
+        "row 2, column stars: '8' is not a number of stars",
+        "row 3, column property_id: the same id as row 2",
+        "row 3, column latitude: '91' is not degrees from -90 to 90",
+        "row 4, column longitude: '181' is not degrees from -180 to 180",
+        "row 5, column latitude: a place has a latitude and a longitude",
+        "row 6, column property_id: it is empty",
+    ):
+        assert expected in message
+    assert message.count("column latitude") == 2
+    assert read_properties(header + b"9007199254740995,4.5,-12.5,0\n", "p.csv").row(0)[1:] == (
+        9007199254740995,
+        *(None, None, None),
+        4.5,
+        *(None, None),
+        -12.5,
+        0.0,
+        None,
+    )

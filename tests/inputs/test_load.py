@@ -27,6 +27,7 @@ SAMPLES = {
     "prices": "selling_prices.csv",
     "property-map": "property_map.csv",
     "weights": "weights.csv",
+    "properties": "properties.csv",
 }
 
 

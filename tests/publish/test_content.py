@@ -10,10 +10,12 @@ from raw_answers import cells_of, land, product, record, tables_of
 
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import CONTENT_TABLES, TABLES, WORKING_TABLES
+from pipeline.inputs.load import load
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import commit_files
 from pipeline.normalise.segment import normalise_segment
 from pipeline.publish import publish
+from pipeline.publish.refresh import refresh
 from pipeline.sweep.load import SEGMENT_TABLES
 
 SINGLE = Operation.SINGLE
@@ -220,3 +222,23 @@ def test_content_of_another_shape_is_noted_and_costs_no_offer(lake, field, value
     if column == "amenities" and held is not None:
         held = [(item["amenity_id"], item["amenity_name"]) for item in held]
     assert held == stored
+
+
+def test_a_property_has_the_name_of_the_newest_file_else_that_of_a_detail_answer(lake, night, tmp_path):
+    night(0, told(suite()))
+    columns = "property_id, property_name, city, stars, brand, is_listed"
+    found = [known(lake, "property", columns)]
+    header = "property_id,property_name,city,stars,brand\n"
+    for number, lines in enumerate(["1,Old,Oslo,3,B\n", "1,,Oslo,4.5,Nordic\n3,Sole,Roma,,\n", "3,Sole,Roma,,\n"]):
+        file = tmp_path / f"{number}.csv"
+        file.write_text(header + lines)
+        load(lake, "properties", file, started_at(number))
+        assert refresh(lake)
+        found.append(known(lake, "property", columns))
+    sole = (3, "Sole", "Roma", None, None, True)
+    assert found == [
+        [(1, "Fjord", None, None, None, False)],
+        [(1, "Old", "Oslo", 3.0, "B", True)],
+        [(1, "Fjord", "Oslo", 4.5, "Nordic", True), sole],
+        [(1, "Fjord", None, None, None, False), sole],
+    ]

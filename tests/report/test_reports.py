@@ -182,6 +182,35 @@ def test_a_limited_report_lies_beside_the_whole_one(two_nights):
     assert (folder(two_nights, 1) / "index.html").read_bytes() == whole
 
 
+def test_a_report_limited_by_city_brand_or_group_names_the_properties_of_the_file(tmp_path):
+    made = Lake(str(tmp_path / "lake"))
+    file = tmp_path / "properties.csv"
+    file.write_text(
+        "property_id,property_name,city,brand,property_group\n1,Fjord,Oslo,A & B,North\n2,Sole,Roma,A & B,South\n"
+    )
+    load(made, "properties", file, started_at(0))
+    night(made, 0, {1: 100, 2: 100, 3: 100})
+    night(made, 1, {1: 120, 2: 95, 3: 50})
+    moved = {}
+    for scope in (Scope(city="oslo"), Scope(brand="A & B"), Scope(brand="a-b"), Scope(group="South"), Scope()):
+        try:
+            (written,) = write_reports(made, ["digest"], scope)
+        except InputError as error:
+            moved[scope.words] = error.message
+            continue
+        found = rows(folder(made, 1) / f"digest{scope.suffix}" / "largest_moves.csv")
+        moved[scope.words] = {(row["property_id"], row["property_name"]) for row in found}
+        assert scope.words in written.file.read_text() or "&" in scope.words
+    assert moved == {
+        "city oslo": {("1", "Fjord")},
+        "brand A & B": {("1", "Fjord"), ("2", "Sole")},
+        "brand a-b": "No cell of a stay that lies ahead was ever asked about with these limits: brand a-b.",
+        "group South": {("2", "Sole")},
+        "": {("1", "Fjord"), ("2", "Sole"), ("3", "")},
+    }
+    assert len({Scope(brand=name).suffix for name in ("A & B", "a-b", "A+B", "ab")}) == 4
+
+
 def test_a_limited_report_leaves_out_what_it_cannot_limit(two_nights):
     (limited,) = write_reports(two_nights, ["digest"], Scope(market="GB"))
     page = limited.file.read_text()

@@ -38,7 +38,14 @@ from pipeline.domain.tables.declaration import (
     Table,
 )
 from pipeline.domain.tables.finding import CONFIRMATION, FINDING_COLUMNS, FLAG_CLOSED, FLAG_ID, FLAG_OPEN
-from pipeline.domain.tables.inputs import FX_RATE, INPUT_TABLES, PROPERTY_MAP, SELLING_PRICE, WEIGHT
+from pipeline.domain.tables.inputs import (
+    FX_RATE,
+    INPUT_TABLES,
+    PROPERTY_FILE,
+    PROPERTY_MAP,
+    SELLING_PRICE,
+    WEIGHT,
+)
 from pipeline.domain.tables.offer import OFFER, OFFER_CHANGE, PENALTY, PROMOTION
 from pipeline.domain.tables.offer_state import DETAIL_PENALTY, OFFER_CLOSED, OFFER_OPEN, POLICY_STATE, PROMOTION_STATE
 from pipeline.domain.tables.price_state import FLOOR_MOVE, PARITY_CLOSED, PARITY_OPEN, PRICE_MOVE, WAITING
@@ -49,7 +56,8 @@ from pipeline.domain.tables.sweep import CELL, SEARCH, SWEEP, SWEEP_PUBLISHED
 __all__ = [
     "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FINDING_COLUMNS", "FLAG",
     "FLAG_CLOSED", "FLAG_ID", "FX_RATE", "INPUT_TABLES", "INSTANT", "INT", "LONG", "MONEY", "MONEY_SCALE", "NUMBER",
-    "OFFER", "OFFER_CHANGE", "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CONTENT", "PROPERTY_MAP", "QUALITY",
+    "OFFER", "OFFER_CHANGE", "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CONTENT", "PROPERTY_FILE", "PROPERTY_MAP",
+    "QUALITY",
     "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY", "QUOTE_PROMOTION", "QUOTE_TABLES", "RATE", "RATE_SCALE", "REJECT",
     "ROOM_CONTENT", "SEARCH", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_TABLES", "SWEEP", "SWEEP_PUBLISHED",
     "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",

@@ -86,4 +86,25 @@ WEIGHT = Table(
     ),
 )
 
-INPUT_TABLES = {table.name: table for table in (FX_RATE, SELLING_PRICE, PROPERTY_MAP, WEIGHT)}
+PROPERTY_FILE = Table(
+    "property_file",
+    "One row per property and file of properties. The file loaded last holds: mart.property.",
+    ("input_id", "property_id"),
+    (
+        INPUT_ID,
+        LOADED_AT,
+        LINE_NO,
+        PROPERTY_ID,
+        Column("property_name", TEXT, "Name that the user gives it; NULL: not given."),
+        Column("city", TEXT, "City; NULL: not given."),
+        Column("country", TEXT, "Country as the user writes it; NULL: not given."),
+        Column("stars", NUMBER, "Stars, 0 to 7; NULL: not given."),
+        Column("brand", TEXT, "Brand; NULL: not given."),
+        Column("property_group", TEXT, "Group, chain or portfolio that it belongs to; NULL: not given."),
+        Column("latitude", NUMBER, "Degrees north, -90 to 90; NULL: not given."),
+        Column("longitude", NUMBER, "Degrees east, -180 to 180; NULL: not given."),
+        Column("own_code", TEXT, "The user's own code of it; NULL: not given."),
+    ),
+)
+
+INPUT_TABLES = {table.name: table for table in (FX_RATE, SELLING_PRICE, PROPERTY_MAP, WEIGHT, PROPERTY_FILE)}

@@ -12,7 +12,7 @@ _FIRST: Final = (
     "Sakura 桜", "Terrazza", "Ürgüp", "Villa O'Neill", "Windmill", "Zátiší",
 )  # fmt: skip
 _LAST: Final = ("Hotel", "Resort", "Suites", "Inn", "Residence", "& Spa", "Boutique Hotel", "Aparthotel")
-_PLACE: Final = (
+PLACES: Final = (
     "Lisboa", "Göteborg", "Berlin", "Malmö", "Praha", "Sevilla", "Kraków", "Dublin", "Athína", "Cancún",
     "Oslo", "Innsbruck", "Split", "Nice", "London", "Riga",
 )  # fmt: skip
@@ -41,12 +41,12 @@ _UNNAMED: Final = ("3-star house", "4-star house", "5-star house", "Design house
 
 def property_name(dice: Dice) -> str:
     """Return the name of a house."""
-    return f"{dice.pick(_FIRST)} {dice.pick(_LAST)} {dice.pick(_PLACE)}"
+    return f"{dice.pick(_FIRST)} {dice.pick(_LAST)} {dice.pick(PLACES)}"
 
 
 def unbranded_name(dice: Dice) -> str:
     """Return what a house is called where its brand must not be shown."""
-    return f"{dice.pick(_UNNAMED)} near {dice.pick(_PLACE)}"
+    return f"{dice.pick(_UNNAMED)} near {dice.pick(PLACES)}"
 
 
 def room_words(dice: Dice, number: int, capacity: int) -> dict[str, Any]:

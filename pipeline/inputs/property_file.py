@@ -1,0 +1,37 @@
+"""The file of properties: what the user calls them, and by which city, brand and group they are chosen.
+
+Only the id is needed. What is left empty stays NULL, and a name that is left empty is the one of detail answers.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipeline.inputs import user_table
+from pipeline.inputs.problems import Findings
+from pipeline.inputs.user_table import REFUSED, InputColumn, readable, report, report_repeated
+
+COLUMNS = (
+    InputColumn("property_id", user_table.ID, "the supplier's property id"),
+    InputColumn("property_name", user_table.TEXT, "what you call it", is_required=False),
+    InputColumn("city", user_table.TEXT, "its city", is_required=False),
+    InputColumn("country", user_table.TEXT, "its country", is_required=False),
+    InputColumn("stars", user_table.STARS, "its stars, 0 to 7, halves allowed", is_required=False),
+    InputColumn("brand", user_table.TEXT, "its brand", is_required=False),
+    InputColumn("property_group", user_table.TEXT, "the group, chain or portfolio it belongs to", is_required=False),
+    InputColumn("latitude", user_table.LATITUDE, "degrees north, -90 to 90", is_required=False),
+    InputColumn("longitude", user_table.LONGITUDE, "degrees east, -180 to 180", is_required=False),
+    InputColumn("own_code", user_table.TEXT, "your own code of it", is_required=False),
+)
+
+
+def read_properties(data: bytes, file_name: str) -> pl.DataFrame:
+    """Return the properties of a file. Raises InputError that lists what is wrong, row by row."""
+    findings = Findings(file_name)
+    properties = user_table.read_table(data, file_name, COLUMNS, findings)
+    report_repeated(findings, properties.drop_nulls("property_id"), ["property_id"], "the same id")
+    placed = readable(properties, ["latitude", "longitude"])
+    half = placed.filter(pl.col("latitude").is_null() != pl.col("longitude").is_null())
+    report(findings, half, "latitude", lambda _: "a place has a latitude and a longitude, or neither")
+    findings.refuse_faults()
+    return properties.drop(REFUSED)
