@@ -88,8 +88,8 @@ _CHANGES_ORDER = (
 
 # What relations of a night, and views, are written with.
 MACROS = (
-    "cell_key", "offer_key", "tolerance", "severity", "lead_step", "flag_id",
-    "penalty_of_units", "penalty_cost", "penalty_span",
+    "cell_key", "offer_key", "tolerance", "lead_step", "severity", "subject_key", "flag_id", "observation",
+    "conversion", "penalty_of_units", "penalty_cost", "penalty_span",
 )  # fmt: skip
 
 # Macros over views, in the order in which they build on each other.

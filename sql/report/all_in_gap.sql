@@ -13,7 +13,7 @@
 SELECT
     'all_in_gap' AS rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', 'all_in_gap', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.all_in_gap_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.all_in_gap_pct AS size_pct,
@@ -46,35 +46,26 @@ SELECT
         pair.reference_market
     ) AS finding,
     [
-        {
-            'role': 'market',
-            'source': pair.source,
-            'property_id': pair.property_id,
-            'offer_key': pair.offer_key,
-            'sweep_id': pair.seen_sweep_id,
-            'search_id': pair.seen_search_id,
-            'offer_no': pair.seen_offer_no
-        },
-        {
-            'role': 'reference',
-            'source': pair.source,
-            'property_id': pair.property_id,
-            'offer_key': pair.reference_offer_key,
-            'sweep_id': pair.reference_sweep_id,
-            'search_id': pair.reference_search_id,
-            'offer_no': pair.reference_offer_no
-        }
+        mart.observation(
+            'market',
+            pair.source,
+            pair.property_id,
+            pair.offer_key,
+            pair.seen_sweep_id,
+            pair.seen_search_id,
+            pair.seen_offer_no
+        ),
+        mart.observation(
+            'reference',
+            pair.source,
+            pair.property_id,
+            pair.reference_offer_key,
+            pair.reference_sweep_id,
+            pair.reference_search_id,
+            pair.reference_offer_no
+        )
     ] AS evidence,
-    CASE
-        WHEN pair.rate IS NOT NULL
-            THEN
-                {
-                    'from_currency': pair.reference_currency,
-                    'to_currency': pair.currency,
-                    'rate': pair.rate::DECIMAL(18, 8),
-                    'rate_date': pair.rate_date
-                }
-    END AS fx
+    mart.conversion(pair.reference_currency, pair.currency, pair.rate, pair.rate_date) AS fx
 FROM mart.all_in_parity AS pair
 CROSS JOIN ref.analysis AS analysis
 WHERE

@@ -21,15 +21,9 @@ WITH mismatch AS (
 SELECT
     'excluded_charges_mismatch' AS rule,
     1 AS rule_version,
-    (
-        md5_number_lower(concat_ws('|', 'excluded_charges_mismatch', mismatch.source, mismatch.offer_key)) >> 1
-    )::BIGINT AS subject_key,
+    mart.subject_key('excluded_charges_mismatch', concat_ws('|', mismatch.source, mismatch.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    CASE
-        WHEN mismatch.size_pct >= analysis.high_pct THEN 'high'
-        WHEN mismatch.size_pct >= analysis.medium_pct THEN 'medium'
-        ELSE 'low'
-    END AS severity,
+    mart.severity(mismatch.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     mismatch.size_pct,
     mismatch.excess::DECIMAL(18, 4) AS amount,
     mismatch.source,
@@ -47,17 +41,17 @@ SELECT
         mismatch.mandatory_charges
     ) AS finding,
     [
-        struct_pack(
-            role := 'offer',
-            source := mismatch.source,
-            property_id := mismatch.property_id,
-            offer_key := mismatch.offer_key,
-            sweep_id := mismatch.seen_sweep_id,
-            search_id := mismatch.seen_search_id,
-            offer_no := mismatch.seen_offer_no
+        mart.observation(
+            'offer',
+            mismatch.source,
+            mismatch.property_id,
+            mismatch.offer_key,
+            mismatch.seen_sweep_id,
+            mismatch.seen_search_id,
+            mismatch.seen_offer_no
         )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     mismatch.offer_key,
     mismatch.excluded_charges,
     mismatch.mandatory_charges

@@ -19,25 +19,23 @@
 SELECT
     'floor_breach' AS rule,
     1 AS rule_version,
-    (
-        md5_number_lower(
-            concat_ws(
-                '|',
-                'floor_breach',
-                held.source,
-                held.property_id,
-                held.market,
-                held.check_in,
-                held.nights,
-                held.party,
-                held.currency,
-                coalesce(held.room_id::VARCHAR, '~'),
-                coalesce(held.board_id::VARCHAR, '~'),
-                coalesce(held.policy_key::VARCHAR, '~'),
-                coalesce(held.channel, '~')
-            )
-        ) >> 1
-    )::BIGINT AS subject_key,
+    mart.subject_key(
+        'floor_breach',
+        concat_ws(
+            '|',
+            held.source,
+            held.property_id,
+            held.market,
+            held.check_in,
+            held.nights,
+            held.party,
+            held.currency,
+            coalesce(held.room_id::VARCHAR, '~'),
+            coalesce(held.board_id::VARCHAR, '~'),
+            coalesce(held.policy_key::VARCHAR, '~'),
+            coalesce(held.channel, '~')
+        )
+    ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(held.below_floor_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     held.below_floor_pct AS size_pct,
@@ -71,26 +69,17 @@ SELECT
         replace(held.match_grade, '_', ' ')
     ) AS finding,
     [
-        {
-            'role': 'floor',
-            'source': held.source,
-            'property_id': held.property_id,
-            'offer_key': held.floor_offer_key,
-            'sweep_id': held.seen_sweep_id,
-            'search_id': held.seen_search_id,
-            'offer_no': held.seen_offer_no
-        }
+        mart.observation(
+            'floor',
+            held.source,
+            held.property_id,
+            held.floor_offer_key,
+            held.seen_sweep_id,
+            held.seen_search_id,
+            held.seen_offer_no
+        )
     ] AS evidence,
-    CASE
-        WHEN held.rate IS NOT NULL
-            THEN
-                {
-                    'from_currency': held.currency,
-                    'to_currency': held.floor_currency,
-                    'rate': held.rate::DECIMAL(18, 8),
-                    'rate_date': held.rate_date
-                }
-    END AS fx
+    mart.conversion(held.currency, held.floor_currency, held.rate, held.rate_date) AS fx
 FROM mart.price_against_floor AS held
 CROSS JOIN ref.analysis AS analysis
 WHERE held.verdict = 'breach'

@@ -55,14 +55,9 @@ sold AS (
 SELECT
     'floor_eats_promotion' AS rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', rule, eaten.source, eaten.property_id, eaten.offer_key)) >> 1)::BIGINT
-        AS subject_key,
+    mart.subject_key(rule, concat_ws('|', eaten.source, eaten.property_id, eaten.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    CASE
-        WHEN eaten.size_pct >= analysis.high_pct THEN 'high'
-        WHEN eaten.size_pct >= analysis.medium_pct THEN 'medium'
-        ELSE 'low'
-    END AS severity,
+    mart.severity(eaten.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     eaten.size_pct,
     eaten.taken::DECIMAL(18, 4) AS amount,
     eaten.source,
@@ -79,17 +74,17 @@ SELECT
         greatest(eaten.depth_pct - eaten.size_pct, 0)
     ) AS finding,
     [
-        {
-            'role': 'offer',
-            'source': eaten.source,
-            'property_id': eaten.property_id,
-            'offer_key': eaten.offer_key,
-            'sweep_id': eaten.seen_sweep_id,
-            'search_id': eaten.seen_search_id,
-            'offer_no': eaten.seen_offer_no
-        }
+        mart.observation(
+            'offer',
+            eaten.source,
+            eaten.property_id,
+            eaten.offer_key,
+            eaten.seen_sweep_id,
+            eaten.seen_search_id,
+            eaten.seen_offer_no
+        )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     eaten.offer_key,
     eaten.room_id,
     eaten.board_id,

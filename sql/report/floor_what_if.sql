@@ -32,7 +32,7 @@ WITH judged AS (
 SELECT
     'floor_what_if' AS rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', 'floor_what_if', judged.source, judged.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.subject_key('floor_what_if', concat_ws('|', judged.source, judged.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (judged.floor - judged.price)::DOUBLE / judged.floor::DOUBLE AS size_pct,
     mart.severity(size_pct, judged.medium_pct, judged.high_pct) AS severity, -- noqa: RF02
@@ -62,16 +62,16 @@ SELECT
         judged.floor::DOUBLE
     ) AS finding,
     [
-        {
-            'role': 'offer',
-            'source': judged.source,
-            'property_id': judged.property_id,
-            'offer_key': judged.offer_key,
-            'sweep_id': judged.seen_sweep_id,
-            'search_id': judged.seen_search_id,
-            'offer_no': judged.seen_offer_no
-        }
+        mart.observation(
+            'offer',
+            judged.source,
+            judged.property_id,
+            judged.offer_key,
+            judged.seen_sweep_id,
+            judged.seen_search_id,
+            judged.seen_offer_no
+        )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx
 FROM judged
 WHERE judged.floor - judged.price > judged.tolerance

@@ -13,7 +13,7 @@
 SELECT
     'fx_markup' AS rule,
     2 AS rule_version,
-    (md5_number_lower(concat_ws('|', 'fx_markup', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.subject_key('fx_markup', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.markup_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.markup_pct AS size_pct,
@@ -42,31 +42,26 @@ SELECT
         pair.markup_pct
     ) AS finding,
     [
-        {
-            'role': 'currency',
-            'source': pair.source,
-            'property_id': pair.property_id,
-            'offer_key': pair.offer_key,
-            'sweep_id': pair.seen_sweep_id,
-            'search_id': pair.seen_search_id,
-            'offer_no': pair.seen_offer_no
-        },
-        {
-            'role': 'base_currency',
-            'source': pair.source,
-            'property_id': pair.property_id,
-            'offer_key': pair.base_offer_key,
-            'sweep_id': pair.seen_sweep_id,
-            'search_id': pair.base_search_id,
-            'offer_no': pair.base_offer_no
-        }
+        mart.observation(
+            'currency',
+            pair.source,
+            pair.property_id,
+            pair.offer_key,
+            pair.seen_sweep_id,
+            pair.seen_search_id,
+            pair.seen_offer_no
+        ),
+        mart.observation(
+            'base_currency',
+            pair.source,
+            pair.property_id,
+            pair.base_offer_key,
+            pair.seen_sweep_id,
+            pair.base_search_id,
+            pair.base_offer_no
+        )
     ] AS evidence,
-    {
-        'from_currency': pair.base_currency,
-        'to_currency': pair.currency,
-        'rate': pair.reference_rate::DECIMAL(18, 8),
-        'rate_date': pair.rate_date
-    } AS fx
+    mart.conversion(pair.base_currency, pair.currency, pair.reference_rate, pair.rate_date) AS fx
 FROM mart.fx_markup AS pair
 CROSS JOIN ref.analysis AS analysis
 LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency

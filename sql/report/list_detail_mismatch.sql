@@ -52,13 +52,9 @@ WITH pair AS (
 SELECT
     'list_detail_mismatch' AS rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', 'list_detail_mismatch', pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.subject_key('list_detail_mismatch', pair.offer_key) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    CASE
-        WHEN pair.size_pct >= analysis.high_pct THEN 'high'
-        WHEN pair.size_pct >= analysis.medium_pct THEN 'medium'
-        ELSE 'low'
-    END AS severity,
+    mart.severity(pair.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.size_pct,
     pair.amount::DECIMAL(18, 4) AS amount,
     'multi' AS source,
@@ -78,26 +74,26 @@ SELECT
         pair.size_pct
     ) AS finding,
     [
-        struct_pack(
-            role := 'list',
-            source := 'multi',
-            property_id := pair.property_id,
-            offer_key := pair.offer_key,
-            sweep_id := pair.seen_sweep_id,
-            search_id := pair.list_search_id,
-            offer_no := pair.list_offer_no
+        mart.observation(
+            'list',
+            'multi',
+            pair.property_id,
+            pair.offer_key,
+            pair.seen_sweep_id,
+            pair.list_search_id,
+            pair.list_offer_no
         ),
-        struct_pack(
-            role := 'detail',
-            source := 'detail',
-            property_id := pair.property_id,
-            offer_key := pair.offer_key,
-            sweep_id := pair.seen_sweep_id,
-            search_id := pair.detail_search_id,
-            offer_no := pair.detail_offer_no
+        mart.observation(
+            'detail',
+            'detail',
+            pair.property_id,
+            pair.offer_key,
+            pair.seen_sweep_id,
+            pair.detail_search_id,
+            pair.detail_offer_no
         )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     pair.offer_key,
     pair.list_total,
     pair.detail_total,

@@ -28,24 +28,24 @@ WITH pair AS (
         parity.verdict <> 'meet' AND abs(parity.gap_pct) > analysis.disparity_pct AS is_apart,
         analysis.medium_pct,
         analysis.high_pct,
-        {
-            'role': 'market',
-            'source': parity.source,
-            'property_id': parity.property_id,
-            'offer_key': parity.offer_key,
-            'sweep_id': parity.seen_sweep_id,
-            'search_id': parity.seen_search_id,
-            'offer_no': parity.seen_offer_no
-        } AS observation,
-        {
-            'role': 'reference',
-            'source': parity.source,
-            'property_id': parity.property_id,
-            'offer_key': parity.reference_offer_key,
-            'sweep_id': parity.reference_sweep_id,
-            'search_id': parity.reference_search_id,
-            'offer_no': parity.reference_offer_no
-        } AS reference_observation
+        mart.observation(
+            'market',
+            parity.source,
+            parity.property_id,
+            parity.offer_key,
+            parity.seen_sweep_id,
+            parity.seen_search_id,
+            parity.seen_offer_no
+        ) AS observation,
+        mart.observation(
+            'reference',
+            parity.source,
+            parity.property_id,
+            parity.reference_offer_key,
+            parity.reference_sweep_id,
+            parity.reference_search_id,
+            parity.reference_offer_no
+        ) AS reference_observation
     FROM mart.market_parity AS parity
     CROSS JOIN ref.analysis AS analysis
     WHERE parity.match_grade = 'exact'
@@ -144,15 +144,15 @@ found AS (
         || CASE
             WHEN witness.offer_key IS NULL THEN []
             ELSE [
-                {
-                    'role': 'witness',
-                    'source': witness.source,
-                    'property_id': witness.property_id,
-                    'offer_key': witness.offer_key,
-                    'sweep_id': witness.seen_sweep_id,
-                    'search_id': witness.seen_search_id,
-                    'offer_no': witness.seen_offer_no
-                }
+                mart.observation(
+                    'witness',
+                    witness.source,
+                    witness.property_id,
+                    witness.offer_key,
+                    witness.seen_sweep_id,
+                    witness.seen_search_id,
+                    witness.seen_offer_no
+                )
             ]
         END AS evidence
     FROM stood
@@ -203,7 +203,7 @@ found AS (
 SELECT
     'market_disparity' AS rule,
     2 AS rule_version,
-    (md5_number_lower(concat_ws('|', 'market_disparity', found.source, found.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
     mart.severity(size_pct, found.medium_pct, found.high_pct) AS severity, -- noqa: RF02
@@ -236,14 +236,5 @@ SELECT
         found.compared_with
     ) AS finding,
     found.evidence,
-    CASE
-        WHEN found.rate IS NOT NULL
-            THEN
-                {
-                    'from_currency': found.reference_currency,
-                    'to_currency': found.currency,
-                    'rate': found.rate::DECIMAL(18, 8),
-                    'rate_date': found.rate_date
-                }
-    END AS fx
+    mart.conversion(found.reference_currency, found.currency, found.rate, found.rate_date) AS fx
 FROM found

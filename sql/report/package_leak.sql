@@ -14,7 +14,7 @@
 SELECT
     'package_leak' AS rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', 'package_leak', pair.source, pair.offer_key)) >> 1)::BIGINT AS subject_key,
+    mart.subject_key('package_leak', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.leak_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     pair.leak_pct AS size_pct,
@@ -41,26 +41,26 @@ SELECT
         pair.hotel_floor::DOUBLE
     ) AS finding,
     [
-        {
-            'role': 'hotel',
-            'source': pair.source,
-            'property_id': pair.property_id,
-            'offer_key': pair.offer_key,
-            'sweep_id': pair.seen_sweep_id,
-            'search_id': pair.seen_search_id,
-            'offer_no': pair.seen_offer_no
-        },
-        {
-            'role': 'package',
-            'source': pair.source,
-            'property_id': pair.property_id,
-            'offer_key': pair.package_offer_key,
-            'sweep_id': pair.seen_sweep_id,
-            'search_id': pair.package_search_id,
-            'offer_no': pair.package_offer_no
-        }
+        mart.observation(
+            'hotel',
+            pair.source,
+            pair.property_id,
+            pair.offer_key,
+            pair.seen_sweep_id,
+            pair.seen_search_id,
+            pair.seen_offer_no
+        ),
+        mart.observation(
+            'package',
+            pair.source,
+            pair.property_id,
+            pair.package_offer_key,
+            pair.seen_sweep_id,
+            pair.package_search_id,
+            pair.package_offer_no
+        )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx
 FROM mart.package_discount AS pair
 CROSS JOIN ref.analysis AS analysis
 LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency

@@ -75,14 +75,9 @@ worst AS (
 SELECT
     'penalty_amount_off_formula' AS rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', rule, worst.source, worst.property_id, worst.offer_key)) >> 1)::BIGINT
-        AS subject_key,
+    mart.subject_key(rule, concat_ws('|', worst.source, worst.property_id, worst.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    CASE
-        WHEN coalesce(worst.size_pct, 100) >= analysis.high_pct THEN 'high'
-        WHEN worst.size_pct >= analysis.medium_pct THEN 'medium'
-        ELSE 'low'
-    END AS severity,
+    mart.severity(coalesce(worst.size_pct, 100), analysis.medium_pct, analysis.high_pct) AS severity,
     worst.size_pct,
     worst.difference AS amount,
     worst.source,
@@ -100,17 +95,17 @@ SELECT
         worst.total::DOUBLE, worst.formula_amount::DOUBLE
     ) AS finding,
     [
-        {
-            'role': 'offer',
-            'source': worst.source,
-            'property_id': worst.property_id,
-            'offer_key': worst.offer_key,
-            'sweep_id': worst.seen_sweep_id,
-            'search_id': worst.seen_search_id,
-            'offer_no': worst.seen_offer_no
-        }
+        mart.observation(
+            'offer',
+            worst.source,
+            worst.property_id,
+            worst.offer_key,
+            worst.seen_sweep_id,
+            worst.seen_search_id,
+            worst.seen_offer_no
+        )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     worst.offer_key,
     worst.room_id,
     worst.board_id,

@@ -59,15 +59,9 @@ found AS (
 SELECT
     found.rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', found.rule, found.source, found.property_id, found.offer_key)) >> 1)::BIGINT
-        AS subject_key,
+    mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
-    CASE
-        WHEN found.size_pct >= analysis.high_pct THEN 'high'
-        -- How much was promised is not known.
-        WHEN found.size_pct IS NULL OR found.size_pct >= analysis.medium_pct THEN 'medium'
-        ELSE 'low'
-    END AS severity,
+    mart.severity(found.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     found.size_pct,
     found.amount,
     found.source,
@@ -106,17 +100,17 @@ SELECT
             )
     END AS finding,
     [
-        {
-            'role': 'offer',
-            'source': found.source,
-            'property_id': found.property_id,
-            'offer_key': found.offer_key,
-            'sweep_id': found.seen_sweep_id,
-            'search_id': found.seen_search_id,
-            'offer_no': found.seen_offer_no
-        }
+        mart.observation(
+            'offer',
+            found.source,
+            found.property_id,
+            found.offer_key,
+            found.seen_sweep_id,
+            found.seen_search_id,
+            found.seen_offer_no
+        )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     found.offer_key,
     found.room_id,
     found.board_id,

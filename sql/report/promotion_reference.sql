@@ -96,31 +96,31 @@ proved AS (
         observed.property_id,
         observed.offer_key,
         list(
-            {
-                'role': CASE
+            mart.observation(
+                CASE
                     WHEN observed.is_held THEN 'held_against'
                     WHEN observed.is_first THEN 'first'
                     ELSE 'promotion_began'
                 END,
-                'source': observed.source,
-                'property_id': observed.property_id,
-                'offer_key': observed.offer_key,
-                'sweep_id': observed.began_sweep_id,
-                'search_id': observed.began_search_id,
-                'offer_no': observed.began_offer_no
-            } ORDER BY observed.valid_from
+                observed.source,
+                observed.property_id,
+                observed.offer_key,
+                observed.began_sweep_id,
+                observed.began_search_id,
+                observed.began_offer_no
+            ) ORDER BY observed.valid_from
         ) FILTER (WHERE observed.is_held OR observed.is_first OR observed.is_beginning)
         || coalesce(
             list(
-                {
-                    'role': CASE WHEN observed.is_held THEN 'held_against' ELSE 'plain' END,
-                    'source': observed.source,
-                    'property_id': observed.property_id,
-                    'offer_key': observed.offer_key,
-                    'sweep_id': observed.seen_sweep_id,
-                    'search_id': observed.seen_search_id,
-                    'offer_no': observed.seen_offer_no
-                } ORDER BY observed.valid_from
+                mart.observation(
+                    CASE WHEN observed.is_held THEN 'held_against' ELSE 'plain' END,
+                    observed.source,
+                    observed.property_id,
+                    observed.offer_key,
+                    observed.seen_sweep_id,
+                    observed.seen_search_id,
+                    observed.seen_offer_no
+                ) ORDER BY observed.valid_from
             ) FILTER (WHERE (observed.is_held OR observed.is_plain) AND observed.last_seen_at > observed.valid_from),
             []
         ) AS evidence,
@@ -132,14 +132,9 @@ proved AS (
 SELECT
     found.rule,
     1 AS rule_version,
-    (md5_number_lower(concat_ws('|', found.rule, found.source, found.property_id, found.offer_key)) >> 1)::BIGINT
-        AS subject_key,
+    mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
-    CASE
-        WHEN found.size_pct >= found.high_pct THEN 'high'
-        WHEN found.size_pct >= found.medium_pct THEN 'medium'
-        ELSE 'low'
-    END AS severity,
+    mart.severity(found.size_pct, found.medium_pct, found.high_pct) AS severity,
     found.size_pct,
     (found.pre_promo_total - found.held_against)::DECIMAL(18, 4) AS amount,
     found.source,
@@ -174,17 +169,17 @@ SELECT
     END AS finding,
     list_append(
         proved.evidence,
-        {
-            'role': 'offer',
-            'source': found.source,
-            'property_id': found.property_id,
-            'offer_key': found.offer_key,
-            'sweep_id': found.seen_sweep_id,
-            'search_id': found.seen_search_id,
-            'offer_no': found.seen_offer_no
-        }
+        mart.observation(
+            'offer',
+            found.source,
+            found.property_id,
+            found.offer_key,
+            found.seen_sweep_id,
+            found.seen_search_id,
+            found.seen_offer_no
+        )
     ) AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     found.offer_key,
     found.room_id,
     found.board_id,

@@ -36,14 +36,14 @@ quiet_search AS (
         search.product_type,
         count(*) AS searches,
         list(
-            struct_pack(
-                role := 'without_offer',
-                source := CASE search.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
-                property_id := search.property_id,
-                offer_key := NULL::BIGINT,
-                sweep_id := search.sweep_id,
-                search_id := search.search_id,
-                offer_no := NULL::INTEGER
+            mart.observation(
+                'without_offer',
+                CASE search.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
+                search.property_id,
+                NULL,
+                search.sweep_id,
+                search.search_id,
+                NULL
             )
             ORDER BY search.sweep_id, search.search_id
         ) AS evidence
@@ -64,11 +64,16 @@ quiet_search AS (
 SELECT
     'property_gone_quiet' AS rule,
     1 AS rule_version,
-    (
-        md5_number_lower(
-            concat_ws('|', 'property_gone_quiet', sale.operation, sale.property_id, sale.market, sale.product_type)
-        ) >> 1
-    )::BIGINT AS subject_key,
+    mart.subject_key(
+        'property_gone_quiet',
+        concat_ws(
+            '|',
+            sale.operation,
+            sale.property_id,
+            sale.market,
+            sale.product_type
+        )
+    ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     CASE WHEN sale.offered_elsewhere = 0 THEN 'high' ELSE 'medium' END AS severity,
     NULL::DOUBLE AS size_pct,
@@ -90,29 +95,29 @@ SELECT
         sale.offered_elsewhere
     ) AS finding,
     [
-        struct_pack(
-            role := 'last_offer',
-            source := CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
-            property_id := sale.property_id,
-            offer_key := NULL::BIGINT,
-            sweep_id := sale.offered_sweep_id,
-            search_id := sale.offered_search_id,
-            offer_no := NULL::INTEGER
+        mart.observation(
+            'last_offer',
+            CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
+            sale.property_id,
+            NULL,
+            sale.offered_sweep_id,
+            sale.offered_search_id,
+            NULL
         )
     ]
     || coalesce(quiet_search.evidence, [])
     || [
-        struct_pack(
-            role := 'without_offer',
-            source := CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
-            property_id := sale.property_id,
-            offer_key := NULL::BIGINT,
-            sweep_id := sale.quiet_sweep_id,
-            search_id := sale.quiet_search_id,
-            offer_no := NULL::INTEGER
+        mart.observation(
+            'without_offer',
+            CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END,
+            sale.property_id,
+            NULL,
+            sale.quiet_sweep_id,
+            sale.quiet_search_id,
+            NULL
         )
     ] AS evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     sale.quiet_nights,
     sale.quiet_cells,
     sale.last_offered_at AS quiet_since,

@@ -109,23 +109,23 @@ compared AS (
         ladder.stays_compared,
         ladder.stays_dearer,
         lesser.total AS lesser_total,
-        struct_pack(
-            role := 'better_room',
-            source := better.source,
-            property_id := better.property_id,
-            offer_key := better.offer_key,
-            sweep_id := better.seen_sweep_id,
-            search_id := better.seen_search_id,
-            offer_no := better.seen_offer_no
+        mart.observation(
+            'better_room',
+            better.source,
+            better.property_id,
+            better.offer_key,
+            better.seen_sweep_id,
+            better.seen_search_id,
+            better.seen_offer_no
         ) AS better_seen,
-        struct_pack(
-            role := 'lesser_room',
-            source := lesser.source,
-            property_id := lesser.property_id,
-            offer_key := lesser.offer_key,
-            sweep_id := lesser.seen_sweep_id,
-            search_id := lesser.seen_search_id,
-            offer_no := lesser.seen_offer_no
+        mart.observation(
+            'lesser_room',
+            lesser.source,
+            lesser.property_id,
+            lesser.offer_key,
+            lesser.seen_sweep_id,
+            lesser.seen_search_id,
+            lesser.seen_offer_no
         ) AS lesser_seen
     FROM ladder
     INNER JOIN offer AS better
@@ -165,17 +165,17 @@ sized AS (
 SELECT
     'room_ladder_inversion' AS rule,
     1 AS rule_version,
-    (
-        md5_number_lower(
-            concat_ws('|', 'room_ladder_inversion', sized.source, sized.offer_key, sized.lesser_room_id)
-        ) >> 1
-    )::BIGINT AS subject_key,
+    mart.subject_key(
+        'room_ladder_inversion',
+        concat_ws(
+            '|',
+            sized.source,
+            sized.offer_key,
+            sized.lesser_room_id
+        )
+    ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    CASE
-        WHEN sized.size_pct >= analysis.high_pct THEN 'high'
-        WHEN sized.size_pct >= analysis.medium_pct THEN 'medium'
-        ELSE 'low'
-    END AS severity,
+    mart.severity(sized.size_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     sized.size_pct,
     sized.gap::DECIMAL(18, 4) AS amount,
     sized.source,
@@ -198,7 +198,7 @@ SELECT
         sized.stays_compared
     ) AS finding,
     evidence.evidence,
-    NULL::STRUCT(from_currency VARCHAR, to_currency VARCHAR, rate DECIMAL(18, 8), rate_date DATE) AS fx,
+    mart.conversion(NULL, NULL, NULL, NULL) AS fx,
     sized.offer_key,
     sized.board_id,
     sized.policy_key,
