@@ -1,21 +1,28 @@
--- One row per source and like-for-like key of a selling price: its latest price against the floor that it must keep.
+-- One row per source and like-for-like key of a selling price: its latest price against the floor that it had to keep.
 -- floor_currency: ISO 4217 code of floor and price_converted; NULL: no floor to compare with.
--- price_converted: price in floor_currency, at the reference rate of the day that saw the floor, to its minor unit.
+-- price_converted: price in floor_currency, at the reference rate of the day of observed_at, to its minor unit.
 -- match_grade: By how complete the key of the price is: `exact` (room, board, policy), `board_family` or `cheapest`.
 -- board_family: a board is given, and stands for its family; cheapest: none is.
--- offers: Hotel-only offers on sale that the price may be of.
+-- offers: Hotel-only offers on sale at observed_at that the price may be of.
 -- offers_without_floor: Offers of these that state no floor.
--- floor: The lowest floor of them, in floor_currency: the one that the price must keep whichever offer it is of.
+-- floor: The lowest floor of them in force at observed_at, in floor_currency: to be kept whichever offer it is of.
 -- below_floor: floor - price_converted, in floor_currency.
 -- below_floor_pct: below_floor in percent of floor.
+-- floor_now: The lowest floor of such offers on sale now, in floor_currency; NULL: none on sale, or one states none.
+-- below_floor_now: floor_now - price_converted: above 0, a price sold again would break the floor. No breach by itself.
 -- tolerance: How far the price may lie below the floor, in floor_currency.
--- days_apart: Days from observed_at to the last sighting of the offer; below 0: the price is the younger one.
+-- days_apart: Days from observed_at to the nearest sighting of floor; below 0: the price is younger; 0: seen on both
+-- sides of observed_at.
 -- verdict: `breach`, `kept`, or why nothing can be said: `none_stated`, `outdated`, `no_rate`, `no_offer`, and others.
--- none_stated: it may be of an offer without a floor. outdated: price and floor are further apart than price_days.
--- no_offer: none like it was read. not_hotel: floors do not bind packages. several_rooms: a floor is of one room.
+-- none_stated: it may be of an offer without a floor. outdated: price and floor, or price and the latest sweep, are
+-- further apart than price_days. no_offer: none like it was read. not_hotel: floors do not bind packages.
+-- several_rooms: a floor is of one room.
 -- rate: Units of floor_currency for one currency; NULL: they are the same.
 -- rate_date: Business day that the rate was set for, the older one of the two currencies; NULL: no rate was needed.
 -- floor_offer_key: Offer key of the offer with that floor.
+-- floor_began_sweep_id: Sweep that saw floor first in the interval of observed_at; seen_sweep_id: that saw it last.
+-- floor_began_search_id: Search of that first sighting.
+-- floor_began_offer_no: Offer of that first sighting.
 WITH latest AS (
     SELECT price.*
     FROM mart.selling_price AS price
@@ -74,37 +81,64 @@ source AS (
             AND cell.market = keyed.market
 ),
 
--- What the price may be of, in the currency of the price wherever it was asked for in it.
-candidate AS (
+-- What has been known of the cells of the prices, stays that have begun left out.
+known AS (
     SELECT
         keyed.input_id,
         keyed.line_no,
         keyed.match_grade,
-        headroom.*,
-        rank() OVER (
-            PARTITION BY keyed.input_id, keyed.line_no, headroom.source
-            ORDER BY headroom.currency = keyed.currency DESC, headroom.currency ASC
-        ) AS currency_rank
+        keyed.family,
+        keyed.room_id AS room_id_wanted,
+        keyed.board_id AS board_id_wanted,
+        keyed.policy_key AS policy_key_wanted,
+        keyed.currency AS currency_wanted,
+        history.*,
+        -- A price that is older than the first answer about its cell is held against that one.
+        greatest(
+            keyed.observed_at,
+            min(history.valid_from) OVER (PARTITION BY keyed.input_id, keyed.line_no, history.source)
+        ) AS judged_at
     FROM keyed
-    INNER JOIN mart.floor_headroom AS headroom
+    INNER JOIN mart.offer_history AS history
         ON
-            headroom.property_id = keyed.property_id
-            AND headroom.market = keyed.market
-            AND headroom.check_in = keyed.check_in
-            AND headroom.nights = keyed.nights
-            AND headroom.party = keyed.party
+            history.property_id = keyed.property_id
+            AND history.market = keyed.market
+            AND history.product_type = keyed.product_type
+            AND history.check_in = keyed.check_in
+            AND history.nights = keyed.nights
+            AND history.party = keyed.party
     WHERE
         keyed.product_type = 'Hotel'
-        AND headroom.currency IS NOT NULL
-        -- What could not be read may have the lower floor. Of a list, one product is all that has the exact key.
-        AND (headroom.is_whole OR (headroom.source = 'multi' AND keyed.match_grade = 'exact'))
         -- A floor is of one room; a price for a party of several rooms is of all of them together.
         AND NOT contains(keyed.party, '+')
-        AND (keyed.room_id IS NULL OR headroom.room_id = keyed.room_id)
-        AND (keyed.policy_key IS NULL OR headroom.policy_key = keyed.policy_key)
-        AND CASE keyed.match_grade
-            WHEN 'exact' THEN headroom.board_id = keyed.board_id
-            WHEN 'board_family' THEN headroom.board_family = keyed.family
+        AND history.ended_by IS DISTINCT FROM 'stay_began'
+        AND history.check_in > (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
+),
+
+-- What the price may be of, in the currency of the price wherever it was asked for in it.
+candidate AS (
+    SELECT
+        known.* EXCLUDE (floor), -- noqa: RF02
+        nullif(known.floor, 0) AS floor,
+        known.valid_from <= known.judged_at
+        AND (known.valid_to IS NULL OR known.valid_to > known.judged_at) AS is_in_force,
+        known.valid_to IS NULL AS is_now,
+        rank() OVER (
+            PARTITION BY known.input_id, known.line_no, known.source
+            ORDER BY known.currency = known.currency_wanted DESC, known.currency ASC
+        ) AS currency_rank
+    FROM known
+    WHERE
+        known.is_offered
+        AND known.currency IS NOT NULL
+        AND (is_in_force OR is_now) -- noqa: RF02
+        -- What could not be read may have the lower floor. Of a list, one product is all that has the exact key.
+        AND (known.is_whole OR (known.source = 'multi' AND known.match_grade = 'exact'))
+        AND (known.room_id_wanted IS NULL OR known.room_id = known.room_id_wanted)
+        AND (known.policy_key_wanted IS NULL OR known.policy_key = known.policy_key_wanted)
+        AND CASE known.match_grade
+            WHEN 'exact' THEN known.board_id = known.board_id_wanted
+            WHEN 'board_family' THEN known.board_family = known.family
             ELSE TRUE
         END
 ),
@@ -115,23 +149,66 @@ lowest AS (
         candidate.line_no,
         candidate.source,
         any_value(candidate.currency) AS floor_currency,
-        count(*) AS offers,
-        count(*) FILTER (WHERE candidate.floor IS NULL) AS offers_without_floor,
-        min(candidate.floor) AS floor,
+        count(*) FILTER (WHERE candidate.is_in_force) AS offers,
+        count(*) FILTER (WHERE candidate.is_in_force AND candidate.floor IS NULL) AS offers_without_floor,
+        min(candidate.floor) FILTER (WHERE candidate.is_in_force) AS floor,
+        CASE
+            WHEN count(*) FILTER (WHERE candidate.is_now AND candidate.floor IS NULL) = 0
+                THEN min(candidate.floor) FILTER (WHERE candidate.is_now)
+        END AS floor_now,
         arg_min(
             {
                 'offer_key': candidate.offer_key,
                 'total': candidate.total,
+                'valid_from': candidate.valid_from,
                 'last_seen_at': candidate.last_seen_at,
+                'began_sweep_id': candidate.began_sweep_id,
+                'began_search_id': candidate.began_search_id,
+                'began_offer_no': candidate.began_offer_no,
                 'seen_sweep_id': candidate.seen_sweep_id,
                 'seen_search_id': candidate.seen_search_id,
                 'seen_offer_no': candidate.seen_offer_no
             },
             (candidate.floor, candidate.offer_key)
-        ) FILTER (WHERE candidate.floor IS NOT NULL) AS kept_by
+        ) FILTER (WHERE candidate.is_in_force AND candidate.floor IS NOT NULL) AS kept_by
     FROM candidate
     WHERE candidate.currency_rank = 1
     GROUP BY candidate.input_id, candidate.line_no, candidate.source
+),
+
+-- The rates of the days that prices were observed on: of the long series only these are read.
+observed_day AS (
+    SELECT DISTINCT (keyed.observed_at AT TIME ZONE 'UTC')::DATE AS on_date
+    FROM keyed
+),
+
+rate_of_day AS (
+    SELECT
+        observed_day.on_date,
+        fx_rate.currency,
+        arg_max(fx_rate.rate, (fx_rate.rate_date, fx_rate.input_id)) AS rate,
+        max(fx_rate.rate_date) AS rate_date
+    FROM observed_day
+    INNER JOIN lake.fx_rate AS fx_rate
+        ON
+            fx_rate.rate_date <= observed_day.on_date
+            AND fx_rate.rate_date >= observed_day.on_date - 7
+    WHERE fx_rate.currency <> 'EUR'
+    GROUP BY observed_day.on_date, fx_rate.currency
+),
+
+rate_on AS (
+    SELECT rate_of_day.* FROM rate_of_day
+
+    UNION ALL BY NAME
+
+    SELECT
+        rate_of_day.on_date,
+        'EUR' AS currency,
+        1::DECIMAL(18, 8) AS rate,
+        max(rate_of_day.rate_date) AS rate_date
+    FROM rate_of_day
+    GROUP BY rate_of_day.on_date
 ),
 
 priced AS (
@@ -149,7 +226,17 @@ priced AS (
                     keyed.price::DOUBLE * here.rate::DOUBLE / there.rate::DOUBLE, coalesce(unit.minor_digits, 2)
                 )::DECIMAL(18, 4)
         END AS price_converted,
-        date_diff('second', keyed.observed_at, lowest.kept_by.last_seen_at) / 86400.0 AS days_apart
+        -- Between two sightings of one and the same floor it is known; elsewhere the nearer of the two counts.
+        CASE
+            WHEN lowest.kept_by.last_seen_at < keyed.observed_at
+                THEN date_diff('second', keyed.observed_at, lowest.kept_by.last_seen_at)
+            WHEN lowest.kept_by.valid_from > keyed.observed_at
+                THEN date_diff('second', keyed.observed_at, lowest.kept_by.valid_from)
+            WHEN lowest.floor IS NOT NULL THEN 0
+        END / 86400.0 AS days_apart,
+        date_diff(
+            'second', keyed.observed_at, (SELECT max(sweep.started_at) FROM mart.sweep AS sweep)
+        ) / 86400.0 AS price_age_days
     FROM keyed
     INNER JOIN source ON source.input_id = keyed.input_id AND source.line_no = keyed.line_no
     LEFT JOIN lowest
@@ -157,13 +244,13 @@ priced AS (
             lowest.input_id = keyed.input_id
             AND lowest.line_no = keyed.line_no
             AND lowest.source = source.source
-    LEFT JOIN mart.fx_of_sweep AS here
+    LEFT JOIN rate_on AS here
         ON
-            here.sweep_id = lowest.kept_by.seen_sweep_id
+            here.on_date = (keyed.observed_at AT TIME ZONE 'UTC')::DATE
             AND here.currency = lowest.floor_currency
-    LEFT JOIN mart.fx_of_sweep AS there
+    LEFT JOIN rate_on AS there
         ON
-            there.sweep_id = lowest.kept_by.seen_sweep_id
+            there.on_date = (keyed.observed_at AT TIME ZONE 'UTC')::DATE
             AND there.currency = keyed.currency
     LEFT JOIN ref.currency AS unit ON unit.currency = lowest.floor_currency
 ),
@@ -175,10 +262,11 @@ held AS (
         CASE
             WHEN priced.product_type <> 'Hotel' THEN 'not_hotel'
             WHEN contains(priced.party, '+') THEN 'several_rooms'
-            WHEN priced.offers IS NULL THEN 'no_offer'
+            WHEN coalesce(priced.offers, 0) = 0 THEN 'no_offer'
             WHEN priced.offers_without_floor > 0 THEN 'none_stated'
             WHEN priced.price_converted IS NULL THEN 'no_rate'
             WHEN abs(priced.days_apart) > analysis.price_days THEN 'outdated'
+            WHEN priced.price_age_days > analysis.price_days THEN 'outdated'
             WHEN priced.floor - priced.price_converted > tolerance THEN 'breach' -- noqa: RF02
             ELSE 'kept'
         END AS verdict
@@ -212,10 +300,15 @@ SELECT
     CASE WHEN held.verdict IN ('breach', 'kept') THEN (held.floor - held.price_converted)::DECIMAL(18, 4) END
         AS below_floor,
     100 * below_floor::DOUBLE / held.floor::DOUBLE AS below_floor_pct, -- noqa: RF02
+    held.floor_now,
+    (held.floor_now - held.price_converted)::DECIMAL(18, 4) AS below_floor_now,
     held.days_apart,
     held.rate,
     held.rate_date,
     held.kept_by.offer_key AS floor_offer_key,
+    held.kept_by.began_sweep_id AS floor_began_sweep_id,
+    held.kept_by.began_search_id AS floor_began_search_id,
+    held.kept_by.began_offer_no AS floor_began_offer_no,
     held.kept_by.seen_sweep_id,
     held.kept_by.seen_search_id,
     held.kept_by.seen_offer_no,

@@ -1,7 +1,7 @@
 -- One row per source and like-for-like key of a selling price whose latest price lies below the floor.
--- A finding when price < floor - tolerance, with the lowest floor of all hotel-only offers that the price may be of,
--- all of them with a floor, and price and floor observed at most price_days apart. Floors of list and detail are held
--- apart.
+-- A finding when price < floor - tolerance, with the lowest floor in force when the price was observed, of all
+-- hotel-only offers that the price may be of, all of them with a floor. Price and floor were observed at most
+-- price_days apart, and the price at most price_days before the latest sweep. Floors of list and detail are held apart.
 -- rule: Rule that found it.
 -- rule_version: Version of that rule.
 -- subject_key: Stable key of what the finding is about, the same night after night.
@@ -18,7 +18,7 @@
 -- fx: Reference rate that was needed; NULL: none.
 SELECT
     'floor_breach' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key(
         'floor_breach',
         concat_ws(
@@ -78,7 +78,22 @@ SELECT
             held.seen_search_id,
             held.seen_offer_no
         )
-    ] AS evidence,
+    ]
+    || CASE
+        -- A price between two sightings rests on both: they are what says which floor was in force.
+        WHEN held.days_apart < 0 OR held.floor_began_sweep_id = held.seen_sweep_id THEN []
+        ELSE [
+            mart.observation(
+                'floor_began',
+                held.source,
+                held.property_id,
+                held.floor_offer_key,
+                held.floor_began_sweep_id,
+                held.floor_began_search_id,
+                held.floor_began_offer_no
+            )
+        ]
+    END AS evidence,
     mart.conversion(held.currency, held.floor_currency, held.rate, held.rate_date) AS fx
 FROM mart.price_against_floor AS held
 CROSS JOIN ref.analysis AS analysis
