@@ -24,6 +24,7 @@ from pipeline.audit.results import Audit, Measure
 from pipeline.audit.rules import CHECKED, measure_rules
 from pipeline.audit.store import history, store
 from pipeline.domain.codes import BOARDS, MARKETS
+from pipeline.domain.currencies import ISO_4217
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
@@ -110,6 +111,7 @@ def _session(
         sweep = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
         session.execute(f"CREATE VIEW audit.sweep AS {select_files('sweep', [sweep])}")
         session.execute("CREATE TABLE ref.market AS SELECT unnest(?) AS market", [list(MARKETS)])
+        session.execute("CREATE TABLE ref.currency AS SELECT unnest(?) AS currency", [sorted(ISO_4217)])
         session.execute("CREATE TABLE ref.board_basis AS SELECT unnest(?) AS board_id", [list(BOARDS)])
         _plausible_moves(session, before, limits)
         prepare_prices(session)

@@ -119,7 +119,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
         codes=codes,
         refusals=refusals,
         has_errors=bool(answer.errors),
-        deviations=new_codes(codes),
+        deviations=new_codes(codes) + _repeated_products(properties, operation),
         content=_content(properties),
     )
 
@@ -131,6 +131,20 @@ def _nameless(index: int, found: wire.Property) -> Refusal:
 def new_codes(codes: Sequence[int]) -> list[Deviation]:
     """Return the codes that the document does not know."""
     return [Deviation("errors[].code", "new_value", str(code)) for code in codes if code not in ERROR_CODES]
+
+
+def _repeated_products(properties: Sequence[wire.Property], operation: Operation) -> list[Deviation]:
+    """Return a deviation for each product that a room lists again: both are kept, and are one row each."""
+    repeated = 0
+    for found in properties:
+        for room in found.room_stays or ():
+            if room.products and len(room.products) > 1:
+                ids = [product.product_id for product in room.products]
+                if len(set(ids)) < len(ids):
+                    known = [product_id for product_id in ids if product_id is not None]
+                    repeated += len(known) - len(set(known))
+    path = "properties[]" if operation is Operation.MULTI else "property"
+    return [Deviation(f"{path}.roomStays[].products[].productId", "duplicate", "product")] * repeated
 
 
 def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -148,7 +162,7 @@ def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], i
         unreadable=frozenset(second.unreadable),
         is_unreadable=second.is_unreadable,
         refusals=second.refusals,
-        deviations=second.deviations + new_codes(second.codes),
+        deviations=second.deviations + new_codes(second.codes) + _repeated_products(second.properties, operation),
         content=_content(second.properties),
     )
 

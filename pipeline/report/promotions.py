@@ -34,7 +34,8 @@ _PANEL = 270
 # What is promoted now, and what its history says of it, by list answers: sums that every limit can be set to.
 _PROMOTED = (
     "count(*) AS offers, count(*) FILTER (WHERE total < pre_promo_total) AS promoted, "
-    "avg((100 * (1 - total / pre_promo_total))::DECIMAL(38, 9)) FILTER (WHERE total < pre_promo_total) "
+    "avg(try_cast(100 * (1 - total / nullif(pre_promo_total, 0)) AS DECIMAL(38, 9))) "
+    "FILTER (WHERE total < pre_promo_total) "
     "AS mean_depth_pct"
 )
 _HONEST = (

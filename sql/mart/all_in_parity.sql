@@ -61,12 +61,16 @@ added AS (
         )::DECIMAL(18, 4) AS reference_fees,
         (paired.total + fees)::DECIMAL(18, 4) AS all_in, -- noqa: RF02
         CASE
-            WHEN paired.currency = paired.reference_currency THEN paired.reference_total + reference_fees -- noqa: RF02
+            WHEN paired.currency = paired.reference_currency
+                THEN (paired.reference_total + reference_fees)::DECIMAL(18, 4) -- noqa: RF02
             ELSE
-                round(
-                    (paired.reference_total + reference_fees)::DOUBLE * paired.rate, paired.minor_digits -- noqa: RF02
+                try_cast(
+                    round(
+                        (paired.reference_total + reference_fees)::DOUBLE * paired.rate, -- noqa: RF02
+                        paired.minor_digits
+                    ) AS DECIMAL(18, 4)
                 )
-        END::DECIMAL(18, 4) AS reference_all_in
+        END AS reference_all_in
     FROM paired
 )
 

@@ -92,17 +92,19 @@ SELECT
     base.cheapest.currency AS base_currency,
     rated.total,
     base.cheapest.total AS base_total,
-    round(
+    try_cast(round(
         base.cheapest.total::DOUBLE * rated.rate::DOUBLE / base.cheapest.rate::DOUBLE, rated.minor_digits
-    )::DECIMAL(18, 4) AS base_converted,
+    ) AS DECIMAL(18, 4)) AS base_converted,
     (rated.total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
     100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
     rated.total::DOUBLE / base.cheapest.total::DOUBLE AS supplier_rate,
     rated.rate::DOUBLE / base.cheapest.rate::DOUBLE AS reference_rate,
-    CASE
-        WHEN rated.is_in_units AND base.cheapest.is_in_units THEN 1 + reference_rate -- noqa: RF02
-        ELSE rated.minor_unit + base.cheapest.minor_unit * reference_rate -- noqa: RF02
-    END::DECIMAL(18, 4) AS rounding,
+    try_cast(
+        CASE
+            WHEN rated.is_in_units AND base.cheapest.is_in_units THEN 1 + reference_rate -- noqa: RF02
+            ELSE rated.minor_unit + base.cheapest.minor_unit * reference_rate -- noqa: RF02
+        END AS DECIMAL(18, 4)
+    ) AS rounding,
     least(rated.rate_date, base.cheapest.rate_date) AS rate_date,
     rated.seen_sweep_id,
     rated.seen_search_id,

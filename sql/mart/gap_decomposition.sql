@@ -69,26 +69,32 @@ walked AS (
         -- What is inside the price in the other currency has the supplier's rate in it already, which is fx.
         CASE
             WHEN currency_step.offer_key IS NULL THEN apart.included_charges
-            ELSE round(currency_step.included_charges::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+            ELSE
+                try_cast(
+                    round(currency_step.included_charges::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4)
+                )
         END AS charges_here,
         CASE
             WHEN currency_step.offer_key IS NOT NULL
-                THEN round(currency_step.taken_off::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+                THEN
+                    try_cast(
+                        round(currency_step.taken_off::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4)
+                    )
             WHEN apart.pre_promo_total IS NOT NULL THEN (apart.pre_promo_total - apart.total)::DECIMAL(18, 4)
             WHEN apart.promotion_key = 0 THEN 0
         END AS taken_off_here,
         CASE
             WHEN apart.policy_key = apart.reference_policy_key THEN apart.reference_converted
-            ELSE round(policy_step.total::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+            ELSE try_cast(round(policy_step.total::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4))
         END AS after_policy,
         CASE
             WHEN apart.board_id = apart.reference_board_id THEN after_policy -- noqa: RF02
             WHEN after_policy IS NOT NULL -- noqa: RF02
-                THEN round(board_step.total::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+                THEN try_cast(round(board_step.total::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4))
         END AS after_board,
         CASE
             WHEN apart.currency = apart.reference_currency THEN apart.total
-            ELSE round(currency_step.total::DOUBLE * apart.factor, apart.minor_digits)::DECIMAL(18, 4)
+            ELSE try_cast(round(currency_step.total::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4))
         END AS before_fx,
         -- Charges and promotions are held against the last offer on the way that there is.
         CASE
@@ -160,10 +166,10 @@ parted AS (
         (walked.after_board - walked.after_policy)::DECIMAL(18, 4) AS board,
         (
             walked.charges_here
-            - round(walked.charges_there::DOUBLE * walked.factor, walked.minor_digits)::DECIMAL(18, 4)
+            - try_cast(round(walked.charges_there::DOUBLE * walked.factor, walked.minor_digits) AS DECIMAL(18, 4))
         )::DECIMAL(18, 4) AS tax_and_fee,
         (
-            round(walked.taken_off_there::DOUBLE * walked.factor, walked.minor_digits)::DECIMAL(18, 4)
+            try_cast(round(walked.taken_off_there::DOUBLE * walked.factor, walked.minor_digits) AS DECIMAL(18, 4))
             - walked.taken_off_here
         )::DECIMAL(18, 4) AS promotion,
         (walked.total - walked.before_fx)::DECIMAL(18, 4) AS fx

@@ -108,8 +108,11 @@ paired AS MATERIALIZED (
         unit.minor_unit,
         CASE
             WHEN offer.currency = reference.currency THEN reference.total
-            ELSE round(reference.total::DOUBLE * exchange.rate, coalesce(unit.minor_digits, 2))
-        END::DECIMAL(18, 4) AS reference_converted
+            ELSE
+                try_cast(
+                    round(reference.total::DOUBLE * exchange.rate, coalesce(unit.minor_digits, 2)) AS DECIMAL(18, 4)
+                )
+        END AS reference_converted
     FROM mart.comparable_offer AS offer
     INNER JOIN reference
         ON

@@ -43,7 +43,7 @@ WITH party_offer AS (
             AND single.policy_key = offer.policy_key
             AND single.market = offer.market
             AND single.product_type = offer.product_type
-            AND single.party = string_split(offer.party, '+')[offer.room_stay_id + 1]
+            AND single.party = string_split(offer.party, '+')[offer.room_stay_id::BIGINT + 1]
             AND single.currency = offer.currency
             AND single.seen_sweep_id = offer.seen_sweep_id
             AND coalesce(single.currency_asked, '~') = coalesce(offer.currency_asked, '~')

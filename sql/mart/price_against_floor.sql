@@ -222,9 +222,9 @@ priced AS (
         CASE
             WHEN lowest.floor_currency = keyed.currency THEN keyed.price
             ELSE
-                round(
+                try_cast(round(
                     keyed.price::DOUBLE * here.rate::DOUBLE / there.rate::DOUBLE, coalesce(unit.minor_digits, 2)
-                )::DECIMAL(18, 4)
+                ) AS DECIMAL(18, 4))
         END AS price_converted,
         -- Between two sightings of one and the same floor it is known; elsewhere the nearer of the two counts.
         CASE

@@ -27,16 +27,18 @@ WITH stated AS (
         penalty.penalty_nights,
         penalty.amount AS stated_amount,
         CASE WHEN penalty.penalty_nights > 0 THEN 'nights' ELSE 'percentage' END AS formula_rule,
-        (
+        try_cast(
             offer.total * penalty.penalty_pct / 100
             * CASE WHEN penalty.penalty_nights > 0 THEN penalty.penalty_nights / offer.nights ELSE 1 END
-        )::DECIMAL(18, 4) AS formula_amount,
-        (
+            AS DECIMAL(18, 4)
+        ) AS formula_amount,
+        try_cast(
             offer.total * penalty.penalty_pct / 100
             * CASE
                 WHEN penalty.penalty_nights > 0 THEN least(penalty.penalty_nights, offer.nights) / offer.nights ELSE 1
             END
-        )::DECIMAL(18, 4) AS capped_amount
+            AS DECIMAL(18, 4)
+        ) AS capped_amount
     FROM state.detail_penalty AS penalty
     INNER JOIN mart.offer_latest AS offer
         ON

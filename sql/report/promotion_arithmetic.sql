@@ -47,9 +47,9 @@ found AS (
             ELSE abs(broken.depth_pct)
         END AS size_pct,
         CASE broken.rule
-            WHEN 'phantom_promotion' THEN (broken.pre_promo_total * broken.told_pct / 100)::DECIMAL(18, 4)
+            WHEN 'phantom_promotion' THEN try_cast(broken.pre_promo_total * broken.told_pct / 100 AS DECIMAL(18, 4))
             WHEN 'wrong_discount'
-                THEN (broken.total - broken.pre_promo_total * (1 - broken.discount_pct / 100))::DECIMAL(18, 4)
+                THEN try_cast(broken.total - broken.pre_promo_total * (1 - broken.discount_pct / 100) AS DECIMAL(18, 4))
             ELSE abs(broken.taken_off)::DECIMAL(18, 4)
         END AS amount
     FROM broken

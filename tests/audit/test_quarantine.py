@@ -47,8 +47,9 @@ def night():
 
     change(rows, "offer", {"total": Decimal(0)}, search_id=SEARCH[0], offer_no=0)
     take("total_not_positive", 0, 0)
-    change(rows, "offer", {"currency": "USD"}, search_id=SEARCH[0], offer_no=1)
+    change(rows, "offer", {"currency": "euro"}, search_id=SEARCH[0], offer_no=1)
     take("currency_not_as_asked", 0, 1)
+    take("currency_unknown", 0, 1)
     change(rows, "offer", {"nights": 5}, search_id=SEARCH[1], offer_no=2)
     take("offer_without_search", 1, 2)
     # The offer of total 0 breaks this one as well: it is one reject.
@@ -58,6 +59,8 @@ def night():
     take("range_penalty_nights", 0, 2)
     change(rows, "penalty", {"amount": Decimal(-1)}, search_id=SEARCH[0], offer_no=3)
     take("range_amount", 0, 3)
+    change(rows, "offer", {"total": Decimal(2 * 10**11)}, search_id=SEARCH[0], offer_no=4)
+    take("range_total", 0, 4)
     for number, name in enumerate(NEGATIVE):
         change(rows, "offer", {name: Decimal(-1)}, search_id=SEARCH[2], offer_no=number)
         take(f"range_{name}", 2, number)

@@ -114,6 +114,27 @@ def test_a_property_listed_twice_has_one_cell_all_its_offers_and_a_drift_row(lak
     assert ("properties[].propertyId", "duplicate") in kinds(tables)
 
 
+@pytest.mark.parametrize("is_odd", [False, True])
+def test_a_product_listed_twice_in_a_room_is_two_offers_and_a_drift_row(lake, is_odd):
+    twice = house(
+        1,
+        rooms=[
+            room(products=[product(productId=7), product(productId=8), product(productId=7)]),
+            room(products=[product(productId=7)]),
+        ],
+    )
+    body = answer(twice | ({"odd": 1} if is_odd else {}), house(2))
+    tables = normalised(lake, [record(body=body)])
+    assert cells_of(tables)[1] == ("offered", None, 4)
+    drift = [row for row in tables["drift"].to_pylist() if row["kind"] == "duplicate"]
+    (row,) = drift
+    assert (row["path"], row["detail"], row["occurrences"]) == (
+        "properties[].roomStays[].products[].productId",
+        "product",
+        1,
+    )
+
+
 def test_a_property_that_was_not_asked_for_is_told_and_never_stored(lake):
     tables = normalised(lake, [record(body=answer(house(1), house(99)))])
     assert tables["offer"]["property_id"].to_pylist() == [1]

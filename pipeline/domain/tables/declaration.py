@@ -17,6 +17,8 @@ DAY = pa.date32()
 INSTANT = pa.timestamp("us", tz="UTC")
 MONEY_SCALE = 4
 MONEY = pa.decimal128(18, MONEY_SCALE)
+# More than any stay costs in any currency, and so little that sums over rooms and nights are MONEY as well.
+MOST_MONEY = 1e11
 # Reference rates are stated with up to six or seven decimals.
 RATE_SCALE = 8
 RATE = pa.decimal128(18, RATE_SCALE)

@@ -1,0 +1,13 @@
+-- One row per offer in a currency that ISO 4217 does not know.
+-- table: offer
+-- severity: warning
+-- violators: quarantined, a price in no currency cannot be compared with any other
+SELECT
+    offer.market,
+    offer.property_id,
+    offer.search_id,
+    offer.offer_no,
+    'currency is ' || left(offer.currency, 40) AS reason
+FROM sweep_files.offer AS offer
+ANTI JOIN ref.currency AS known ON known.currency = offer.currency
+WHERE offer.currency IS NOT NULL

@@ -1,0 +1,105 @@
+"""One absurd value costs itself: no relation, rule or page fails or falls silent because of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from absurd_nights import ALL, VALUES, absurd_nights
+
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published, query_published
+from pipeline.report import REPORTS, write_reports
+
+RELATIONS = (
+    "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal "
+    "UNION ALL SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name <> 'main' ORDER BY 1"
+)
+
+
+@pytest.fixture(scope="module")
+def published(once_a_run) -> Lake:
+    return once_a_run("absurd-nights", lambda folder: absurd_nights(Lake(str(folder / "lake")), ALL))
+
+
+@pytest.fixture(scope="module")
+def clean(once_a_run) -> Lake:
+    return once_a_run("clean-nights", lambda folder: absurd_nights(Lake(str(folder / "lake")), [{}, {}]))
+
+
+def failures(lake: Lake) -> dict[str, str]:
+    """What each relation that cannot be read whole says."""
+    found = {}
+    with open_published(lake.published_file) as session:
+        for (name,) in session.execute(RELATIONS).fetchall():
+            try:
+                session.execute(f"CREATE OR REPLACE TEMP TABLE read_whole AS FROM {name}")
+            except Exception as error:
+                found[name] = str(error).splitlines()[0]
+    return found
+
+
+def rules_of(lake: Lake, property_id: int) -> list[tuple[object, ...]]:
+    query = (
+        "SELECT rule, source, market, product_type, party, currency, size_pct, amount FROM report.flag "
+        "WHERE property_id = $own ORDER BY ALL"
+    )
+    return query_published(lake.published_file, query, {"own": property_id}).fetchall()
+
+
+def test_every_relation_can_be_read_whole(published):
+    assert failures(published) == {}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_every_report_is_written(published, report):
+    assert write_reports(published, [report])
+
+
+def test_no_rule_falls_silent(published, clean):
+    expected = rules_of(clean, 1)
+    assert {row[0] for row in expected} >= {"wrong_discount", "penalty_amount_off_formula"}
+    assert rules_of(published, 1) == expected
+
+
+def test_what_nothing_can_be_worked_out_from_is_in_quarantine_and_reported(published):
+    said = query_published(published.published_file, "SELECT DISTINCT rule FROM lake.reject WHERE rule IS NOT NULL")
+    rules = {rule for row in said.fetchall() for rule in row[0].split(",")}
+    assert rules >= {"range_total", "range_penalty_nights", "total_not_positive", "currency_unknown"}
+    left = query_published(published.published_file, "SELECT max(total), max(floor) FROM mart.offer_latest").fetchall()
+    assert max(left[0]) <= 10**11
+
+
+def test_a_room_stay_with_the_largest_number_there_is_stays_on_sale(published):
+    number = next(at for at, each in enumerate(ALL, 1) if each == {"offer": {"room_stay_id": 2**31 - 1}})
+    query = "SELECT count(*) > 0 FROM mart.offer_latest WHERE property_id = $own AND room_stay_id = 2147483647"
+    assert query_published(published.published_file, query, {"own": number}).fetchall() == [(True,)]
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                table: st.fixed_dictionaries(
+                    {}, optional={column: st.sampled_from(values) for column, values in columns.items()}
+                )
+                for table, columns in VALUES.items()
+            },
+        ),
+        min_size=40,
+        max_size=40,
+    )
+)
+@settings(max_examples=2)
+def test_nor_do_any_of_them_together(tmp_path_factory, drawn):
+    lake = absurd_nights(Lake(str(tmp_path_factory.mktemp("drawn") / "lake")), [{}, *drawn])
+    assert failures(lake) == {}
+    write_reports(lake)
+    assert rules_of(lake, 1)
