@@ -1,34 +1,19 @@
 """Measures of the domain: the relations of `sql/measure`, one row per market with a column a measure.
 
-A relation's header says of each column how severe a deviation is, to which side it matters, how it is compared, and
-what it means: `-- floor_share: critical both share: hotel-only offers that state a floor`.
+`measures.toml` there says of each column how severe a deviation is, which side matters, how it is compared, and what it
+means.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import duckdb
 
 from pipeline.audit.results import ALL, Measure, rounded
 from pipeline.lake.raw import Manifest
-from pipeline.lake.relations import relation
-
-# A relation, the table that it is about.
-_MEASURED = (
-    ("cell", "cell"),
-    ("offer", "offer"),
-    ("search", "search"),
-    ("reject", "reject"),
-    ("penalty", "penalty"),
-    ("promotion", "promotion"),
-    ("drift", "drift"),
-    ("price_level", "offer"),
-    ("price_move", "offer"),
-)
-_HEADER = re.compile(r"(?P<severity>\w+) (?P<side>low|high|both) (?P<kind>share|level|rare): (?P<meaning>.+)")
+from pipeline.lake.relations import declared, relation
 
 
 def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
@@ -42,18 +27,16 @@ def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
 
 def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
     """Measure what the nights before are compared by, per market and, for prices, per lead time."""
-    for name, table in _MEASURED:
-        found = relation("measure", name)
-        result = session.execute(found.sql)
+    for name, about in declared("measure", "measures").items():
+        result = session.execute(relation("measure", name).sql)
         columns = [column[0] for column in result.description]
         for values in result.fetchall():
             row = dict(zip(columns, values, strict=True))
-            for column, said in found.meanings.items():
-                if match := _HEADER.fullmatch(said):
-                    yield _measure(row, column, table, match)
+            for column, said in about["measures"].items():
+                yield _measure(row, column, about["table"], said)
 
 
-def _measure(row: dict[str, Any], column: str, table: str, said: re.Match[str]) -> Measure:
+def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, str]) -> Measure:
     lead = row.get("lead")
     value, count = row[column], row[f"{column}__of"]
     return Measure(

@@ -1,7 +1,7 @@
 """Row-level rules: each shows the rows that break it; no row is a pass.
 
-Most are the relations of `sql/audit`: a rule's header says which table it looks at, how severe a violation is, and
-whether violators are quarantined, and why. The others follow from the ranges of the declared columns.
+Most are the relations of `sql/audit`; `rules.toml` there says which table a rule looks at, how severe a violation is,
+and whether violators are quarantined, and why. The others follow from the ranges of the declared columns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import duckdb
 
 from pipeline.audit.results import ALL, Measure, rounded
 from pipeline.domain.tables import TABLES, Column, Table
-from pipeline.lake.relations import relation, sql_folder
+from pipeline.lake.relations import declared, relation
 
 EXAMPLES = 3
 
@@ -49,21 +49,20 @@ class Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Return all rules, by name."""
-    written = [_read(path.stem) for path in sorted((sql_folder() / "audit").glob("*.sql"))]
-    declared = [
+    written = [_written(name, said) for name, said in sorted(declared("audit", "rules").items())]
+    ranges = [
         _range(TABLES[name], column)
         for name in CHECKED
         for column in TABLES[name].columns
         if (column.lowest, column.highest) != (None, None)
     ]
-    return (*written, *declared)
+    return (*written, *ranges)
 
 
-def _read(name: str) -> Rule:
+def _written(name: str, said: Mapping[str, Any]) -> Rule:
     found = relation("audit", name)
-    said = found.meanings
-    quarantines = said["violators"].startswith("quarantined, ")
-    return Rule(name, said["table"], said["severity"], quarantines, found.grain, found.sql, is_share="judged" in said)
+    quarantines = said["violators"] == "quarantined"
+    return Rule(name, said["table"], said["severity"], quarantines, found.grain, found.sql, "judged_by" in said)
 
 
 def _range(table: Table, column: Column) -> Rule:

@@ -49,7 +49,7 @@ def as_json(explained: Explanation) -> dict[str, Any]:
             "name": explained.flag["rule"],
             "version": explained.flag["rule_version"],
             "relation": explained.rule.full_name,
-            "definition": explained.rule.header,
+            "definition": explained.definition,
             "sql": explained.rule.sql,
         },
         "observations": [
@@ -84,7 +84,7 @@ def _print(explained: Explanation) -> None:
     for label, told in _facts(explained):
         # Texts come from the supplier: nothing in them is markup of ours.
         console.print(Text.assemble((f"{label}: ", "bold"), told))
-    console.print(Text(explained.rule.header, "dim"))
+    console.print(Text(explained.definition, "dim"))
     for number, each in enumerate(explained.observations, 1):
         console.print(Text(f"\nObservation {number} of {len(explained.observations)}: {each.role}", "bold"))
         for label, told in _observed(each):

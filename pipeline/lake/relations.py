@@ -1,19 +1,27 @@
 """The SQL under `sql/`: one file is one relation, named like the file, in the schema named like its folder.
 
-A file begins with comments. The first says the grain; the others document columns, as `-- column: meaning`. What
-follows is one SELECT.
+A file begins with comments. The first says the grain; the others may say what a column means, as `-- column: meaning`.
+What follows is one SELECT. What else is declared of the relations of a folder, such as the rules that they are, lies
+beside them as TOML.
 """
 
 from __future__ import annotations
 
-import re
+import json
+import tomllib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
+
+import duckdb
 
 from pipeline.domain.tables import SIDE_TABLES, STATE_TABLES, TABLES
 
-_COLUMN_LINE = re.compile(r"-- (?P<name>[a-z_0-9]+): (?P<meaning>.+)")
+# Schemas whose relations are views of the published file.
+_OF_VIEWS = ("mart", "report")
 
 
 def sql_folder() -> Path:
@@ -31,8 +39,7 @@ class Relation:
     grain: str
     sql: str
     meanings: dict[str, str] = field(default_factory=dict)
-    header: str = ""
-    """All that the file says of itself."""
+    """What the file says of columns, by name."""
 
     @property
     def full_name(self) -> str:
@@ -43,13 +50,69 @@ class Relation:
 @cache
 def relation(schema: str, name: str) -> Relation:
     """Read `sql/<schema>/<name>.sql`."""
-    text = (sql_folder() / schema / f"{name}.sql").read_text(encoding="utf-8")
-    header = [line for line in text.splitlines() if line.startswith("--")]
-    body = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip().rstrip(";")
-    said = "\n".join(line.removeprefix("--").removeprefix(" ") for line in header)
-    matches = (_COLUMN_LINE.fullmatch(line) for line in header[1:])
-    meanings = {match["name"]: match["meaning"] for match in matches if match}
-    return Relation(schema, name, header[0].removeprefix("-- "), body, meanings, said)
+    lines = (sql_folder() / schema / f"{name}.sql").read_text(encoding="utf-8").splitlines()
+    said = [line.removeprefix("--").strip() for line in lines if line.startswith("--")]
+    body = "\n".join(line for line in lines if not line.startswith("--")).strip().rstrip(";")
+    columns = (line.partition(": ") for line in said[1:])
+    meanings = {column: meaning for column, _, meaning in columns if meaning and column.isidentifier()}
+    return Relation(schema, name, said[0], body, meanings)
+
+
+def relations(schema: str) -> list[Relation]:
+    """Read all files of a schema, by name."""
+    return [relation(schema, path.stem) for path in sorted((sql_folder() / schema).glob("*.sql"))]
+
+
+@cache
+def declared(schema: str, name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Read `sql/<schema>/<name>.toml`: what is declared of rules or relations, by name."""
+    return tomllib.loads((sql_folder() / schema / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def views() -> tuple[Relation, ...]:
+    """Return the views of the published file, each after those that it reads."""
+    known = {each.full_name: each for schema in _OF_VIEWS for each in relations(schema)}
+    graph = {name: sorted(read & known.keys()) for name, read in _read_by_views().items()}
+    return tuple(known[name] for name in TopologicalSorter(graph).static_order())
+
+
+def sources(made: Relation) -> frozenset[str]:
+    """Return the full names of the relations that one reads, by itself or by way of views."""
+    read = _read_by_views()
+    reached, ahead = set[str](), [read.get(made.full_name) or read_by([made])[made.full_name]]
+    while ahead:
+        new = ahead.pop() - reached
+        reached |= new
+        ahead += [read[name] for name in new & read.keys()]
+    return frozenset(reached)
+
+
+@cache
+def _read_by_views() -> Mapping[str, frozenset[str]]:
+    return read_by([each for schema in _OF_VIEWS for each in relations(schema)])
+
+
+def read_by(relations: Collection[Relation]) -> Mapping[str, frozenset[str]]:
+    """Return, by full name, what each relation itself reads: the full names of tables, as DuckDB parses its SQL."""
+    with duckdb.connect(":memory:") as session:
+        parsed = session.execute(
+            "SELECT json_serialize_sql(sql) FROM unnest($texts::VARCHAR[]) AS given (sql)",
+            {"texts": [each.sql for each in relations]},
+        ).fetchall()
+    return {each.full_name: _tables(tree) for each, (tree,) in zip(relations, parsed, strict=True)}
+
+
+def _tables(tree: str) -> frozenset[str]:
+    found = set[str]()
+
+    def note(part: dict[str, Any]) -> None:
+        # A part of the statement itself (WITH) has no schema.
+        if part.get("type") == "BASE_TABLE" and part["schema_name"]:
+            found.add(f"{part['schema_name']}.{part['table_name']}")
+
+    json.loads(tree, object_hook=note)
+    return frozenset(found)
 
 
 @cache

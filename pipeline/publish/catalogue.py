@@ -29,31 +29,7 @@ from pipeline.domain.tables import (
 from pipeline.lake import Lake
 from pipeline.lake.database import quarantine_file, quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
-from pipeline.lake.relations import declared_meanings, relation
-from pipeline.publish.analytics import ANALYTICS
-
-# In the order in which they build on each other.
-MART_VIEWS = (
-    "offer_latest",
-    "offer_history",
-    "cell_latest",
-    "property_latest",
-    "room_latest",
-    "room_amenity_latest",
-    "room_image_latest",
-    "quality",
-    "fx_rate_on",
-    "fx_of_sweep",
-    "selling_price",
-    "property_map",
-    "weight",
-    "property",
-    "quote_check",
-    "offer_truth",
-)
-
-# `schema/name` of every view that is made of a file under `sql/`, in the order in which they build on each other.
-VIEWS = (*(f"mart/{name}" for name in MART_VIEWS), *ANALYTICS)
+from pipeline.lake.relations import Relation, declared_meanings, relation, sources, views
 
 # Whether a row of a side table was known at an instant: by its loading, or by its run, named after its start.
 _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
@@ -62,15 +38,15 @@ _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %
 _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 
 # Views in form, tables in the file: what they are made of is long, and what they give is short. Others read the first.
-_KEPT = frozenset({"mart/fx_of_sweep", "mart/reference_market"})
+_KEPT = frozenset({"mart.fx_of_sweep", "mart.reference_market"})
 # These are what readers begin with: few lines, each over all that is on sale. Nothing else is made of them.
 _SUMMARIES = (
-    "report/market_parity",
-    "report/gap_decomposition",
-    "report/promotion_honesty",
-    "report/promotion_length",
-    "report/policy_drift",
-    "report/stay_price",
+    "report.market_parity",
+    "report.gap_decomposition",
+    "report.promotion_honesty",
+    "report.promotion_length",
+    "report.policy_drift",
+    "report.stay_price",
 )
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
@@ -181,12 +157,12 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     is_kept = session.execute("SELECT relations FROM ref.written_with").fetchall() == [(_fingerprint(),)]
     if not is_kept:
         # A file of an earlier version may have as a view what is a table by now, and one does not replace the other.
-        views = session.execute("SELECT schema_name || '/' || view_name FROM duckdb_views()").fetchall()
-        for name in sorted(_KEPT.union(_SUMMARIES) & {row[0] for row in views}):
-            session.execute(f"DROP VIEW {relation(*name.split('/')).full_name}")
-    for name in VIEWS:
-        if name in _KEPT or not (is_kept or name in _SUMMARIES):
-            _create_relation(session, name)
+        found = session.execute("SELECT schema_name || '.' || view_name FROM duckdb_views()").fetchall()
+        for name in sorted(_KEPT.union(_SUMMARIES) & {row[0] for row in found}):
+            session.execute(f"DROP VIEW {name}")
+    for made in views():
+        if made.full_name in _KEPT or not (is_kept or made.full_name in _SUMMARIES):
+            _create_relation(session, made)
     if not is_kept:
         _create_reference(session, "CREATE OR REPLACE TABLE", "written_with")
         session.execute("INSERT INTO ref.written_with VALUES (?)", [_fingerprint()])
@@ -195,19 +171,18 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
 def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
     """Work out the relations that readers begin with. What they are made of is there, and nothing is made of them."""
     for name in _SUMMARIES:
-        _create_relation(session, name)
+        _create_relation(session, relation(*name.split(".")))
 
 
-def _create_relation(session: duckdb.DuckDBPyConnection, name: str) -> None:
-    made = relation(*name.split("/"))
-    session.execute(f"CREATE OR REPLACE {_kind(name)} {made.full_name} AS {made.sql}")
+def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
+    session.execute(f"CREATE OR REPLACE {_kind(made)} {made.full_name} AS {made.sql}")
 
 
 @cache
 def _fingerprint() -> str:
     """Return a digest of all files that views are made of."""
-    told = "".join(f"{_kind(name)} {name} {relation(*name.split('/')).sql}\0" for name in VIEWS)
-    return xxhash.xxh3_128_hexdigest(told.encode())
+    text = "".join(f"{_kind(made)} {made.full_name} {made.sql}\0" for made in views())
+    return xxhash.xxh3_128_hexdigest(text.encode())
 
 
 def describe(session: duckdb.DuckDBPyConnection) -> None:
@@ -240,14 +215,14 @@ def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
     declared |= {f"lake.{table.name}": table for table in (*TABLES.values(), *SIDE_TABLES.values())}
     for name, table in (declared | {"mart.sweep": SWEEP_PUBLISHED}).items():
         said[name] = (table.grain, {column.name: column.meaning for column in table.columns})
-    known = declared_meanings()
-    for name in VIEWS:
-        view = relation(*name.split("/"))
-        said[view.full_name] = (view.grain, known | view.meanings)
+    for view in views():
         # A column that a view takes over from another one means there what it means here.
-        known = view.meanings | known
+        taken: dict[str, str] = {}
+        for source in sorted(sources(view)):
+            taken |= said[source][1] if source.startswith(("mart.", "report.")) else {}
+        said[view.full_name] = (view.grain, taken | declared_meanings() | view.meanings)
     return said
 
 
-def _kind(name: str) -> str:
-    return "TABLE" if name in _KEPT.union(_SUMMARIES) else "VIEW"
+def _kind(made: Relation) -> str:
+    return "TABLE" if made.full_name in _KEPT.union(_SUMMARIES) else "VIEW"

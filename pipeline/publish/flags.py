@@ -12,8 +12,8 @@ import duckdb
 
 from pipeline.domain.tables import FINDING_COLUMNS
 from pipeline.lake.database import sql_type
+from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
-from pipeline.publish.analytics import DETECTORS
 
 logger = logging.getLogger(__name__)
 
@@ -21,23 +21,22 @@ logger = logging.getLogger(__name__)
 _NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
 
 
-def find(session: duckdb.DuckDBPyConnection, detectors: Sequence[str] = DETECTORS) -> None:
+def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Ask every rule, and put what it finds into `night.found` and those that cannot be asked into `night.failed_rule`.
 
-    `detectors` are relations as `schema/name`. One that fails is told and keeps no night from being published; its
+    `names` are relations with their schema. One that fails is told and keeps no night from being published; its
     flags stay as they were.
     """
     declared = ", ".join(
         f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in FINDING_COLUMNS
     )
-    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in FINDING_COLUMNS)
+    columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in FINDING_COLUMNS)
     session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
     session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR)")
-    for detector in detectors:
-        name = detector.replace("/", ".")
+    for name in names:
         try:
             session.execute(
-                f"INSERT INTO memory.night.found BY NAME SELECT {names}, '{name}' AS relation FROM {name}"  # noqa: S608 - our own names
+                f"INSERT INTO memory.night.found BY NAME SELECT {columns}, '{name}' AS relation FROM {name}"  # noqa: S608 - our own names
             )
         except _NO_FAULT_OF_A_RULE:
             raise
@@ -49,7 +48,7 @@ def find(session: duckdb.DuckDBPyConnection, detectors: Sequence[str] = DETECTOR
 
 def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     """Open, go on with and close flags by what is found after the night. `night.sweep` is the sweep."""
-    find(session)
+    find(session, detectors())
     for name in ("flag_ended", "flag_closed_next", "flag_open_next"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     session.execute(

@@ -26,12 +26,11 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import FINDING_COLUMNS, REJECT
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, quarantine_file, query_published, select_files
+from pipeline.lake.finding_rules import detectors, finding_rules
 from pipeline.lake.raw import RawRecord, read_shard
-from pipeline.lake.relations import Relation, relation
+from pipeline.lake.relations import Relation, relation, sources
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish import published_sweeps
-from pipeline.publish.analytics import DETECTORS, EXPOSURES
-from pipeline.publish.catalogue import VIEWS
 from pipeline.replay.evidence import Evidence, evidence_at
 from pipeline.replay.republish import ReplayedNight, findings, replayed
 
@@ -92,7 +91,13 @@ class Explanation:
     @property
     def makes_flags(self) -> bool:
         """Whether nights make flags of what the rule finds."""
-        return f"{self.rule.schema}/{self.rule.name}" in DETECTORS
+        return self.rule.full_name in detectors()
+
+    @property
+    def definition(self) -> str:
+        """What a row of the relation is, and when it is a finding of this rule."""
+        rule = finding_rules().get(self.flag["rule"])
+        return f"{self.rule.grain}\n{rule.meaning}" if rule else self.rule.grain
 
 
 def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
@@ -116,7 +121,7 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
     with replayed(lake, nights, analysis_of(entry.analysis, flag, answers), as_of) as session:
         found = findings(session, rule.full_name).get(flag_id)
         offers = rows_of(session.execute("FROM lake.offer"))
-        prices = _selling_prices(session, flag, rule) if _rests_on(rule, "mart.selling_price") else []
+        prices = _selling_prices(session, flag, rule) if "mart.selling_price" in sources(rule) else []
     return Explanation(
         flag,
         is_flag,
@@ -161,9 +166,10 @@ def _unknown(lake: Lake, flag_id: str) -> InputError:
 def _finding_row(lake: Lake, flag_id: str) -> Row | None:
     """Return a finding from the one relation that the rule of its id names, as it is now; None: there is none."""
     named = _FLAG_ID.fullmatch(flag_id)
-    found_in = _finder(named["rule"]) if named else None
-    if named is None or found_in is None:
+    rule = finding_rules().get(named["rule"]) if named else None
+    if named is None or rule is None:
         return None
+    found_in = rule.full_name
     # By the key, which relations have that were published before they had the id. A key that is there twice is the
     # larger finding, as it is of flags.
     columns = ", ".join(column.name for column in FINDING_COLUMNS)
@@ -174,15 +180,6 @@ def _finding_row(lake: Lake, flag_id: str) -> Row | None:
     subject_key = int(named["subject_key"], 16)
     rows = _rows(lake, query, {"flag_id": flag_id, "rule": named["rule"], "subject_key": subject_key})
     return rows[0] if rows else None
-
-
-def _finder(rule: str) -> str | None:
-    """Return the full name of the relation that finds by a rule. One that has several rules says which in its head."""
-    for name in (*DETECTORS, *EXPOSURES):
-        made = relation(*name.split("/"))
-        if made.name == rule or f"`{rule}`" in made.meanings["rule"]:
-            return made.full_name
-    return None
 
 
 Answers = dict[tuple[str, int], tuple[Row, Evidence]]
@@ -327,16 +324,6 @@ def _observations(flag: Row, answers: Answers, offers: Iterable[Row]) -> Iterabl
         search, evidence = answers[item["sweep_id"], item["search_id"]]
         offer = held.get((item["sweep_id"], item["search_id"], item["offer_no"]))
         yield Observation(item["role"], search, evidence, msgspec.json.decode(evidence.record.request), offer)
-
-
-def _rests_on(rule: Relation, name: str) -> bool:
-    """Whether a rule reads a view, by itself or by way of others."""
-    read = rule.sql
-    for view in reversed(VIEWS):
-        other = relation(*view.split("/"))
-        if re.search(rf"\b{re.escape(other.full_name)}\b", read):
-            read += other.sql
-    return name in read
 
 
 def _selling_prices(session: duckdb.DuckDBPyConnection, flag: Row, rule: Relation) -> list[Row]:

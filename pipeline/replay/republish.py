@@ -63,7 +63,7 @@ def replayed(
 
 def findings(session: duckdb.DuckDBPyConnection, relation: str) -> dict[str, dict[str, object]]:
     """Return what a rule finds in a replay, by flag. `relation` is its full name. Raises duckdb.Error."""
-    find(session, [relation.replace(".", "/")])
+    find(session, [relation])
     if session.execute("SELECT count(*) FROM memory.night.failed_rule").fetchall() != [(0,)]:
         session.execute(f"SELECT * FROM {relation}").fetchall()  # noqa: S608 - our own names
     found = session.execute("SELECT * FROM memory.night.finding")

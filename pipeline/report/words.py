@@ -9,30 +9,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-# What each rule finds. `report.flag` holds the rule under its own name.
-RULES: Final[Mapping[str, str]] = {
-    "all_in_gap": "Prices part once fees are added",
-    "evergreen_promotion": "Promotion without an end",
-    "excluded_charges_mismatch": "Fees above the charges they belong to",
-    "floor_breach": "Sold below the floor",
-    "floor_eats_promotion": "Floor keeps the promotion back",
-    "floor_what_if": "Below the floor at the usual mark-up",
-    "fx_markup": "Dearer than the reference rate explains",
-    "list_detail_mismatch": "List and detail tell different totals",
-    "market_disparity": "Market apart from the reference market",
-    "penalty_amount_off_formula": "Cancel penalty off its own terms",
-    "phantom_promotion": "Promotion named, nothing taken off",
-    "property_gone_quiet": "Property gone quiet",
-    "reference_above_lowest": "Struck-through price above the lowest before",
-    "reference_never_charged": "Struck-through price never charged",
-    "total_above_reference": "Dearer than its struck-through price",
-    "unnamed_promotion": "Price struck through, no promotion named",
-    "wrong_discount": "Stated discount does not fit",
-}
+from pipeline.lake.finding_rules import finding_rules
 
 # By the name of a column, its values.
 _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
-    "rule": RULES,
+    "rule": {name: rule.title for name, rule in finding_rules().items()},
     "source": {"multi": "list", "detail": "detail"},
     "operation": {"multi": "list", "single": "detail"},
     "match_grade": {"exact": "exact", "board_family": "board family", "cheapest": "cheapest only"},
@@ -99,7 +80,7 @@ def printed(value: object) -> object:
 
 def rule_said(rule: str) -> str:
     """Return what a rule finds, in words."""
-    return RULES.get(rule) or rule.replace("_", " ").capitalize()
+    return _VALUES["rule"].get(rule) or rule.replace("_", " ").capitalize()
 
 
 def lead_days_said(step: str) -> str:

@@ -1,7 +1,4 @@
 -- One row per search that was sent before its sweep began or after it ended: a stale answer.
--- table: search
--- severity: critical
--- violators: quarantined, an answer of another time says nothing of this sweep: all offers of the search are taken
 SELECT
     search.market,
     NULL::BIGINT AS property_id,

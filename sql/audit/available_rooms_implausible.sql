@@ -1,8 +1,4 @@
 -- One row per offer with more rooms to book than any hotel has: a marker of the supplier, not a number.
--- table: offer
--- severity: warning
--- judged: by history, the share of offers: some suppliers do so all the time, and news is only that more do
--- violators: kept, the price can be used; the number is told as what it is
 -- The largest hotel of the world has about seven thousand rooms.
 SELECT
     offer.market,

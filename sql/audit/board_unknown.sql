@@ -1,7 +1,4 @@
 -- One row per offer with a board basis that the supplier's document does not list.
--- table: offer
--- severity: warning
--- violators: kept, unknown boards are kept, with the family other
 SELECT
     offer.market,
     offer.property_id,

@@ -1,7 +1,4 @@
 -- One row per offer in another currency than the one asked for.
--- table: offer
--- severity: warning
--- violators: quarantined, prices of a series are in the currency that was asked for
 SELECT
     offer.market,
     offer.property_id,

@@ -1,8 +1,4 @@
 -- One row per offer whose stated discount is not that of its prices, by more than rounding explains.
--- table: offer
--- severity: warning
--- judged: by history, the share of offers: some suppliers do so all the time, and news is only that more do
--- violators: kept, how honest a stated discount is, is what reports on promotions are about
 -- The discount is stated in whole percent by some and prices in whole units by others: half a percent, and what
 -- half a unit of money is of the price, can both be rounding.
 SELECT

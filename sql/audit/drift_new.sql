@@ -1,7 +1,4 @@
 -- One row per deviation from the supplier's document that the last published night did not have.
--- table: drift
--- severity: warning
--- violators: kept, what the document does not say is never a fault of the offer
 SELECT
     drift.market,
     NULL::BIGINT AS property_id,

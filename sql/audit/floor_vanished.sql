@@ -1,7 +1,4 @@
 -- One row per property and market whose hotel-only offers state no floor tonight, but did when last published.
--- table: offer
--- severity: warning
--- violators: kept, no single offer is wrong: that none has a floor is
 -- By the share of them that did, that so many state none tonight would be chance once in a million.
 SELECT
     property.market,

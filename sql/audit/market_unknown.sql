@@ -1,7 +1,4 @@
 -- One row per search for a market that the supplier's document does not list.
--- table: search
--- severity: critical
--- violators: quarantined, there is no such point of sale: all offers of the search are taken
 SELECT
     search.market,
     NULL::BIGINT AS property_id,

@@ -1,7 +1,4 @@
 -- One row per offer whose search is not in the sweep, or asked for something else.
--- table: offer
--- severity: critical
--- violators: quarantined, it cannot be traced, or answers something else than was asked
 SELECT
     offer.market,
     offer.property_id,

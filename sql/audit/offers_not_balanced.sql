@@ -1,7 +1,4 @@
 -- One row per search of which not all that was read is stored: served is not stored and rejected.
--- table: search
--- severity: critical
--- violators: kept, what was lost cannot be taken out
 SELECT
     coalesce(search.market, stored.market) AS market,
     NULL::BIGINT AS property_id,

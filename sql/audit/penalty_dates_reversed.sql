@@ -1,7 +1,4 @@
 -- One row per penalty that ends before it starts, or starts after the stay has begun by more than its last day.
--- table: penalty
--- severity: warning
--- violators: kept, such dates are ignored, and the penalty's window counts
 SELECT
     penalty.market,
     penalty.property_id,

@@ -1,7 +1,4 @@
 -- One row per penalty that costs less than one of the same offer that applies earlier: cancelling later gets cheaper.
--- table: penalty
--- severity: warning
--- violators: kept, of penalties that overlap the larger one counts
 -- Compared are percentages of the same number of nights only; where both have a window. Windows beyond ten years
 -- stand for "at any time".
 -- Put in order first are only offers that can break it: whose shortest window does not cost the most, or that have more

@@ -1,7 +1,4 @@
 -- One row per penalty of less than nothing or of more than all of what it is a part of.
--- table: penalty
--- severity: warning
--- violators: quarantined, what cancelling costs cannot be told: the offer is taken
 SELECT
     penalty.market,
     penalty.property_id,

@@ -1,7 +1,4 @@
 -- One row per penalty whose offer is not in the sweep.
--- table: penalty
--- severity: critical
--- violators: quarantined, it belongs to nothing that is sold
 SELECT
     penalty.market,
     penalty.property_id,

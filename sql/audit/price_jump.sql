@@ -1,7 +1,4 @@
 -- One row per cell whose lowest price moved further since the last published night than its lead time makes plausible.
--- table: offer
--- severity: warning
--- violators: kept, the supplier did ask for that price; analysts see that it jumped
 -- What is plausible comes from the nights before, per market and lead time; until there are enough, nothing is said.
 SELECT
     move.market,

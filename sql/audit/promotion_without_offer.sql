@@ -1,7 +1,4 @@
 -- One row per promotion whose offer is not in the sweep.
--- table: promotion
--- severity: critical
--- violators: quarantined, it belongs to nothing that is sold
 SELECT
     promotion.market,
     promotion.property_id,

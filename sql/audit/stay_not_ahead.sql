@@ -1,7 +1,4 @@
 -- One row per search for a stay that begins on the day of the sweep or before, or has no night.
--- table: search
--- severity: critical
--- violators: quarantined, such a stay cannot be booked: all offers of the search are taken
 SELECT
     search.market,
     NULL::BIGINT AS property_id,

@@ -1,7 +1,4 @@
 -- One row per offer that costs more after its promotions than before them.
--- table: offer
--- severity: warning
--- violators: kept, it is what reports on promotions are about
 SELECT
     offer.market,
     offer.property_id,

@@ -1,7 +1,4 @@
 -- One row per offer whose total is zero or less: no price to sell at.
--- table: offer
--- severity: warning
--- violators: quarantined, there is no price to sell at
 SELECT
     offer.market,
     offer.property_id,

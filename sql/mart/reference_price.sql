@@ -17,6 +17,7 @@
 -- Both beyond tolerance_pct. A promotion that begins less than reference_days after another is above the lowest price,
 -- too: that is the rule. Offers without room, board or currency are not told apart from each other, and are left out;
 -- and so is what a detail answer that could not all be read says now: another product may stand for the key.
+-- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is the higher one; NULL: no such price.
 WITH promoted AS (
     SELECT offer.*
     FROM mart.offer_latest AS offer

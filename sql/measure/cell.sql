@@ -1,12 +1,4 @@
 -- One row per market: how its planned cells ended.
--- answered_share: critical low share: cells answered, of those asked about
--- offered_share: critical low share: cells with an offer, of those asked about
--- failed_share: critical high share: cells that failed, of those asked about
--- swept_share: warning low share: cells asked about, of those planned
--- absent_share: warning both share: cells not in the answer that they were asked for in
--- no_offer_share: warning both share: cells answered without an offer
--- planned_cells: warning both level: planned cells
--- offers_per_cell: critical both level: offers of a cell that has any
 SELECT
     cells.market,
     cells.answered / nullif(cells.asked, 0) AS answered_share,

@@ -1,7 +1,4 @@
 -- One row per market: what its offers are like.
--- floor_share: critical both share: hotel-only offers that state a floor
--- promoted_share: warning both share: offers with a promotion
--- refundable_share: warning both share: offers that can be cancelled with a refund, at least in part
 SELECT
     offer.market,
     count(offer.floor) FILTER (WHERE offer.product_type = 'Hotel')

@@ -1,7 +1,5 @@
 -- One row per market with a search: how many cancel penalties its offers have.
 -- Counted from its searches, so that a market that has lost all of them is a row that says 0.
--- penalties_per_offer: critical both level: penalties of an offer
--- penalty_pct_mean: warning both level: average percentage of a penalty
 SELECT
     asked.market,
     coalesce(penalties.rows, 0) / nullif(asked.offers, 0) AS penalties_per_offer,

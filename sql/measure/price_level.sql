@@ -1,7 +1,5 @@
 -- One row per market and lead time that was asked about: how many prices it has, and how high they are.
 -- Counted from its cells, so that a lead time that has lost all prices is a row that says 0.
--- priced_share: critical low share: cells with a price, of those asked about
--- price_level: critical both level: median over the cells of the lowest price for a night
 SELECT
     asked.market,
     asked.lead,

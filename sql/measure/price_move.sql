@@ -1,7 +1,5 @@
 -- One row per market and lead time with a price: how prices moved since the last published night.
 -- Where no cell was priced on both nights there is nothing to measure, and the row says so.
--- price_changed_share: critical low rare: cells with another lowest price than when last published
--- largest_move: warning high level: factor that one cell in a thousand moved further than
 SELECT
     priced.market,
     priced.lead,

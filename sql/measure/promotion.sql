@@ -1,6 +1,5 @@
 -- One row per market with a search: how many promotions its offers have.
 -- Counted from its searches, so that a market that has lost all of them is a row that says 0.
--- promotions_per_offer: warning both level: promotions of an offer
 SELECT
     asked.market,
     coalesce(promotions.rows, 0) / nullif(asked.offers, 0) AS promotions_per_offer,

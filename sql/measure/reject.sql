@@ -1,5 +1,4 @@
 -- One row per market: how much of its answers could not be read.
--- unread_share: critical high share: parts that could not be read, of all parts
 SELECT
     search.market,
     sum(search.rejects) / nullif(sum(search.offers) + sum(search.rejects), 0) AS unread_share,

@@ -1,7 +1,5 @@
 -- One row per market, and one for all of them: what its answers are like beside those of the last published night.
 -- A share of few searches is given so much room for chance that it cannot fail: the sum of all has more of them.
--- repeated_body_share: critical high share: answers that are byte for byte one of the last published night
--- failed_search_share: warning high share: searches that failed
 SELECT
     search.market,
     count(before.body_sha256) / nullif(count(search.body_sha256), 0) AS repeated_body_share,

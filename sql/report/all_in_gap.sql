@@ -1,15 +1,6 @@
 -- One row per detail offer whose total meets the reference market's, and whose price with mandatory fees does not.
--- A finding when the totals of an exact pair meet within the tolerance, and total plus the mandatory fees that both
--- answers state differ by more than disparity_pct and the tolerance: the gap is made by what is paid at the property.
--- rule: Rule that found it.
--- rule_version: Version of that rule.
--- subject_key: Stable key of what the finding is about, the same night after night.
--- severity: `low`, `medium` or `high`, by size_pct.
 -- size_pct: Gap of the all-in prices, in percent of the reference market's; above 0: the market is dearer.
 -- amount: Gap of the all-in prices, in currency.
--- finding: What was found, in one sentence.
--- evidence: Observations that it was found in, with their role.
--- fx: Reference rate that was needed; NULL: none.
 SELECT
     'all_in_gap' AS rule,
     1 AS rule_version,

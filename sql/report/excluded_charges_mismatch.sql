@@ -1,14 +1,6 @@
--- One row per detail offer whose excluded charges are less than the named fees that they are made of: a finding.
--- What the named fees leave of the excluded charges is optional, and no finding; fees that are not stated are none.
--- rule: What was found: the name of this relation.
--- rule_version: Version of the rule.
--- subject_key: Stable hash of what the finding is about.
--- severity: `low`, `medium` or `high`, by size_pct and the bounds of ref.analysis.
--- size_pct: How large the finding is, in percent.
--- amount: How large the finding is, in currency.
--- finding: The finding in a sentence.
--- evidence: Observations that the finding is drawn from, each with its role in it.
--- fx: Reference rate that was used; NULL: none.
+-- One row per detail offer whose excluded charges are less than the named fees that they are made of.
+-- size_pct: amount in percent of total; > 0.
+-- amount: Named fees - excluded charges, in currency; > 0.
 WITH mismatch AS (
     SELECT
         offer.*,

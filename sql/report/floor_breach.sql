@@ -1,11 +1,4 @@
 -- One row per source and like-for-like key of a selling price whose latest price lies below the floor.
--- A finding when price < floor - tolerance, with the lowest floor in force when the price was observed, of all
--- hotel-only offers that the price may be of, all of them with a floor. Price and floor were observed at most
--- price_days apart, and the price at most price_days before the latest sweep. Floors of list and detail are held apart.
--- rule: Rule that found it.
--- rule_version: Version of that rule.
--- subject_key: Stable key of what the finding is about, the same night after night.
--- severity: `low`, `medium` or `high`, by size_pct.
 -- size_pct: How far the price lies below the floor, in percent of the floor.
 -- amount: floor - price, in currency.
 -- currency: ISO 4217 code of floor, price and amount: that of the floor.
@@ -13,9 +6,6 @@
 -- price_currency: ISO 4217 code that the selling price was stated in.
 -- price_input_id: File that states the price.
 -- price_line_no: Row of that file, as a spreadsheet counts: the header is row 1.
--- finding: What was found, in one sentence.
--- evidence: Observations that it was found in, with their role.
--- fx: Reference rate that was needed; NULL: none.
 SELECT
     'floor_breach' AS rule,
     2 AS rule_version,

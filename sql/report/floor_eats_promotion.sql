@@ -1,19 +1,8 @@
 -- One row per finding: a hotel offer on sale with a promotion that the floor does not let its guests have in full.
--- rule: `floor_eats_promotion`.
--- rule_version: Version of the rule.
--- subject_key: Stable key of what the finding is about: the same every night that it holds.
--- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
 -- size_pct: Points of depth_pct that the floor takes.
 -- amount: The same in currency.
--- finding: The finding in a sentence.
--- evidence: The observations that it follows from, with their part in it.
--- fx: Reference rate used; NULL: none.
 -- selling_price: Latest price of the user for the same stay, and room, board and policy where given; NULL: none.
 -- sellable_pct: Depth that guests can be given: 100 x (1 - the higher of floor and selling_price / pre_promo_total).
--- Judged is the floor alone: a selling price above it is the user's own choice, and is only shown.
--- A floor above the total of an offer without a promotion is none of this; with one it is both, and both are found.
--- Package offers have no floor, nor has one of NULL or 0. Where total is a net price it is below every floor, and what
--- the guest sees of the promotion cannot be told: nothing is found then.
 WITH eaten AS (
     SELECT
         offer.*,

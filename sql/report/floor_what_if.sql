@@ -1,17 +1,8 @@
 -- One row per source and hotel-only offer that the mark-up of ref.analysis would sell below its floor; none without it.
--- A finding when total x (1 + what_if_markup_pct / 100) is below the floor by more than the tolerance. Offers without a
--- floor, and those whose currency is not said, are never found.
--- rule: Rule that found it.
--- rule_version: Version of that rule.
--- subject_key: Stable key of what the finding is about, the same night after night.
--- severity: `low`, `medium` or `high`, by size_pct.
 -- size_pct: How far the price lies below the floor, in percent of the floor.
 -- amount: floor - price, in currency.
 -- markup_pct: Mark-up on total, in percent.
 -- price: total with the mark-up, in currency.
--- finding: What was found, in one sentence.
--- evidence: Observations that it was found in, with their role.
--- fx: Reference rate that was needed; NULL: none.
 WITH judged AS (
     SELECT
         headroom.*,

@@ -1,15 +1,7 @@
 -- One row per source, offer and currency in which it costs more than the reference rate explains.
--- A finding when total is above base_converted by more than the tolerance, and by more than rounding of the two totals
 -- explains: at least a minor unit of either currency, and a unit of either where both are written in whole units.
--- rule: Rule that found it.
--- rule_version: Version of that rule.
--- subject_key: Stable key of what the finding is about, the same night after night.
--- severity: `low`, `medium` or `high`, by size_pct.
 -- size_pct: Mark-up on the reference rate, in percent.
 -- amount: total - base_converted, in currency.
--- finding: What was found, in one sentence.
--- evidence: Observations that it was found in, with their role.
--- fx: Reference rate that was needed; NULL: none.
 SELECT
     'fx_markup' AS rule,
     2 AS rule_version,

@@ -1,14 +1,6 @@
--- One row per offer key of which list and detail of one sweep state different totals, beyond the tolerance: a finding.
--- Where the detail was asked about under the unbranded id of an opaque offer, the two are not compared.
--- rule: What was found: the name of this relation.
--- rule_version: Version of the rule.
--- subject_key: Stable hash of what the finding is about.
--- severity: `low`, `medium` or `high`, by size_pct and the bounds of ref.analysis.
--- size_pct: How large the finding is, in percent.
--- amount: How large the finding is, in currency.
--- finding: The finding in a sentence.
--- evidence: Observations that the finding is drawn from, each with its role in it.
--- fx: Reference rate that was used; NULL: none.
+-- One row per offer key of which list and detail of one sweep state different totals, beyond the tolerance.
+-- size_pct: amount in percent of list_total; > 0.
+-- amount: Difference of list_total and detail_total, whichever is higher, in currency; > 0.
 -- list_total: Total of the list answer, in currency.
 -- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
 -- list_to_detail_seconds: Seconds from the list search to the detail search; NULL: unknown.

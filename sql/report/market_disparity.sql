@@ -1,14 +1,4 @@
 -- One row per source and offer whose price in one market stands apart from its price in another.
--- A finding when an exact pair of market and reference market, seen in one sweep, is more than disparity_pct (and the
--- tolerance) apart, in whichever direction. Of two prices alone nobody can tell which one stands apart; a third must
--- tell. So nothing is found of a lone pair where a market that was asked about the stay in the same sweep was not
--- answered, or not in a way that could all be read, or has been asked again since. Where there is none, no other market
--- sells it, and the market is held against the reference market. Where two or more, and most of those compared, stand
--- apart from the reference market in the same direction, it is that one which stands apart: one finding, of it.
--- rule: Rule that found it.
--- rule_version: Version of that rule.
--- subject_key: Stable key of what the finding is about, the same night after night.
--- severity: `low`, `medium` or `high`, by size_pct.
 -- size_pct: Gap in percent of the price that it is compared with; above 0: the market is dearer.
 -- amount: Gap in currency; above 0: the market is dearer.
 -- market: Market whose price stands apart.
@@ -19,9 +9,7 @@
 -- total: Total in the market, in currency.
 -- compared_total: Total in the market that it is compared with, in currency; converted where it was another one.
 -- losing_snapshots: Snapshots in a row in which the market was dearer than the reference market; NULL: it is not known.
--- finding: What was found, in one sentence.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
--- fx: Reference rate that was needed; NULL: none.
 WITH pair AS (
     SELECT
         parity.*,

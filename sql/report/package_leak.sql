@@ -1,16 +1,6 @@
 -- One row per source and hotel-only offer whose package rate, sold without the package, would undercut its floor.
--- A finding when the package total lies below the hotel-only floor by more than the tolerance: same room, board,
--- policy, market and currency, both seen in one sweep. It is an exposure: whether the rate is sold alone, answers do
--- not tell.
--- rule: Rule that found it.
--- rule_version: Version of that rule.
--- subject_key: Stable key of what the finding is about, the same night after night.
--- severity: `low`, `medium` or `high`, by size_pct.
 -- size_pct: How far the package total lies below the floor, in percent of the floor.
 -- amount: hotel_floor - package_total, in currency.
--- finding: What was found, in one sentence.
--- evidence: Observations that it was found in, with their role.
--- fx: Reference rate that was needed; NULL: none.
 SELECT
     'package_leak' AS rule,
     1 AS rule_version,

@@ -1,13 +1,6 @@
 -- One row per finding: a detail offer on sale with a stated cancel penalty that is not what its own terms come to.
--- rule: `penalty_amount_off_formula`.
--- rule_version: Version of the rule.
--- subject_key: Stable key of what the finding is about: the same every night that it holds.
--- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
 -- size_pct: Percent by which the stated amount is off, of the penalty of the offer that is off most.
 -- amount: Stated amount - formula_amount of that penalty, in currency; above 0: more is asked than the terms say.
--- finding: The finding in a sentence.
--- evidence: The observations that it follows from, with their part in it.
--- fx: Reference rate used; NULL: none.
 -- penalty_no: Position of that penalty in the answer, from 0.
 -- stated_amount: Its amount as stated, in currency.
 -- formula_amount: What percentage, nights and total come to, in currency.
@@ -16,8 +9,6 @@
 -- penalty_pct: Its percentage of the total, or of the nights of penalty_nights.
 -- penalty_nights: Its nights charged.
 -- penalties_off: Penalties of the offer that are off.
--- More nights than the stay has can be charged as they are, or as the whole stay: either is the formula. Off is what
--- tolerance_pct and a hundredth of the currency do not explain. A penalty without a percentage has no formula.
 WITH stated AS (
     SELECT
         offer.*, -- noqa: RF02

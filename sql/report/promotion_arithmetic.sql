@@ -1,17 +1,6 @@
 -- One row per finding: an offer on sale whose total, price before promotions, stated discount and names do not agree.
--- rule: `phantom_promotion`, `unnamed_promotion`, `wrong_discount` or `total_above_reference`.
--- rule_version: Version of the rule.
--- subject_key: Stable key of what the finding is about: the same every night that it holds.
--- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
 -- size_pct: Phantom: percent named; unnamed: percent given; wrong: points off; above: percent of pre_promo_total.
 -- amount: Phantom, wrong: what was told and not given; unnamed: what was given; above: what is added; in currency.
--- finding: The finding in a sentence.
--- evidence: The observations that it follows from, with their part in it.
--- fx: Reference rate used; NULL: none.
--- `phantom_promotion`: a discount or free night is named, and the total is the price before it. Value adds are none.
--- `unnamed_promotion`: the total is below, and nothing is named, or value adds only.
--- `wrong_discount`: the stated percentage is off by more than whole percents and whole units of money explain. Where
--- the total is above, that is the finding. A phantom that states its percentage is a wrong discount as well.
 WITH judged AS (
     SELECT
         offer.*,

@@ -1,18 +1,7 @@
 -- One row per finding: an offer on sale whose price before promotions its own history does not bear out.
--- rule: `reference_never_charged`, `reference_above_lowest` or `evergreen_promotion`.
--- rule_version: Version of the rule.
--- subject_key: Stable key of what the finding is about: the same every night that it holds.
--- severity: `low`, `medium` or `high`, by size_pct and ref.analysis.
 -- size_pct: Percent by which the price before promotions is above the price held against it; evergreen: depth_pct.
 -- amount: The same in currency.
--- finding: The finding in a sentence.
 -- evidence: First and last observation, the last without the promotion, the first with it, and the one held against it.
--- fx: Reference rate used; NULL: none.
--- Indicators with their evidence and the length of history behind them, not verdicts: with less history than
--- reference_days of ref.analysis nothing is found, and where it was not seen for as long in between, neither: what was
--- asked for it in that time nobody knows. `evergreen_promotion`: never seen without, in as long a history.
--- It and `reference_never_charged` stand beside each other: the one is about time, the other about a price. An offer
--- that is always promoted for another reason (unnamed, wrong percentage, eaten by the floor) breaks both as well.
 WITH judged AS (
     SELECT
         reference.*,

@@ -1,14 +1,7 @@
--- One row per operation, property, market and product type that had offers and has gone quiet: a finding.
--- rule: What was found: the name of this relation.
--- rule_version: Version of the rule.
--- subject_key: Stable hash of what the finding is about.
--- severity: `medium`: other markets or product types have had offers since; `high`: none has.
--- size_pct: How large the finding is, in percent; NULL: it has no size.
--- amount: How large the finding is, in currency; NULL: it is not about an amount.
+-- One row per operation, property, market and product type that had offers and has gone quiet.
+-- size_pct: NULL: the finding has no size.
+-- amount: NULL: the finding is not about an amount.
 -- source: `multi` or `detail`: two series that are never mixed.
--- finding: The finding in a sentence.
--- evidence: Observations that the finding is drawn from, each with its role in it.
--- fx: Reference rate that was used; NULL: none.
 -- quiet_since: Start of the last sweep that found an offer.
 -- answered_searches: Searches in the evidence that were answered without an offer.
 -- offered_elsewhere: Other markets and product types of this property that have had an offer since.

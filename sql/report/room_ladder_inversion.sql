@@ -1,15 +1,6 @@
--- One row per offer of the usually better room that is cheaper than the lesser room of the same stay: a finding.
--- Which room is better follows from the property's other stays: rooms of one board, policy, party, market and sweep are
--- held against each other stay by stay, and the better one is the dearer one in most of them (ref.analysis).
--- rule: What was found: the name of this relation.
--- rule_version: Version of the rule.
--- subject_key: Stable hash of what the finding is about.
--- severity: `low`, `medium` or `high`, by size_pct and the bounds of ref.analysis.
--- size_pct: How large the finding is, in percent.
--- amount: How large the finding is, in currency.
--- finding: The finding in a sentence.
--- evidence: Observations that the finding is drawn from, each with its role in it.
--- fx: Reference rate that was used; NULL: none.
+-- One row per offer of the usually better room that is cheaper than the lesser room of the same stay.
+-- size_pct: amount in percent of lesser_total; > 0.
+-- amount: lesser_total - better_total, in currency; > 0.
 -- better_room_id: The room that is dearer in most stays.
 -- lesser_room_id: The room that is cheaper in most stays.
 -- better_total: Total of the better room, in currency.

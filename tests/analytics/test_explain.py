@@ -29,8 +29,8 @@ from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import REJECT
 from pipeline.inputs.load import load
 from pipeline.lake.database import quarantine_file
+from pipeline.lake.finding_rules import detectors, exposures
 from pipeline.lake.raw import encode_shard, read_shard
-from pipeline.publish.analytics import DETECTORS, EXPOSURES
 from pipeline.publish.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.replay.explain import answers_behind, explain, flag_row
@@ -59,7 +59,7 @@ def flag_of(lake, rule):
 
 def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world, year):
     flags = flags_of(world.lake, year.lake)
-    assert {relation for _, relation, _, _ in flags} == {name.replace("/", ".") for name in DETECTORS}
+    assert {relation for _, relation, _, _ in flags} == set(detectors())
     for lake, _, rule, flag_id in flags:
         explained = explain(lake, flag_id, MOST)
         assert explained.is_found, rule
@@ -69,7 +69,7 @@ def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world
 
 
 def test_every_relation_of_findings_carries_the_id_that_explain_takes(world, year):
-    for relation in (name.replace("/", ".") for name in (*DETECTORS, *EXPOSURES)):
+    for relation in (*detectors(), *exposures()):
         query = f"SELECT flag_id, rule FROM {relation}"  # noqa: S608 - our own names
         found = [*rows(world.lake, query), *rows(year.lake, query)]
         assert found, relation

@@ -6,7 +6,6 @@ What a case does not name is usual: see `nights.filled`. Only the columns that i
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -18,8 +17,8 @@ from nights import filled, started_at, sweep_id
 from pipeline.domain import tables
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FLAG, LONG, TEXT, Column, Table
-from pipeline.lake.relations import relation, sql_folder
-from pipeline.publish.catalogue import VIEWS, write_reference
+from pipeline.lake.relations import relation, sources, sql_folder, views
+from pipeline.publish.catalogue import write_reference
 from pipeline.publish.publish import MACROS
 
 STARTED = started_at(5)
@@ -90,16 +89,6 @@ def _as_read(table: Table, more: tuple[Column, ...]) -> Table:
     return replace(table, columns=(*(replace(column, derived="") for column in table.columns), *more))
 
 
-def needed(view: str) -> list[str]:
-    """The views that a relation is built on, in the order in which they build on each other."""
-    wanted = {view}
-    for other in reversed(VIEWS):
-        schema, name = other.split("/")
-        if any(re.search(rf"\b{schema}\.{name}\b", relation(*known.split("/")).sql) for known in wanted):
-            wanted.add(other)
-    return [other for other in VIEWS if other in wanted - {view}]
-
-
 class Golden:
     """A session with all tables that the relations read, empty until a case gives rows."""
 
@@ -125,9 +114,9 @@ class Golden:
         self.session.execute(f"CREATE OR REPLACE TABLE {name} AS FROM made")
 
     def rows(self, schema: str, name: str) -> list[dict[str, object]]:
-        for view in needed(f"{schema}/{name}"):
-            made = relation(*view.split("/"))
-            self.session.execute(f"CREATE OR REPLACE VIEW {made.full_name} AS {made.sql}")
+        for made in views():
+            if made.full_name in sources(relation(schema, name)):
+                self.session.execute(f"CREATE OR REPLACE VIEW {made.full_name} AS {made.sql}")
         found = self.session.execute(relation(schema, name).sql)
         columns = [column[0] for column in found.description]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]

@@ -10,7 +10,6 @@ import yaml
 from nights import started_at, sweep_id
 
 from pipeline.lake.relations import sql_folder
-from pipeline.publish.analytics import ANALYTICS
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*/*.yaml"))
@@ -60,7 +59,7 @@ def test_the_relations_of_a_night_have_cases():
     files = (file.relative_to(sql_folder()).with_suffix("").as_posix() for file in sql_folder().glob("*/*.sql"))
     relations = {name for name in files if name in OF_A_NIGHT}
     assert relations == OF_A_NIGHT
-    assert {"/".join(path.parts[-3:-1]) for path in CASES} >= relations | set(ANALYTICS)
+    assert {"/".join(path.parts[-3:-1]) for path in CASES} >= relations
 
 
 OF_A_NIGHT = {
