@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly schedule notebooks test test-slow check bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow check bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,6 +24,9 @@ setup: .venv/.ready  ## virtual environment with the locked dependencies
 
 nightly: setup  ## run a night: sweep, load, publish, summary (the sandbox, unless a supplier is set)
 	@$(BIN)/nightaudit nightly
+
+demo: setup  ## fill an empty lake with 45 simulated nights, and say where to look (some three minutes)
+	@$(BIN)/nightaudit demo
 
 schedule: setup  ## serve the nightly deployment on this machine, by NIGHTAUDIT_SCHEDULE_CRON
 	@$(BIN)/python -m flows.deploy

@@ -93,6 +93,19 @@ def nightly(spec: Spec = None) -> None:
 
 
 @app.command()
+def demo(
+    nights: Annotated[int, typer.Option("--nights", min=1, max=400, help="Nights to make, one a day.")] = 45,
+    until: Annotated[
+        str | None, typer.Option("--until", help="Day of the last night. Default: yesterday.", show_default=False)
+    ] = None,
+) -> None:
+    """Fill an empty lake with simulated nights that have something to find, and say where to look."""
+    from pipeline.cli import demo
+
+    demo.demo(nights, until)
+
+
+@app.command()
 def rebuild() -> None:
     """Make all tables and the published file anew from the raw answers, without the network."""
     from pipeline.cli import rebuild

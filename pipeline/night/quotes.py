@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import xxhash
 
@@ -26,6 +27,9 @@ from pipeline.quote.sample import Sample, choose
 from pipeline.settings import Clock, Settings
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Unlimited
+
+if TYPE_CHECKING:
+    from pipeline.sandbox.server.launch import SandboxProcess
 
 WRITE_SCOPE = "write_rooms"
 
@@ -78,6 +82,7 @@ async def quote(
     is_confirmed: bool,
     now: Clock | None = None,
     watch: Callable[[int], None] = lambda _: None,
+    sandbox: SandboxProcess | None = None,
 ) -> QuoteSummary:
     """Ask quotes for a sample of the published offers and load the ledger. The caller holds the lake's writer lock.
 
@@ -107,7 +112,7 @@ async def quote(
     asking = Asking(settings.quote_cap, begun_at.date(), settings.send_rate_type, max_body_bytes)
     allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
     # A product id may be good for its own night only, so the sandbox of that night is asked.
-    with supplier_of(settings, lake, manifest) as supplier:
+    with supplier_of(settings, lake, manifest, sandbox=sandbox) as supplier:
         client = SupplierClient.of(
             settings,
             base_url=supplier.base_url if manifest.is_simulated else None,

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.domain.addresses import host_and_port
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
@@ -22,6 +23,7 @@ from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending, read_manifest
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.night.choose_detail import choose_detail
+from pipeline.night.demo_lake import demo_spec, story_nights
 from pipeline.night.order import refuse_earlier
 from pipeline.notify.ways import Ways
 from pipeline.plan import SweepPlan
@@ -33,6 +35,9 @@ from pipeline.supplier.pacer import Unlimited
 from pipeline.supplier.requests import request_for
 from pipeline.sweep import SweepOptions, SweepProgress, begin, close, run
 from pipeline.sweep.load import is_sweep_loaded
+
+if TYPE_CHECKING:
+    from pipeline.sandbox.server.launch import SandboxProcess
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +62,7 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
     Raises SettingsError where no spec is named although the supplier is real, and SpecError for a spec or a property
     source that cannot be used.
     """
-    path = settings.spec
+    path = settings.spec or demo_spec(settings)
     if path is None:
         if not settings.is_simulated:
             raise SettingsError(
@@ -158,10 +163,12 @@ async def collect(
     *,
     now: Clock | None = None,
     watch: Callable[[SweepProgress], None] = lambda _: None,
+    sandbox: SandboxProcess | None = None,
 ) -> SweepProgress:
     """Ask what has not landed of a sweep, normalise it and load it. See `pipeline.sweep.run`.
 
-    `now` stands above the clock of the settings. Raises InputError where it is earlier than the lake's latest sweep.
+    `now` stands above the clock of the settings; `sandbox` is one that runs already. Raises InputError where it is
+    earlier than the lake's latest sweep.
     """
     now = now or settings.clock
     refuse_earlier(lake, now())
@@ -183,7 +190,7 @@ async def collect(
             hint=f"{_ENOUGH_CALLS} Then: nightaudit resume {manifest.sweep_id}",
         )
     allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
-    with supplier_of(settings, lake, manifest, is_needed=not has_ended) as supplier:
+    with supplier_of(settings, lake, manifest, is_needed=not has_ended, sandbox=sandbox) as supplier:
         client = SupplierClient.of(
             settings,
             base_url=supplier.base_url if manifest.is_simulated else None,
@@ -334,10 +341,18 @@ def latest_loaded(lake: Lake) -> str:
 
 
 @contextmanager
-def supplier_of(settings: Settings, lake: Lake, manifest: Manifest, *, is_needed: bool = True) -> Iterator[Supplier]:
+def supplier_of(
+    settings: Settings,
+    lake: Lake,
+    manifest: Manifest,
+    *,
+    is_needed: bool = True,
+    sandbox: SandboxProcess | None = None,
+) -> Iterator[Supplier]:
     """Give the supplier that a sweep asks: the one of the settings, or a sandbox that lives as long as this.
 
-    A sandbox answers as it did when the sweep began, so that a resumed sweep is the sweep that it would have been.
+    A sandbox answers as it did when the sweep began, so that a resumed sweep is the sweep that it would have been. One
+    that runs already is turned to that night, and left running.
     Raises InputError where the settings name another supplier than the sweep has asked, if it is needed at all.
     """
     if is_needed and manifest.supplier != supplier_name(settings):
@@ -352,15 +367,22 @@ def supplier_of(settings: Settings, lake: Lake, manifest: Manifest, *, is_needed
     from pipeline.sandbox.server.launch import SandboxProcess
 
     sweeps = lake.sweep_ids()
+    night, opened = sweeps.index(manifest.sweep_id), read_manifest(lake, sweeps[0]).snapshot_date
+    if sandbox is not None:
+        clock = settings.sandbox_clock.isoformat() if settings.sandbox_clock else None
+        sandbox.control("night", {"night": night, "today": manifest.snapshot_date.isoformat(), "clock": clock})
+        yield Supplier(sandbox.base_url, sandbox.client_id, sandbox.client_secret)
+        return
     with SandboxProcess(
         seed=settings.sandbox_seed,
-        night=sweeps.index(manifest.sweep_id),
-        opened=read_manifest(lake, sweeps[0]).snapshot_date,
+        night=night,
+        opened=opened,
         today=manifest.snapshot_date,
         clock=settings.sandbox_clock,
         properties=settings.sandbox_properties,
-    ) as sandbox:
-        yield Supplier(sandbox.base_url, sandbox.client_id, sandbox.client_secret)
+        story=story_nights(lake),
+    ) as own:
+        yield Supplier(own.base_url, own.client_id, own.client_secret)
 
 
 def _sandbox_resolver(settings: Settings) -> Callable[[int], Iterable[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, Final
@@ -59,9 +60,11 @@ class SandboxApp:
         self._clock = clock
         self._quotes = 0
 
-    def turn_to(self, world: World) -> None:
-        """Answer from another world (another night) from now on."""
+    def turn_to(self, world: World, clock: datetime | None = None) -> None:
+        """Answer from another world (another night) from now on, at another instant if one is given."""
         self.world = world
+        if clock is not None:
+            self.options = replace(self.options, clock=clock)
         self._cache.clear()
 
     def set_faults(self, faults: Faults) -> None:

@@ -1,13 +1,14 @@
 """The control surface below `/sandbox/`: no part of the contract, needs no token, meant for the loopback only.
 
 GET  health · served · planted · properties · rates · faults
-POST faults (replaces all of them; `{}` clears) · night (`{"night": 7, "today": "2031-05-01"}`, each optional)
+POST faults (replaces all of them; `{}` clears) · night (`{"night": 7, "today": "2031-05-01"}`, each optional;
+     `clock`, an instant, is what the answers of that night are dated with)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 class _Night(msgspec.Struct, forbid_unknown_fields=True):
     night: int | None = None
     today: date | None = None
+    clock: datetime | None = None
 
 
 def control(app: SandboxApp, method: str, path: str, body: bytes) -> tuple[int, bytes]:
@@ -68,7 +70,7 @@ def _set_night(app: SandboxApp, body: bytes) -> dict[str, Any]:
     asked = msgspec.json.decode(body, type=_Night)
     world = app.world
     night = world.night if asked.night is None else asked.night
-    app.turn_to(world.at(night, asked.today or world.today))
+    app.turn_to(world.at(night, asked.today or world.today), asked.clock)
     return _health(app, b"")
 
 

@@ -57,6 +57,7 @@ class SandboxProcess:
         expires_in_s: int = 3600,
         rate_type_required: bool = True,
         cache_mb: int = 64,
+        story: int = 0,
         ready_s: float = 30.0,
     ) -> None:
         read_faults(dict(faults or {}))  # a wrong key is the caller's mistake, and told at once
@@ -82,6 +83,7 @@ class SandboxProcess:
             "expires_in_s": expires_in_s,
             "rate_type_required": rate_type_required,
             "cache_mb": cache_mb,
+            "story": story,
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None

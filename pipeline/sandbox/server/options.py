@@ -43,6 +43,8 @@ class Options:
     rate_type_required: bool = True
     faults: Faults = field(default_factory=Faults)
     cache_mb: int = 64
+    story: int = 0
+    """Nights of the story that the world tells; 0: none."""
 
     def world(self) -> World:
         """Return the world of these options."""
@@ -55,4 +57,5 @@ class Options:
             self.missing_share,
             self.nulls,
             self.opened,
+            self.story,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pipeline.sandbox.world import identifiers, planted
+from pipeline.sandbox.world import identifiers, planted, story
 from pipeline.sandbox.world.profiles import Profile, build
 
 DEFAULT_PROPERTIES: Final = 3000
@@ -25,6 +25,8 @@ class World:
 
     `plant_share` is the share of the properties with a planted anomaly, `missing_share` that of the properties whose
     answers lack documented fields; `nulls` False leaves out what would be null.
+
+    `story` is the number of nights of the story that the world tells (`world.story`), 0 for none.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class World:
         missing_share: float = DEFAULT_MISSING_SHARE,
         nulls: bool = True,
         opened: date | None = None,
+        story: int = 0,
     ) -> None:
         if night < 0:
             raise ValueError(f"a night is 0 or later, not {night}")
@@ -50,12 +53,21 @@ class World:
         self.missing_share = missing_share
         self.nulls = nulls
         self.opened = opened
+        self.story = story
         self._profiles: dict[int, Profile] = {}
 
     def at(self, night: int, today: date) -> World:
         """Return the same properties on another night; what was built is kept."""
         moved = World(
-            self.seed, night, today, self.properties, self.plant_share, self.missing_share, self.nulls, self.opened
+            self.seed,
+            night,
+            today,
+            self.properties,
+            self.plant_share,
+            self.missing_share,
+            self.nulls,
+            self.opened,
+            self.story,
         )
         moved._profiles = self._profiles
         return moved
@@ -85,4 +97,6 @@ class World:
         profile = self._profiles.get(index)
         if profile is None:
             profile = self._profiles[index] = build(self.seed, index, self.plant_share)
-        return profile
+        if not self.story:
+            return profile
+        return story.told(profile, self.night, self.story, self.opened or self.today - timedelta(days=self.night))

@@ -1,0 +1,112 @@
+"""`nightaudit demo`: weeks of simulated nights, and where to look at them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+from pipeline.cli.terminal import Terminal
+from pipeline.demo import Demo, DemoProgress, make_demo
+from pipeline.domain.errors import InputError
+from pipeline.process.pandasless import keep_pandas_out
+from pipeline.process.signals import told_when_stopped
+from pipeline.settings import read_settings
+
+_SECONDS_BETWEEN_LINES = 10.0
+# What to ask first, and in which words.
+_QUERIES = (
+    (
+        "What is open, by rule and severity",
+        (
+            "SELECT rule, severity, count(*) AS findings, count(DISTINCT property_id) AS properties "
+            "FROM report.flag GROUP BY ALL ORDER BY findings DESC"
+        ),
+    ),
+    (
+        "Which properties have most findings, by name",
+        (
+            "SELECT property_id, property_name, city, brand, count(*) AS findings "
+            "FROM report.flag JOIN mart.property USING (property_id) GROUP BY ALL ORDER BY findings DESC LIMIT 10"
+        ),
+    ),
+    (
+        "How the prices of each market moved, night by night",
+        (
+            "SELECT market, snapshot_date, count(*) AS prices, round(median(total), 2) AS median_total "
+            "FROM lake.offer JOIN mart.sweep USING (sweep_id) WHERE currency = 'EUR' GROUP BY ALL ORDER BY ALL"
+        ),
+    ),
+)
+
+
+def demo(nights: int, until: str | None) -> None:
+    """Make a demo and say where to look."""
+    keep_pandas_out()
+    settings = read_settings()
+    last = settings.clock().date() - timedelta(days=1) if until is None else _day(until)
+    console = Terminal()
+    console.print(f"{nights} simulated nights until {last}, into the lake {settings.lake}.")
+    stopped = f"The nights that were made stay in {settings.lake}.", "Remove that folder, then: nightaudit demo"
+    with told_when_stopped(*stopped), _display(console, nights) as watch:
+        made = make_demo(settings, nights, last, watch)
+    _tell(console, made)
+
+
+def _tell(console: Console, made: Demo) -> None:
+    console.print(
+        f"Made: {made.properties} properties, every night from {made.first} to {made.last}. All of it is simulated."
+    )
+    lines = [
+        ("The report", str(made.reports)),
+        ("Reports and notebooks in a browser", "nightaudit serve"),
+        *((words, f'nightaudit query "{sql}"') for words, sql in _QUERIES),
+        ("Tonight, after these nights", "make nightly"),
+    ]
+    for words, command in lines:
+        console.print(Text(f"\n{words}:"))
+        # Unwrapped, so that it can be copied.
+        console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
+
+
+@contextmanager
+def _display(console: Console, nights: int) -> Iterator[Callable[[DemoProgress], None]]:
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    columns = (
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("nights · {task.description}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, expand=True) as progress:
+        task = progress.add_task("beginning", total=nights)
+        yield lambda now: progress.update(task, completed=now.made, description=f"{now.night}: {now.step}")
+
+
+class _Lines:
+    """A line at once and then now and again, for logs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._next = 0.0
+
+    def __call__(self, now: DemoProgress) -> None:
+        if time.monotonic() >= self._next:
+            line = f"{now.made} of {now.nights} nights made · {now.night}: {now.step}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+            self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--until is a day like 2027-01-31, not {text!r}.") from None

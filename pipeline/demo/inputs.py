@@ -1,0 +1,88 @@
+"""What a user would load beside the sweeps: rates, names, weights, the id map, and prices of an own shop."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from pipeline.lake.database import query_published
+from pipeline.lake.objects import Lake
+from pipeline.sandbox.world.fx import REFERENCE_RATES
+from pipeline.sandbox.world.identifiers import opaque_pairs, property_id
+from pipeline.sandbox.world.places import Place, place
+
+# What the shop adds to a total. Honest floors lie below it, planted ones above.
+MARKUP_PCT: Final = 15
+
+_Rows = Iterator[Sequence[object]]
+
+
+def input_files(seed: int, properties: int, indices: Sequence[int], nights: Sequence[date]) -> dict[str, str]:
+    """Return the text of the CSV file of each kind that is loaded before the first night."""
+    return {
+        "rates": _csv(_rates(nights)),
+        "properties": _csv(_properties(seed, indices)),
+        "property-map": _csv(_map(seed, properties, indices)),
+        "weights": _csv(_weights(seed, indices)),
+    }
+
+
+def shop_prices(lake: Lake, observed_at: datetime) -> str:
+    """Return as CSV what a shop asks that adds its mark-up to the cheapest total of each stay in each market."""
+    rows = query_published(lake.published_file, _CHEAPEST).fetchall()
+    seen = observed_at.isoformat()
+    return _csv(iter([[*_SHOP_COLUMNS, "observed_at", "channel"], *([*row, seen, "own shop"] for row in rows)]))
+
+
+_SHOP_COLUMNS: Final = (
+    *("property_id", "market", "product_type", "check_in", "nights", "party", "currency"),
+    *("room_id", "board_id", "policy_key", "price"),
+)
+_CHEAPEST: Final = f"""
+SELECT {", ".join(_SHOP_COLUMNS[:-1])}, round(total * {100 + MARKUP_PCT} / 100, 2)::DECIMAL(18, 2) AS price
+FROM mart.offer_latest
+WHERE source = 'multi' AND product_type = 'Hotel' AND total IS NOT NULL AND currency = currency_asked
+QUALIFY row_number() OVER (PARTITION BY property_id, market, check_in ORDER BY total, offer_key) = 1
+ORDER BY ALL
+"""  # noqa: S608 - our own names
+
+
+def _rates(nights: Sequence[date]) -> _Rows:
+    currencies = [code for code in REFERENCE_RATES if code != "EUR"]
+    yield ["Date", *currencies]
+    # A first night on a Sunday has the rates of the Friday before.
+    for number in range(-3, len(nights)):
+        day = nights[0] + timedelta(days=number)
+        if day.weekday() < 5:
+            yield [day, *(REFERENCE_RATES[code] for code in currencies)]
+
+
+def _properties(seed: int, indices: Sequence[int]) -> _Rows:
+    columns = [field.name for field in fields(Place)]
+    yield [*columns, "own_code"]
+    for index in indices:
+        found = place(seed, index)
+        yield [*(getattr(found, name) for name in columns), f"H{index + 1:04}"]
+
+
+def _map(seed: int, properties: int, indices: Sequence[int]) -> _Rows:
+    asked = {property_id(seed, index) for index in indices}
+    yield ["branded_id", "unbranded_id"]
+    yield from (pair for pair in opaque_pairs(seed, properties) if asked.issuperset(pair))
+
+
+def _weights(seed: int, indices: Sequence[int]) -> _Rows:
+    yield ["property_id", "market", "weight"]
+    for number, index in enumerate(indices):
+        yield [property_id(seed, index), "", 1 + number % 4 / 2]
+    yield ["", "GB", 2]
+
+
+def _csv(rows: _Rows) -> str:
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return written.getvalue()

@@ -1,0 +1,171 @@
+"""Making the demo: each night is the steps of a night, at its own instant, from one sandbox that runs throughout."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from pipeline.demo.inputs import MARKUP_PCT, input_files, shop_prices
+from pipeline.demo.properties import choose
+from pipeline.demo.spec import MARKETS, demo_spec_text
+from pipeline.domain.errors import InputError, SettingsError
+from pipeline.inputs.load import load
+from pipeline.lake import Lake
+from pipeline.night import steps
+from pipeline.night.demo_lake import mark_as_demo
+from pipeline.night.gate import audit_and_publish
+from pipeline.night.quotes import WRITE_SCOPE, quote
+from pipeline.publish.refresh import refresh
+from pipeline.quote.sample import Sample
+from pipeline.report import reports_page, write_reports
+from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.sandbox.world.identifiers import property_id
+from pipeline.sandbox.world.world import World
+from pipeline.settings import Settings
+
+# When each night begins (UTC).
+_AT: Final = time(2, 30)
+# A shop's prices are observed every so many nights, and quotes are asked after as many.
+_SHOP_EVERY: Final = 6
+_QUOTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DemoProgress:
+    """How far a demo has come: `made` of `nights`, and the one that is made now."""
+
+    made: int
+    nights: int
+    night: date
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A demo that was made: its nights, its properties, and where its reports lie."""
+
+    first: date
+    last: date
+    properties: int
+    reports: Path
+
+
+Watch = Callable[[DemoProgress], None]
+
+
+def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda _: None) -> Demo:
+    """Make the nights of a demo in an empty lake, the last one on `last`, and the reports of that one.
+
+    Raises SettingsError where a supplier is set, and InputError where the lake is not empty or `last` has not ended.
+    """
+    lake = Lake(settings.lake)
+    _refuse(settings, lake, last)
+    days = [last - timedelta(days=back) for back in reversed(range(nights))]
+    world = World(settings.sandbox_seed, 0, days[0], settings.sandbox_properties)
+    chosen = choose(world, tuple(MARKETS), last)
+    ids = [property_id(settings.sandbox_seed, index) for index in chosen.indices]
+    with (
+        lake.writing("the demo"),
+        SandboxProcess(
+            seed=settings.sandbox_seed,
+            opened=days[0],
+            today=days[0],
+            properties=settings.sandbox_properties,
+            story=nights,
+        ) as sandbox,
+        TemporaryDirectory() as folder,
+    ):
+        spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights)
+        for kind, text in input_files(settings.sandbox_seed, settings.sandbox_properties, chosen.indices, days).items():
+            _load(lake, kind, Path(folder), text, _instant(days[0]))
+        for made, day in enumerate(days):
+            night = _Night(_at(settings, spec, day), lake, sandbox, partial(_say, watch, made, nights, day))
+            night.make()
+            if made % _SHOP_EVERY == _SHOP_EVERY - 1 or day == last:
+                night.ask_shop_and_quotes(Path(folder), is_last=day == last)
+        watch(DemoProgress(nights, nights, last, "reports"))
+        write_reports(lake)
+    return Demo(days[0], last, len(ids), reports_page(lake))
+
+
+@dataclass(frozen=True, slots=True)
+class _Night:
+    """One night of the demo. `settings` have its clock."""
+
+    settings: Settings
+    lake: Lake
+    sandbox: SandboxProcess
+    watch: Callable[[str], None]
+
+    def make(self) -> None:
+        """Sweep, audit and publish, as `nightaudit nightly` does."""
+        settings, lake, now = self.settings, self.lake, self.settings.clock()
+        self.watch("sweep")
+        manifest = steps.start(settings, lake, now)
+        asyncio.run(steps.collect(settings, lake, manifest, sandbox=self.sandbox))
+        self.watch("audit and publish")
+        audit_and_publish(settings, lake, manifest.sweep_id, now)
+
+    def ask_shop_and_quotes(self, folder: Path, *, is_last: bool) -> None:
+        """Load what a shop asks this night, and ask a few quotes; the next publication shows them."""
+        now = self.settings.clock()
+        self.watch("prices and quotes")
+        _load(self.lake, "prices", folder, shop_prices(self.lake, now), now)
+        sample = Sample(_QUOTES)
+        asyncio.run(quote(self.settings, self.lake, sample, is_confirmed=True, sandbox=self.sandbox))
+        if is_last:
+            refresh(self.lake)
+
+
+def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:
+    watch(DemoProgress(made, nights, day, step))
+
+
+def _refuse(settings: Settings, lake: Lake, last: date) -> None:
+    if not settings.is_simulated:
+        raise SettingsError(
+            "The demo is made by the bundled sandbox, and NIGHTAUDIT_BASE_URL names a supplier.",
+            kept="Nothing was started.",
+            hint="Unset it, or make a night of that supplier: nightaudit nightly",
+        )
+    if lake.root.exists() and any(lake.root.iterdir()):
+        raise InputError(
+            f"The demo needs an empty lake, and {lake.root} is not empty.",
+            kept="The lake is as it was.",
+            hint="Name another one: NIGHTAUDIT_LAKE=demo-lake nightaudit demo",
+        )
+    if last >= settings.clock().date():
+        raise InputError(
+            f"The demo's nights lie in the past, and {last} has not ended.",
+            kept="Nothing was started.",
+            hint="Leave out --until: the last night is then yesterday's, and nightaudit nightly makes tonight's.",
+        )
+
+
+def _at(settings: Settings, spec: Path, day: date) -> Settings:
+    return settings.model_copy(
+        update={
+            "sandbox_clock": _instant(day),
+            "spec": spec,
+            "what_if_markup_pct": settings.what_if_markup_pct or float(MARKUP_PCT),
+            "scopes": f"read_rooms {WRITE_SCOPE}",
+            "quote_cap": _QUOTES,
+            "daily_calls": None,
+        }
+    )
+
+
+def _instant(day: date) -> datetime:
+    return datetime.combine(day, _AT, UTC)
+
+
+def _load(lake: Lake, kind: str, folder: Path, text: str, now: datetime) -> None:
+    file = folder / f"{kind}.csv"
+    file.write_text(text, encoding="utf-8")
+    load(lake, kind, file, now)

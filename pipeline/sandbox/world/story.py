@@ -1,0 +1,68 @@
+"""What happens to properties for a while: anomalies that begin and end, counted back from a story's last night.
+
+A world with a story of 45 nights has nights 0 to 44; what goes on beyond its end goes on for ever. Only properties
+with nothing else planted take part, so that the truth of a cell stays one thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Final, NamedTuple
+
+from pipeline.sandbox.world import planted
+from pipeline.sandbox.world.planted import Anomaly
+from pipeline.sandbox.world.profiles import Profile
+
+_FOR_EVER: Final = -(10**9)
+_ALL_YEAR: Final = frozenset(range(1, 13))
+# A ladder is told upside down by the other months: it lasts for the month that lies so many days after the last night.
+_LADDER_DAYS: Final = 21
+
+
+class Chapter(NamedTuple):
+    """One anomaly. `begins` and `ends` are nights before the last one, `ends` included.
+
+    `number` is that of the property in its world, None all that have nothing else planted.
+    """
+
+    number: int | None
+    kind: str
+    size: float
+    market: str | None
+    begins: int
+    ends: int = _FOR_EVER
+    product_type: str | None = None
+
+
+CHAPTERS: Final = (
+    Chapter(3, planted.MARKET_DISPARITY, -0.12, "US", 9),
+    Chapter(4, planted.MARKET_DISPARITY, 0.10, "NL", 30, 16),
+    Chapter(11, planted.MARKET_DISPARITY, -0.15, "DE", 0),
+    Chapter(22, planted.GONE_QUIET, 1.0, None, 3),
+    Chapter(5, planted.PHANTOM_PROMOTION, 0.20, None, 25, 8),
+    Chapter(10, planted.PHANTOM_PROMOTION, 0.15, None, 1),
+    Chapter(17, planted.FLOOR_BREACH, 0.30, None, 6, product_type="Hotel"),
+    Chapter(24, planted.FLOOR_BREACH, 0.35, None, 20, 10, product_type="Hotel"),
+    Chapter(21, planted.MARKET_FEES, 0.10, "US", 35),
+    Chapter(31, planted.ROOM_LADDER, 0.12, None, 40),
+    # A market that is dear for a week. The last one, as it is told of whom nothing else is.
+    Chapter(None, planted.MARKET_DISPARITY, 0.08, "SE", 12, 6),
+)
+
+
+def told(profile: Profile, night: int, nights: int, opened: date) -> Profile:
+    """Return a property as it is on a night of a story of `nights` nights, the first of which was on `opened`."""
+    if profile.anomaly is not None:
+        return profile
+    left = nights - 1 - night
+    for chapter in CHAPTERS:
+        if chapter.number in {None, profile.index} and chapter.begins >= left >= chapter.ends:
+            return replace(profile, anomaly=_anomaly(chapter, opened + timedelta(days=nights - 1)))
+    return profile
+
+
+def _anomaly(chapter: Chapter, last_day: date) -> Anomaly:
+    is_ladder = chapter.kind == planted.ROOM_LADDER
+    months = frozenset({(last_day + timedelta(days=_LADDER_DAYS)).month}) if is_ladder else _ALL_YEAR
+    return Anomaly(chapter.kind, chapter.size, chapter.product_type, chapter.market, months)

@@ -1,0 +1,108 @@
+"""A demo: nights on their own dates in an empty lake, which the next night goes on with."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from pipeline.demo import make_demo
+from pipeline.domain.errors import InputError, SettingsError
+from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.night import steps
+from pipeline.sandbox.world import planted, story
+from pipeline.sandbox.world.world import World
+from pipeline.settings import Settings
+from pipeline.sweep import normalisers
+
+LAST = date(2026, 10, 2)
+
+
+@pytest.fixture(scope="module")
+def two_nights(tmp_path_factory):
+    settings = Settings(_env_file=None, lake=str(tmp_path_factory.mktemp("demo") / "lake"), workers=1)
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
+        made = make_demo(settings, 2, LAST, told.append)
+    return settings, made, told
+
+
+def rows(settings: Settings, query: str) -> list[tuple]:
+    return query_published(Lake(settings.lake).published_file, query).fetchall()
+
+
+def test_every_night_lies_on_its_own_date_passed_its_audit_and_is_simulated(two_nights):
+    settings, made, told = two_nights
+    nights = rows(settings, "SELECT snapshot_date, audit, is_simulated FROM mart.sweep ORDER BY 1")
+    assert nights == [(LAST - timedelta(days=1), "passed", True), (LAST, "passed", True)]
+    assert (made.first, made.last) == (LAST - timedelta(days=1), LAST)
+    assert made.reports.exists()
+    # Counted from the first moment, and to the last.
+    assert (told[0].made, told[0].nights, told[-1].made) == (0, 2, 2)
+
+
+def test_what_users_load_and_ask_is_there(two_nights):
+    settings, made, _ = two_nights
+    counts = "SELECT (FROM (SELECT count(DISTINCT property_id) FROM mart.{}))"
+    assert rows(settings, counts.format("cell_latest")) == [(made.properties,)]
+    assert rows(settings, f"{counts.format('property')} ") == [(made.properties,)]
+    assert rows(settings, "SELECT count(*) > 200 FROM mart.selling_price") == [(True,)]
+    assert rows(settings, "SELECT count(*) FROM mart.quote_check") == [(4,)]
+    assert rows(settings, "SELECT count(DISTINCT market), count(DISTINCT product_type) FROM mart.offer_latest") == [
+        (5, 2)
+    ]
+    own = "SELECT DISTINCT market, currency FROM mart.offer_latest WHERE currency <> 'EUR' ORDER BY 1"
+    assert rows(settings, own) == [("GB", "GBP"), ("SE", "SEK"), ("US", "USD")]
+    assert rows(settings, "SELECT count(*) FROM mart.property_map") != [(0,)]
+    assert rows(settings, "SELECT count(*) FROM report.floor_breach") != [(0,)]
+
+
+def test_the_next_night_asks_the_same_without_any_setting(two_nights):
+    settings, _, _ = two_nights
+    now = datetime.combine(LAST + timedelta(days=1), datetime.min.time(), UTC)
+    spec, ids = steps.read_spec_of(settings, now.date())
+    before = Lake(settings.lake).sweep_ids()[-1]
+    asked = rows(settings, f"SELECT count(DISTINCT property_id) FROM lake.cell WHERE sweep_id = '{before}'")  # noqa: S608 - our own id
+    assert [(len(ids),)] == asked
+    assert spec.ask.markets == ("GB", "DE", "NL", "SE", "US")
+
+
+def test_a_lake_that_is_not_empty_is_left_alone(two_nights):
+    settings, _, _ = two_nights
+    with pytest.raises(InputError, match="is not empty"):
+        make_demo(settings, 2, LAST)
+    assert len(Lake(settings.lake).sweep_ids()) == 2
+
+
+@pytest.mark.parametrize("given", [{"base_url": "https://api.example", "client_id": "a", "client_secret": "b"}, {}])
+def test_a_supplier_and_a_night_that_has_not_ended_are_refused_before_a_lake_is_made(tmp_path, given):
+    settings = Settings(_env_file=None, lake=str(tmp_path / "lake"), **given)
+    error, last = (SettingsError, LAST) if given else (InputError, date(2199, 1, 1))
+    with pytest.raises(error):
+        make_demo(settings, 2, last)
+    assert not (tmp_path / "lake").exists()
+
+
+def kinds(world: World, night: int) -> dict[int, str]:
+    """What each of the first properties carries on a night."""
+    told = world.at(night, world.today + timedelta(days=night))
+    found = {index: told.find(each) for index, each in enumerate(world.property_ids()[:40])}
+    return {index: profile.anomaly.kind for index, profile in found.items() if profile.anomaly}
+
+
+def test_what_a_story_plants_begins_and_ends_on_its_nights():
+    world = World(1, 0, LAST, story=45)
+    plain = World(1, 0, LAST)
+    for chapter in story.CHAPTERS:
+        if chapter.number is None:
+            continue
+        before, begins = 44 - chapter.begins - 1, 44 - chapter.begins
+        assert before < 0 or kinds(world, before).get(chapter.number) in {None, planted.MARKET_DISPARITY}
+        assert kinds(world, begins)[chapter.number] == chapter.kind
+        assert kinds(world, 60).get(chapter.number) == (None if chapter.ends >= 0 else chapter.kind)
+    dear = [night for night in range(50) if kinds(world, night).get(0) == planted.MARKET_DISPARITY]
+    assert dear == list(range(32, 39))
+    assert kinds(plain, 35).keys() == {28}
