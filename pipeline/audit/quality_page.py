@@ -17,6 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from pipeline.audit.history import History
 from pipeline.audit.results import Audit, Finding, number
 from pipeline.lake import Lake
+from pipeline.lake.checksums import record_built
 
 _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
 
@@ -151,4 +152,5 @@ def _template() -> Template:
 def _write(place: Path, text: str) -> None:
     beside = place.with_name(f".{place.name}")
     beside.write_text(text, encoding="utf-8")
+    record_built(beside, place)
     beside.replace(place)

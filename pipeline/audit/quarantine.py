@@ -15,7 +15,7 @@ from pipeline.audit.results import Measure
 from pipeline.audit.rules import Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.domain.tables import REJECT
-from pipeline.lake import Lake
+from pipeline.lake import Lake, put_in_place
 from pipeline.lake.database import quarantine_file, quoted, sql_type
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.relations import relation
@@ -79,7 +79,7 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
         f"COPY (SELECT {names} FROM audit.quarantine ORDER BY search_id, reject_no) "  # noqa: S608 - our own names
         f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
     )
-    beside.replace(file)
+    put_in_place(beside, file)
     path = lake.table_file(REJECT.name, sweep_id, file.stem)
     commit_files(lake, REJECT, [path], f"{sweep_id}/quarantine")
     return count_quarantined(lake, sweep_id)

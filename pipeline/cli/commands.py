@@ -270,6 +270,16 @@ def doctor(spec: Spec = None) -> None:
     doctor.doctor(spec)
 
 
+@app.command()
+def verify(
+    deep: Annotated[bool, typer.Option("--deep", help="Read every file whole and compare its checksum.")] = False,
+) -> None:
+    """Check the files of the lake: what is damaged, what that affects, and what mends it."""
+    from pipeline.cli import verify
+
+    verify.verify_lake(is_deep=deep)
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
 def sandbox(context: typer.Context) -> None:
     """Serve the bundled sandbox supplier until interrupted (see: nightaudit sandbox --help)."""

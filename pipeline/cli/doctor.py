@@ -17,12 +17,14 @@ from rich.text import Text
 
 from pipeline.cli.sweep import settings_with
 from pipeline.cli.terminal import Terminal
+from pipeline.cli.verify import refuse_damages, told
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.night import steps
+from pipeline.night.verify import verify
 from pipeline.settings import PREFIX, Settings, utc_now
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.connection import proxy_for
@@ -66,6 +68,7 @@ def doctor(spec: Path | None) -> None:
     examination.check("settings", lambda: _settings(settings))
     examination.check("connection", lambda: _connection(settings))
     examination.check("lake", lambda: _lake(settings))
+    examination.check("files", lambda: _files(settings))
     examination.check("spec", lambda: _spec(settings))
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
     if examination.failed:
@@ -111,6 +114,13 @@ def _lake(settings: Settings) -> str:
             f"{lake.root} has only {free / 1e9:.1f} GB free.", hint="See what a night takes with: nightaudit plan"
         )
     return f"{lake.root}, {free / 1e9:.0f} GB free, {len(lake.sweep_ids())} sweeps"
+
+
+def _files(settings: Settings) -> str:
+    lake = Lake(settings.lake)
+    found = verify(lake, is_deep=False)
+    refuse_damages(lake, found)
+    return told(found, is_deep=False)
 
 
 def _spec(settings: Settings) -> str:

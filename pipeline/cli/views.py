@@ -152,7 +152,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
     table = Table("sweep", "state", "landed", "cells", box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for sweep in held.sweeps:
-        done = f"{sweep.landed_searches / sweep.planned_searches:.0%}"
+        done = f"{sweep.landed_searches / sweep.planned_searches:.0%}" if sweep.planned_searches else ""
         table.add_row(sweep.sweep_id, Text(sweep.state, _style(sweep)), done, _cells(sweep))
     published = [sweep for sweep in held.sweeps if sweep.state == "published"]
     if published:
@@ -160,7 +160,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
         fresh = f"Published: {held.published_file}, of {age} ago."
     else:
         fresh = "Nothing is published yet."
-    unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded"}]
+    unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded", "damaged"}]
     hint = _how_to_go_on(unfinished[-1], supplier_name(settings)) if unfinished else ""
     is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
     fault = [Text(held.fault, style="bold red")] if held.fault else []

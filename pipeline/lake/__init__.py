@@ -5,6 +5,7 @@ raw        what was asked and what came back, untouched
 delta      commits to the Delta tables
 database   the only place that opens DuckDB
 relations  the SQL under `sql/`, by name
+checksums  what each file held when it was written
 allowance  the daily cap on calls, kept in the lake
 """
 

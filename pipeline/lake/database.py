@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError
 from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.objects import Lake
 from pipeline.lake.user_sql import UNSAFE_OPTIMIZERS
 
@@ -71,6 +72,8 @@ def view_sweep_files(
     quarantine = quarantine_file(lake, sweep_id)
     for name in ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"):
         files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
+        # What is made of a night is made of what was written.
+        refuse_damaged(lake.root, files)
         if is_before_audit:
             select = select_files(name, [file for file in files if file != quarantine])
         else:

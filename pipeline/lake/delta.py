@@ -17,12 +17,14 @@ from deltalake.transaction import AddAction
 
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import Table
+from pipeline.lake.checksums import Recorded, record, refuse_damaged, sum_of_file
 from pipeline.lake.objects import Lake
 
 # A commit loses a race to another one rarely; so often in a row never.
 _RACES = 5
 # Commits after which the log is summed up: else each commit of a year would read those of all nights before.
-_CHECKPOINT_EVERY = "10"
+_CHECKPOINT_EVERY = 10
+_LAST_CHECKPOINT = "_last_checkpoint"
 
 
 def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
@@ -40,13 +42,41 @@ def committed_files(lake: Lake, table: Table) -> list[Path]:
     return sorted(lake.table_root(table.name) / path for path in actions["path"].to_pylist())
 
 
+def committed_sizes(lake: Lake, table: Table) -> dict[Path, int]:
+    """Return the data files of a table with their bytes, as they were committed. Raises LakeError for a broken log."""
+    delta = _existing(lake, table)
+    if delta is None:
+        return {}
+    actions = pa.table(delta.get_add_actions())
+    root = lake.table_root(table.name)
+    pairs = zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True)
+    return {root / path: size for path, size in pairs}
+
+
+def refuse_broken_logs(lake: Lake, tables: Iterable[Table]) -> None:
+    """Raise LakeError where the log of a table cannot be read: what is asked could not be loaded."""
+    for table in tables:
+        if _existing(lake, table) is not None:
+            log = lake.table_root(table.name) / "_delta_log"
+            # What a later checkpoint sums up is not read any more.
+            refuse_damaged(lake.root, sorted(log.glob("*.json"))[-_CHECKPOINT_EVERY:])
+            refuse_damaged(lake.root, sorted(log.glob("*.checkpoint*.parquet"))[-1:])
+
+
 def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_name: str, transaction: str) -> None:
     """Write rows as one file and commit it; nothing happens if the transaction was committed before."""
     if is_committed(lake, table, transaction):
         return
     path = lake.table_file(table.name, sweep_id, file_name)
     sink = pa.BufferOutputStream()
-    pq.write_table(rows.cast(table.schema), sink, compression="zstd", store_decimal_as_integer=True, store_schema=False)
+    pq.write_table(
+        rows.cast(table.schema),
+        sink,
+        compression="zstd",
+        store_decimal_as_integer=True,
+        store_schema=False,
+        write_page_checksum=True,
+    )
     lake.put(path, sink.getvalue().to_pybytes())
     commit_files(lake, table, [path], transaction)
 
@@ -78,12 +108,24 @@ def _commit(lake: Lake, table: Table, paths: Sequence[str], transaction: str) ->
     delta = _existing(lake, table) or _created(lake, table)
     if delta.transaction_version(transaction) is not None:
         return
+    refuse_damaged(lake.root, [lake.local(path) for path in paths])
     delta.create_write_transaction(
         list(_additions(lake, table, paths)),
         mode="append",
         schema=table.schema,
         commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1)]),
     )
+    _record_log(lake, table)
+
+
+def _record_log(lake: Lake, table: Table) -> None:
+    """Record the files of a table's log that are new: the library that writes them keeps no checksums."""
+    recorded = Recorded(lake.root)
+    for place in sorted((lake.table_root(table.name) / "_delta_log").iterdir()):
+        # Only this one is ever written again.
+        is_new = not recorded.of(place) or place.name == _LAST_CHECKPOINT
+        if place.is_file() and is_new and (found := sum_of_file(place)) not in recorded.of(place):
+            record(lake.root, place, found)
 
 
 def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAction]:
@@ -122,5 +164,5 @@ def _created(lake: Lake, table: Table) -> DeltaTable:
         mode="ignore",
         name=table.name,
         description=table.grain,
-        configuration={"delta.checkpointInterval": _CHECKPOINT_EVERY},
+        configuration={"delta.checkpointInterval": str(_CHECKPOINT_EVERY)},
     )

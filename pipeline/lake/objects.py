@@ -10,6 +10,7 @@
 <lake>/tables-<n>/<table>/                the same, once they were made anew from raw for the n-th time
 <lake>/published/nightaudit.duckdb        what analysts open
 <lake>/calls/<day>/                       leases of the daily cap
+<lake>/checksums/                         checksums of all files: see `checksums`
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError
+from pipeline.lake.checksums import Recorded, record, record_built, sum_of
 
 # 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
 FORMAT = 2
@@ -55,6 +57,7 @@ class Lake:
             raise self._unusable("it is no folder")
         self._store: LocalStore | None = None
         self._settled: set[Path] = set()
+        self._recorded = Recorded(self.root)
         self._is_pinned = tables_folder is not None
         self.tables_folder = tables_folder or _TABLES
         self._check_format()
@@ -122,7 +125,9 @@ class Lake:
     def put_new(self, path: str, data: bytes) -> bool:
         """Write an object that must not exist yet, and see it to the disk. False: it was there already."""
         try:
-            obstore.put(self._made(), path, data, mode="create", use_multipart=False)
+            store = self._made()
+            record(self.root, self.local(path), sum_of(data))
+            obstore.put(store, path, data, mode="create", use_multipart=False)
         except AlreadyExistsError:
             return False
         except (OSError, BaseError) as error:
@@ -133,7 +138,9 @@ class Lake:
     def put(self, path: str, data: bytes) -> None:
         """Write an object whole, in place of an older one if there is one."""
         try:
-            obstore.put(self._made(), path, data, use_multipart=False)
+            store = self._made()
+            record(self.root, self.local(path), sum_of(data))
+            obstore.put(store, path, data, use_multipart=False)
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
         self._settle(path)
@@ -146,15 +153,19 @@ class Lake:
             sync(place.parent)
 
     def get(self, path: str) -> bytes:
-        """Read an object. Raises FileNotFoundError or LakeError."""
+        """Read an object. Raises FileNotFoundError, CorruptObject where it is not what was written, or LakeError."""
         if not self.root.is_dir():
             raise FileNotFoundError(path)
         try:
-            return bytes(obstore.get(self._opened(), path).bytes())
+            data = bytes(obstore.get(self._opened(), path).bytes())
         except FileNotFoundError:
             raise
         except (OSError, BaseError) as error:
             raise LakeError(f"{self.local(path)} cannot be read: {_first_line(error)}") from None
+        # What stands right in the root may be restored by hand.
+        if "/" in path:
+            self._recorded.refuse(self.local(path), sum_of(data))
+        return data
 
     def get_json(self, path: str) -> dict[str, object]:
         """Read a JSON object. Raises FileNotFoundError or CorruptObject."""
@@ -192,7 +203,11 @@ class Lake:
             # An id tells the second. Where that does not do, the manifest tells more.
             second = name.partition("-")[0]
             is_alone = a_second[second] == 1
-            return second, "" if is_alone else str(self.get_json(self.manifest_path(name)).get("started_at"))
+            try:
+                return second, "" if is_alone else str(self.get_json(self.manifest_path(name)).get("started_at"))
+            except LakeError:
+                # Whoever needs it meets the damage.
+                return second, ""
 
         return sorted(found, key=begun)
 
@@ -294,7 +309,16 @@ class Lake:
         try:
             held = self.get_json("lake.json")
         except FileNotFoundError:
-            # It is not made yet.
+            # It is not made yet; or it is gone, and the tables that count are not those of a lake without it.
+            matches = [match for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match and match["number"]]
+            if made_anew := [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]:
+                raise CorruptObject(
+                    f"{self.root / 'lake.json'} is missing, and says which tables count: {_TABLES} or "
+                    f"{' or '.join(made_anew)}.",
+                    kept="Nothing was read or changed.",
+                    hint="Restore it from a backup. If there is none, the folder of the latest rebuild counts: "
+                    f'{{"format": {FORMAT}, "tables": "{made_anew[-1]}"}}',
+                ) from None
             return
         found, tables = held.get("format"), str(held.get("tables", _TABLES))
         if not isinstance(found, int) or found > FORMAT:
@@ -312,6 +336,7 @@ class Lake:
 def put_in_place(built: Path, place: Path) -> None:
     """Rename a whole file to its place, both seen to the disk: a power cut leaves the old file or the new one."""
     sync(built)
+    record_built(built, place)
     built.replace(place)
     sync(place.parent)
 

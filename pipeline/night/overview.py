@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.domain.errors import NightauditError
+from pipeline.domain.errors import CorruptObject, NightauditError
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import SWEEP
 from pipeline.lake import Lake
@@ -45,7 +45,7 @@ class Overview:
 
 
 def overview(lake: Lake) -> Overview:
-    """Look at a lake. Raises CorruptObject where a manifest cannot be read."""
+    """Look at a lake. A sweep whose manifest cannot be read is `damaged`; `nightaudit verify` says more."""
     published = {entry.sweep_id for entry in published_sweeps(lake)}
     counts = sweep_rows(lake)
     sweeps = tuple(_one(lake, sweep_id, published, counts) for sweep_id in lake.sweep_ids())
@@ -70,8 +70,19 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
     return {row["sweep_id"]: row for row in rows}
 
 
+def _begun_at(sweep_id: str) -> datetime:
+    """Return when a sweep was begun, as its id tells."""
+    return datetime.strptime(sweep_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+
+
 def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[str, Any]]) -> SweepOverview:
-    manifest = read_manifest(lake, sweep_id)
+    try:
+        manifest = read_manifest(lake, sweep_id)
+    except CorruptObject:
+        # The other sweeps are as they were.
+        return SweepOverview(
+            sweep_id, _begun_at(sweep_id), False, "unknown", 0, 0, 0, "damaged", counts.get(sweep_id, {})
+        )
     there = landed(lake, sweep_id)
     searches = sum(
         shard.stop - shard.start

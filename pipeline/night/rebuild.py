@@ -25,6 +25,7 @@ from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, REJECT, SWEEP, WORKING_TABLES
 from pipeline.lake import Lake
+from pipeline.lake.checksums import carry_over, refuse_damaged
 from pipeline.lake.database import quarantine_file
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import Manifest, landed, read_ending, read_manifest
@@ -37,7 +38,7 @@ from pipeline.sweep.load import SEGMENT_TABLES
 
 _KEPT = "The tables and the published file are as they were."
 # Made of raw answers, by a sweep, its publication or a quote; all other folders of tables are carried over.
-_MADE_ANEW = {
+MADE_ANEW = {
     *SEGMENT_TABLES,
     SWEEP.name,
     OFFER_CHANGE.name,
@@ -139,15 +140,18 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
         return
     path = quarantine_file(fresh, sweep_id)
     path.parent.mkdir(parents=True, exist_ok=True)
+    refuse_damaged(lake.root, [held])
     shutil.copyfile(held, path)
+    carry_over(lake.root, held.parent, path.parent)
     commit_files(fresh, REJECT, [path.relative_to(fresh.root).as_posix()], f"{sweep_id}/quarantine")
 
 
 def _carry_over(lake: Lake, fresh: Lake) -> None:
     """Link the files of all other tables into the new folder: they are never written again, only added to."""
     for name in lake.names(lake.tables_folder):
-        if name not in _MADE_ANEW:
+        if name not in MADE_ANEW:
             shutil.copytree(lake.table_root(name), fresh.table_root(name), copy_function=_link)
+            carry_over(lake.root, lake.table_root(name), fresh.table_root(name))
 
 
 def _link(source: str, target: str) -> None:

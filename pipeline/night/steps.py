@@ -17,9 +17,11 @@ from pipeline.domain.addresses import host_and_port
 from pipeline.domain.errors import CallsUsedUp, InputError, NightauditError, SettingsError, UnknownSweep
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import SEARCHES_PER_SHARD, Partition
+from pipeline.domain.tables import TABLES
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
+from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending, read_manifest
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.night.choose_detail import choose_detail
@@ -137,6 +139,7 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     Raises InputError where the lake has a sweep of that instant or later: its history is made in order.
     """
     refuse_earlier(lake, now, is_new=True)
+    refuse_broken_logs(lake, TABLES.values())
     spec, ids = read_spec_of(settings, now.date())
     supplier = supplier_name(settings)
     chosen = choose_detail(spec, ids, now.date(), lake.published_file, Path(settings.spec or SAMPLE_SPEC).parent)
@@ -183,6 +186,7 @@ async def collect(
         return request.to_wire()
 
     has_ended = read_ending(lake, manifest.sweep_id) is not None
+    refuse_broken_logs(lake, TABLES.values())
     if not has_ended and (refusal := endless(manifest.partitions, settings.daily_calls)):
         raise SettingsError(
             refusal,

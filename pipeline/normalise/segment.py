@@ -243,6 +243,7 @@ def encode_table(table: pa.Table, note: bytes = b"") -> bytes:
         write_statistics=[name for name in names if name in _STATISTICS],
         store_decimal_as_integer=True,
         store_schema=False,
+        write_page_checksum=True,
     ) as writer:
         writer.write_table(table, row_group_size=1 << 20)
         if note:

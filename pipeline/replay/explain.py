@@ -25,6 +25,7 @@ from pipeline.domain.errors import InputError, LakeError
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import FINDING_COLUMNS, REJECT
 from pipeline.lake import Lake
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quarantine_file, query_published, select_files
 from pipeline.lake.finding_rules import detectors, finding_rules
 from pipeline.lake.raw import RawRecord, read_shard
@@ -294,6 +295,7 @@ def _without_quarantine(lake: Lake, sweep_id: str, rows: dict[str, list[pa.Table
     if not file.exists():
         return rows
     searches = pa.concat_tables(rows["cell"])["search_id"].combine_chunks()
+    refuse_damaged(lake.root, [file])
     quarantine = pq.read_table(file, schema=REJECT.schema)
     taken = quarantine.filter(pc.is_in(quarantine["search_id"], value_set=searches))
     keys = set(zip(taken["search_id"].to_pylist(), taken["offer_no"].to_pylist(), strict=True))

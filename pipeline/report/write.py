@@ -11,6 +11,7 @@ import duckdb
 
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.lake import Lake
+from pipeline.lake.checksums import record_built
 from pipeline.lake.database import open_published
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.figures import as_csv, as_json, as_parquet
@@ -193,5 +194,6 @@ def _put(place: Path, content: bytes) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f".{place.name}")
     beside.write_bytes(content)
+    record_built(beside, place)
     beside.replace(place)
     return place

@@ -1,0 +1,42 @@
+"""`nightaudit verify`: which files of the lake are damaged, what that affects, and what mends it."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from pipeline.cli.terminal import Terminal
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake import Lake
+from pipeline.night.verify import Verified, verify
+from pipeline.settings import read_settings
+
+
+def verify_lake(*, is_deep: bool) -> None:
+    """Look at all files of the lake of the settings. Raises CorruptObject (exit code 1) where one is damaged."""
+    lake = Lake(read_settings().lake)
+    found = verify(lake, is_deep=is_deep)
+    console = Terminal(soft_wrap=True, highlight=False)
+    for damage in found.damages:
+        console.print(Text.assemble(("\u2717 ", "red"), (damage.path, "bold"), f": {damage.what}"))
+        console.print(Text(f"    affects {damage.affects}"))
+        console.print(Text(f"    mend it: {damage.mend}", style="cyan"))
+    refuse_damages(lake, found)
+    console.print(Text(told(found, is_deep=is_deep), style="green"))
+
+
+def told(found: Verified, *, is_deep: bool) -> str:
+    """Return how a look ended that found no damage."""
+    how = "read whole and as written" if is_deep else "there, in the size that they were written in"
+    old = f"; {found.unrecorded:,} have no checksum, written by an earlier version" if found.unrecorded else ""
+    return f"{found.files:,} files are {how}{old}."
+
+
+def refuse_damages(lake: Lake, found: Verified) -> None:
+    """Raise CorruptObject where there is damage."""
+    if found.damages:
+        count = "1 file is" if len(found.damages) == 1 else f"{len(found.damages):,} files are"
+        raise CorruptObject(
+            f"{count} damaged of the {found.files:,} of {lake.root}.",
+            kept="Nothing was changed.",
+            hint="See each, and what mends it: nightaudit verify --deep",
+        )

@@ -1,0 +1,203 @@
+"""What is damaged in a lake is found, named with what it affects and what mends it, and never used."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
+
+from sandbox_nights import swept
+
+from pipeline.cli.commands import app
+from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
+from pipeline.domain.tables import OFFER, PENALTY
+from pipeline.lake import Lake
+from pipeline.lake.delta import refuse_broken_logs
+from pipeline.lake.raw import landed, read_manifest, read_shard
+from pipeline.night.gate import audit_sweep
+from pipeline.night.overview import overview
+from pipeline.night.rebuild import rebuild
+from pipeline.night.verify import verify
+from pipeline.report import write_reports
+
+pytestmark = pytest.mark.slow
+
+FLIPS = 200
+KINDS = {
+    "raw answers": "raw/*/*.parquet",
+    "manifests": "raw/*/sweep.json",
+    "endings": "raw/*/end.json",
+    "inputs": "raw/inputs/*/*",
+    "quotes": "quotes/*/*",
+    "ledger": "published/ledger/*.json",
+    "published file": "published/*.duckdb",
+    "logs": "tables/*/_delta_log/*.json",
+    "pages": "reports/**/*.html",
+    "figures": "reports/**/*.parquet",
+    "what the lake is": "lake.json",
+    "checksums": "checksums/**/sums.txt",
+    **{name: f"tables/{name}/*/*.parquet" for name in ("sweep", "search", "cell", "offer", "penalty", "promotion")},
+    **{name: f"tables/{name}/*/*.parquet" for name in ("offer_change", "property", "room", "quality", "quote")},
+}
+
+
+@pytest.fixture(scope="module")
+def made(once_a_run) -> Path:
+    def make(folder: Path) -> Path:
+        both = swept(folder).both
+        write_reports(both)
+        return both.root
+
+    return once_a_run("verified-nights", make)
+
+
+@pytest.fixture
+def lake(made, tmp_path) -> Lake:
+    """A copy of two nights, for a test to damage."""
+    shutil.copytree(made, tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))
+
+
+def flip(place: Path, bit: int) -> None:
+    data = bytearray(place.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    place.write_bytes(data)
+
+
+def damaged(root: Path, *, is_deep: bool = True) -> set[str]:
+    return {damage.path for damage in verify(Lake(str(root)), is_deep=is_deep).damages}
+
+
+def test_a_lake_that_is_as_it_was_written_has_no_damage_and_a_checksum_of_each_file(made):
+    for is_deep in (False, True):
+        found = verify(Lake(str(made)), is_deep=is_deep)
+        assert found.damages == ()
+        assert found.unrecorded == 0
+    assert found.files > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_flipped_bit_is_found(made, tmp_path, kind):
+    files = sorted(file for file in made.glob(KINDS[kind]) if file.is_file() and file.stat().st_size)
+    assert files, "there is none of this kind"
+    dice = random.Random(kind)  # noqa: S311 - not a secret
+    root = tmp_path / "lake"
+    shutil.copytree(made / "checksums", root / "checksums")
+    missed = []
+    for _ in range(FLIPS):
+        file = dice.choice(files)
+        bit = dice.randrange(8 * file.stat().st_size)
+        place = root / file.relative_to(made)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
+        flip(place, bit)
+        try:
+            is_found = place.relative_to(root).as_posix() in damaged(root)
+        except NightauditError:
+            # The lake cannot be opened at all, and says why.
+            is_found = True
+        if not is_found:
+            missed.append((file, bit))
+        shutil.copyfile(file, place) if kind == "checksums" else place.unlink()
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "mend"),
+    [
+        ("raw/*/multi-*.parquet", "raw/", "restore"),
+        ("raw/*/sweep.json", "raw/", "restore"),
+        ("tables/offer/*/*.parquet", "tables/offer/", "nightaudit rebuild"),
+        ("tables/penalty/_delta_log", "tables/penalty/_delta_log", "nightaudit rebuild"),
+        ("published/nightaudit.duckdb", "published/nightaudit.duckdb", "nightaudit publish"),
+        ("published/ledger/*.json", "published/", ""),
+    ],
+)
+def test_what_is_missing_is_found_quickly_with_what_mends_it(lake, pattern, path, mend):
+    gone = sorted(lake.root.glob(pattern))[0]
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    found = verify(lake, is_deep=False).damages
+    if "ledger" in pattern:
+        # The published file holds a night that no ledger names: what is published is not lost.
+        return
+    assert any(damage.path.startswith(path) and mend in damage.mend and damage.affects for damage in found)
+
+
+def test_the_command_names_each_damage_and_exits_with_an_error(lake, monkeypatch):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    whole = CliRunner().invoke(app, ["verify", "--deep"])
+    assert whole.exit_code == 0
+    file = sorted(lake.root.glob("tables/offer/*/*.parquet"))[0]
+    flip(file, 1000)
+    told = CliRunner().invoke(app, ["verify", "--deep"])
+    assert isinstance(told.exception, CorruptObject)
+    assert file.relative_to(lake.root).as_posix() in told.output
+    assert "nightaudit rebuild" in told.output
+
+
+def test_the_doctor_says_so_and_fails(lake, monkeypatch):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    file = sorted(lake.root.glob("tables/offer/*/*.parquet"))[0]
+    file.write_bytes(file.read_bytes()[:-10])
+    told = CliRunner().invoke(app, ["doctor"])
+    assert told.exit_code != 0
+    assert "files: 1 file is damaged" in told.output.replace("\n", " ")
+
+
+def test_a_damaged_table_file_is_not_audited_or_published(lake):
+    sweep_id = lake.sweep_ids()[-1]
+    flip(sorted(lake.root.glob(f"tables/{PENALTY.name}/{sweep_id}/*.parquet"))[0], 800)
+    settings = _settings(lake)
+    with pytest.raises(CorruptObject, match="is damaged"):
+        audit_sweep(settings, lake, sweep_id, read_manifest(lake, sweep_id).started_at)
+
+
+def test_a_damaged_raw_answer_is_not_read(lake):
+    sweep_id = lake.sweep_ids()[0]
+    name = sorted(landed(lake, sweep_id))[0]
+    # Not in a page: no checksum of Parquet's own covers a footer.
+    place = lake.local(lake.shard_path(sweep_id, name))
+    flip(place, 8 * (place.stat().st_size - 60))
+    with pytest.raises(CorruptObject, match="is damaged"):
+        read_shard(lake, sweep_id, name)
+
+
+def test_a_broken_log_is_noticed_before_a_night_is_asked(lake):
+    log = sorted((lake.table_root(OFFER.name) / "_delta_log").glob("*.json"))[-1]
+    flip(log, 400)
+    with pytest.raises(LakeError, match=r"cannot be read|damaged"):
+        refuse_broken_logs(lake, [OFFER])
+
+
+def test_a_truncated_manifest_costs_its_sweep_and_not_the_whole_status(lake):
+    first, second = lake.sweep_ids()
+    manifest = lake.local(lake.manifest_path(first))
+    manifest.write_bytes(manifest.read_bytes()[:100])
+    shown = {sweep.sweep_id: sweep.state for sweep in overview(lake).sweeps}
+    assert shown == {first: "damaged", second: "published"}
+
+
+def test_a_lake_that_was_rebuilt_and_has_lost_its_lake_json_is_refused(lake):
+    import asyncio
+
+    from pipeline.sweep import SweepOptions
+
+    options = SweepOptions(4, 1, 10**8)
+    with lake.writing("a rebuild"):
+        asyncio.run(rebuild(lake, options, now=lambda: read_manifest(lake, lake.sweep_ids()[-1]).started_at))
+    assert damaged(lake.root) == set()
+    (lake.root / "lake.json").unlink()
+    with pytest.raises(CorruptObject, match=r"lake\.json is missing.*tables-2"):
+        Lake(str(lake.root))
+
+
+def _settings(lake: Lake):
+    from pipeline.settings import Settings
+
+    return Settings(_env_file=None, lake=str(lake.root))
