@@ -25,6 +25,13 @@ class Analysis:
     tolerance_pct: float = field(
         default=0.5, metadata=_meaning("Percent within which two prices meet; never less than one minor unit.")
     )
+    reference_rate_pct: float = field(
+        default=3.0,
+        metadata=_meaning(
+            "Percent added to the tolerance where two currencies are compared at the reference rate alone: what a "
+            "supplier may add to it."
+        ),
+    )
     what_if_markup_pct: float | None = field(
         default=None, metadata=_meaning("Mark-up on total, in percent, of the what-if; NULL: none.")
     )

@@ -33,7 +33,7 @@ from pipeline.lake.database import connect, quoted, select_files, sql_type, view
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.lake.relations import relation, sql_folder
-from pipeline.publish.catalogue import describe, write_reference, write_summaries, write_views
+from pipeline.publish.catalogue import describe, write_reference, write_side_views, write_summaries, write_views
 from pipeline.publish.content import add_content, forget_working_files
 from pipeline.publish.flags import move_flags_on
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
@@ -88,7 +88,7 @@ _CHANGES_ORDER = (
 
 # What relations of a night, and views, are written with.
 MACROS = (
-    "cell_key", "offer_key", "tolerance", "lead_step", "severity", "subject_key", "flag_id", "observation",
+    "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key", "flag_id", "observation",
     "conversion", "penalty_of_units", "penalty_cost", "penalty_span",
 )  # fmt: skip
 
@@ -286,6 +286,8 @@ def _build(
         prepare(session)
         for entry in todo:
             write_reference(session, entry.analysis)
+            # A night compares markets at the rates that were loaded by then.
+            write_side_views(session, lake, entry.published_at)
             _add_night(session, lake, entry)
             until = [other.sweep_id for other in published if other.started_at <= entry.started_at]
             session.execute("BEGIN")

@@ -45,6 +45,7 @@ def replayed(
         session.execute("ATTACH ':memory:' AS nightaudit")
         prepare(session)
         write_reference(session, analysis)
+        write_side_views(session, lake, as_of)
         for name, table in TABLES.items():
             session.execute(create(f"lake.{name}", table))
         for night in nights:
@@ -55,7 +56,6 @@ def replayed(
             session.execute("INSERT INTO lake.sweep FROM memory.night.sweep")
             compare(session, "none", None)
             move_on(session)
-        write_side_views(session, lake, as_of)
         write_relations(session)
         write_view_macros(session)
         yield session

@@ -15,7 +15,8 @@ from pipeline.report.read import Reader
 from pipeline.report.words import said
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
-_EXACT = "match_grade = 'exact' AND source = 'multi'"
+# Each offer once: at the supplier's own rate it was compared in the other currency that it was answered in.
+_EXACT = "match_grade = 'exact' AND source = 'multi' AND currency_basis <> 'supplier_rate'"
 _VERDICT_COUNTS = "count(*) AS pairs, " + ", ".join(
     f"count(*) FILTER (WHERE verdict = '{verdict}') AS {verdict}" for verdict in ("win", "meet", "lose")
 )
@@ -33,7 +34,8 @@ _MOST_ROWS = 24
 def page(reader: Reader) -> Page:
     """Return the report on rate parity."""
     score = reader.rows(
-        "report.market_parity", order="match_grade DESC, source DESC, parity_score, market, product_type"
+        "report.market_parity",
+        order="match_grade DESC, source DESC, parity_score, market, product_type, currency, currency_basis",
     )
     exact = score.filter((pl.col("match_grade") == "exact") & (pl.col("source") == "multi"))
     found = flags(reader, _RULES)
@@ -74,13 +76,13 @@ def page(reader: Reader) -> Page:
 
 
 def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
-    worst = exact.filter(pl.col("pairs") > 0).sort("parity_score", "market", "product_type")
+    counted = exact.filter(pl.col("is_counted") & (pl.col("pairs") > 0))
+    worst = counted.sort("parity_score", "market", "product_type", "currency")
     lowest = worst.head(_MOST_ROWS)
-    long = lowest.unpivot(
-        list(_VERDICTS), index=["market", "product_type", "pairs"], variable_name="verdict", value_name="offers"
-    ).with_columns(
+    index = ["market", "product_type", "currency", "pairs"]
+    long = lowest.unpivot(list(_VERDICTS), index=index, variable_name="verdict", value_name="offers").with_columns(
         (100 * pl.col("offers") / pl.col("pairs")).alias("share"),
-        pl.concat_str(["market", "product_type"], separator=", ").alias("row"),
+        pl.concat_str(["market", "product_type", "currency"], separator=", ").alias("row"),
         pl.col("verdict").replace_strict({name: place for place, name in enumerate(_VERDICTS)}).alias("place"),
     )
     drawn = (
@@ -98,12 +100,14 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
     first = worst.row(0, named=True) if worst.height else None
     return Section(
         "score",
-        f"Lowest score: {first['market']} ({first['product_type']}), {first['parity_score']:.1f} of 100"
+        f"Lowest score: {first['market']} ({first['product_type']}, {first['currency']}), "
+        f"{first['parity_score']:.1f} of 100 by offers, {first['property_score']:.1f} by properties"
         if first
         else "No market could be compared",
         "Drawn are exact pairs of list answers: same room, board, policy, stay and party, seen in one sweep. Win and "
         "lose lie beyond the tolerance. Pairs of other grades (same board family, or the cheapest only) compare "
-        "products that differ: they stand in the table on their own, and are never added up with exact ones.",
+        "products that differ: they stand in the table on their own, and are never added up with exact ones. Nor are "
+        "scores of different currency bases: a market's own score is of pairs in one currency wherever there are any.",
         score,
         [svg(drawn, _of_all(lowest.height, worst.height))] if worst.height else (),
         [
@@ -111,11 +115,15 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
             Column("source", "Answers"),
             Column("market", "Market"),
             Column("product_type", "Product"),
+            Column("currency", "Currency"),
+            Column("currency_basis", "Compared on"),
             Column("planned", "Planned cells", digits=0),
             Column("answered", "Answered", digits=0),
             Column("comparable", "Comparable", digits=0),
             Column("pairs", "Pairs", digits=0),
             Column("parity_score", "Score", digits=1),
+            Column("property_score", "By property", digits=1),
+            Column("market_score", "Market", digits=1),
             Column("weighted_parity_score", "Weighted", digits=1),
             Column("median_gap_pct", "Median gap", "%", 2, is_change=True),
         ],
@@ -174,7 +182,7 @@ def _persistence(reader: Reader) -> Section:
         f"{counted(running, 'offer is', 'offers are')} dearer than in the reference market, and still so"
         if running
         else "No offer is dearer than in the reference market",
-        "An episode is a row of sweeps in which an exact pair in one currency was dearer. Nights without an answer "
+        "An episode is a row of sweeps in which an exact pair, on one currency basis, was dearer. Nights without an answer "
         "neither count nor end it. Episodes that still run have no time to resolve, and are in no median. The title "
         "counts list answers; detail answers are a series of their own.",
         resolution,

@@ -16,6 +16,11 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "rule": {name: rule.title for name, rule in finding_rules().items()},
     "source": {"multi": "list", "detail": "detail"},
     "operation": {"multi": "list", "single": "detail"},
+    "currency_basis": {
+        "same": "one currency",
+        "supplier_rate": "the supplier's rate",
+        "reference_rate": "the reference rate",
+    },
     "match_grade": {"exact": "exact", "board_family": "board family", "cheapest": "cheapest only"},
     "status": {"no_offer": "no offer", "not_swept": "not swept"},
     "verdict": {

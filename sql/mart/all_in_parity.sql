@@ -4,7 +4,7 @@
 -- fees: Sum of these in the market, in currency.
 -- reference_fees: Sum of these in the reference market, in reference_currency.
 -- all_in: total + fees, in currency.
--- reference_all_in: reference total and fees in currency, at the reference rate of the sweep's day, to its minor unit.
+-- reference_all_in: reference total and fees in currency, at the rate of currency_basis, to its minor unit.
 -- all_in_gap: all_in - reference_all_in, in currency; above 0: the market is dearer.
 -- all_in_gap_pct: all_in_gap in percent of reference_all_in.
 -- all_in_verdict: `win`, `meet` or `lose`, of the all-in prices.
@@ -91,6 +91,7 @@ SELECT
     added.policy_key,
     added.currency,
     added.reference_currency,
+    added.currency_basis,
     added.total,
     added.reference_total,
     added.reference_converted,
@@ -115,7 +116,11 @@ SELECT
     CASE
         WHEN
             abs(all_in_gap) -- noqa: RF02
-            <= mart.tolerance(added.reference_all_in, analysis.tolerance_pct, added.minor_unit)
+            <= mart.tolerance(
+                added.reference_all_in,
+                mart.tolerance_of(added.currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct),
+                added.minor_unit
+            )
             THEN 'meet'
         WHEN all_in_gap < 0 THEN 'win' -- noqa: RF02
         ELSE 'lose'

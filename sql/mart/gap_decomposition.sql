@@ -6,7 +6,8 @@
 -- reference_currency. Where it was not asked in it, its charges and promotion are those in currency: these two parts
 -- then hold what the supplier's rate adds to them. What no answer tells is NULL, which is not 0: it is part of the
 -- residual, like rooms that differ (of grades below exact).
--- Amounts are in currency, at the reference rate of the day of the sweep; above 0: it makes the market dearer.
+-- Amounts are in currency, at the reference rate of the day of the sweep; above 0: it makes the market dearer. So
+-- fx is a part of the gap here; mart.market_parity leaves it out of a pair that the supplier's own rate is known of.
 -- policy: Part of the gap by other cancel penalties; NULL: the reference market does not sell its board with them.
 -- board: Part by another board; NULL: the reference market does not sell it in that room, or policy is not known.
 -- tax_and_fee: Part by included charges; NULL: not stated, as in every list answer.
@@ -14,14 +15,47 @@
 -- fx: Part by the supplier's rate against the reference rate; NULL: the offer was not seen in reference_currency too.
 -- residual: What is left of the gap: what is not known of the parts, and the difference between the markets as such.
 -- parts_known: Parts that are known, of five.
-WITH apart AS (
+WITH at_reference_rate AS (
     SELECT
-        parity.*,
+        parity.* REPLACE (
+            parity.reference_rate AS rate,
+            CASE
+                WHEN parity.currency_basis = 'supplier_rate'
+                    THEN
+                        try_cast(
+                            round(
+                                parity.reference_total::DOUBLE * parity.reference_rate, coalesce(unit.minor_digits, 2)
+                            ) AS DECIMAL(18, 4)
+                        )
+                ELSE parity.reference_converted
+            END AS reference_converted
+        ),
         coalesce(unit.minor_digits, 2) AS minor_digits,
-        coalesce(parity.rate, 1) AS factor
+        unit.minor_unit,
+        coalesce(parity.reference_rate, 1) AS factor
     FROM mart.market_parity AS parity
     LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
-    WHERE parity.verdict <> 'meet'
+    -- Without a reference rate, nothing says what of the gap is the supplier's rate.
+    WHERE parity.currency = parity.reference_currency OR parity.reference_rate IS NOT NULL
+),
+
+held AS (
+    SELECT
+        known.* REPLACE ((known.total - known.reference_converted)::DECIMAL(18, 4) AS gap),
+        mart.tolerance(known.reference_converted, analysis.tolerance_pct, known.minor_unit) AS least_gap
+    FROM at_reference_rate AS known
+    CROSS JOIN ref.analysis AS analysis
+    WHERE known.reference_converted > 0
+),
+
+apart AS (
+    SELECT
+        held.* REPLACE (
+            100 * held.gap::DOUBLE / held.reference_converted::DOUBLE AS gap_pct,
+            CASE WHEN held.gap < 0 THEN 'win' ELSE 'lose' END AS verdict
+        )
+    FROM held
+    WHERE abs(held.gap) > held.least_gap
 ),
 
 offer AS (

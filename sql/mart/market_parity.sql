@@ -3,15 +3,18 @@
 -- reference_offer_key: Offer key of the offer that it is compared with.
 -- reference_currency: ISO 4217 code of the reference offer: the same as currency wherever it was asked for in it.
 -- reference_total: Total of the reference offer, in reference_currency.
--- reference_converted: reference_total in currency, at the reference rate of the day of the sweep, to its minor unit.
--- tolerance: How far total and reference_converted may lie apart and still meet, in currency.
+-- currency_basis: `same`: both were answered in currency; `supplier_rate`: the market was answered in both currencies,
+-- and its own two totals say the rate; `reference_rate`: only that of the sweep's day is known. Never mixed.
+-- reference_converted: reference_total in currency, at `rate`, to its minor unit.
+-- tolerance: How far total and reference_converted may lie apart and still meet, in currency; more at a reference rate.
 -- gap: total - reference_converted, in currency; above 0: dearer than in the reference market.
 -- gap_pct: gap in percent of reference_converted.
 -- verdict: `win`: cheaper than in the reference market, `meet`, or `lose`: dearer than there.
 -- severity: Size of the gap: `low`, `medium` or `high`; NULL where the prices meet.
--- rate: Units of currency for one reference_currency; NULL: they are the same.
--- rate_date: Business day that the rate was set for, the older one of the two currencies; NULL: no rate was needed.
--- losing_snapshots: Snapshots in a row in which it was dearer, when last compared; kept of exact pairs in one currency.
+-- rate: Units of currency for one reference_currency, by currency_basis; NULL: they are the same.
+-- reference_rate: Units of currency for one reference_currency, by the reference rates; NULL: no rate, or none needed.
+-- rate_date: Business day that reference_rate was set for, the older one of the two currencies; NULL: there is none.
+-- losing_snapshots: Snapshots in a row in which it was dearer, when last compared on this basis; exact pairs only.
 -- losing_since: Start of the first sweep of these.
 -- reference_sweep_id: Sweep of the observation that it is compared with.
 -- reference_search_id: Search of that observation.
@@ -24,17 +27,27 @@
 -- reference_promotion_key: Hash of the promotions of the reference offer.
 -- reference_included_charges: Taxes and fees inside reference_total, in reference_currency. Detail only.
 WITH asked AS (
-    SELECT DISTINCT
+    SELECT
         offer.source,
         offer.property_id,
         offer.market,
         offer.currency,
-        offer.currency_asked
-    FROM mart.offer_latest AS offer
-    WHERE offer.currency IS NOT NULL
+        offer.currency_asked,
+        list(offer.currency) OVER (PARTITION BY offer.source, offer.property_id, offer.market) AS currencies
+    FROM (
+        SELECT DISTINCT
+            latest.source,
+            latest.property_id,
+            latest.market,
+            latest.currency,
+            latest.currency_asked
+        FROM mart.offer_latest AS latest
+        WHERE latest.currency IS NOT NULL
+    ) AS offer
 ),
 
--- Which currency of the reference market a currency is compared with: the same one wherever there is it.
+-- Which currency of the reference market a currency is compared with: the same one wherever there is it, else one that
+-- the market itself was answered in, whose rate is the supplier's own.
 currency_pair AS (
     SELECT
         here.source,
@@ -57,6 +70,7 @@ currency_pair AS (
             PARTITION BY here.source, here.property_id, here.market, here.currency, here.currency_asked
             ORDER BY
                 there.currency = here.currency DESC,
+                list_contains(here.currencies, there.currency) DESC,
                 there.currency_asked IS NOT DISTINCT FROM here.currency_asked DESC,
                 there.currency ASC,
                 there.currency_asked ASC NULLS FIRST
@@ -69,7 +83,7 @@ exchange AS (
         here.sweep_id,
         here.currency,
         there.currency AS reference_currency,
-        here.rate::DOUBLE / there.rate::DOUBLE AS rate,
+        here.rate::DOUBLE / there.rate::DOUBLE AS reference_rate,
         least(here.rate_date, there.rate_date) AS rate_date
     FROM mart.fx_of_sweep AS here
     INNER JOIN mart.fx_of_sweep AS there
@@ -83,6 +97,28 @@ reference AS (
     SELECT comparable.*
     FROM mart.comparable_offer AS comparable
     WHERE comparable.market = (SELECT chosen.reference_market FROM mart.reference_market AS chosen)
+),
+
+-- The same offer of the market in the currency of the reference offer, where it was answered in both.
+twin AS (
+    SELECT
+        comparable.match_grade,
+        comparable.match_key,
+        comparable.source,
+        comparable.property_id,
+        comparable.market,
+        comparable.product_type,
+        comparable.currency,
+        arg_min(comparable.total, comparable.offer_key) AS total
+    FROM mart.comparable_offer AS comparable
+    SEMI JOIN currency_pair
+        ON
+            currency_pair.source = comparable.source
+            AND currency_pair.property_id = comparable.property_id
+            AND currency_pair.market = comparable.market
+            AND currency_pair.reference_currency = comparable.currency
+            AND currency_pair.currency <> comparable.currency
+    GROUP BY ALL
 ),
 
 -- DuckDB 2.0.0 works out once what both sides share, and then never returns from a LIMIT, unless this is materialised.
@@ -103,14 +139,20 @@ paired AS MATERIALIZED (
         reference.seen_sweep_id AS reference_sweep_id,
         reference.seen_search_id AS reference_search_id,
         reference.seen_offer_no AS reference_offer_no,
-        exchange.rate,
+        exchange.reference_rate,
         exchange.rate_date,
         unit.minor_unit,
+        mart.currency_basis(offer.currency, reference.currency, twin.total) AS currency_basis,
+        CASE currency_basis -- noqa: RF02
+            WHEN 'supplier_rate' THEN offer.total::DOUBLE / twin.total::DOUBLE
+            WHEN 'reference_rate' THEN exchange.reference_rate
+        END AS rate,
         CASE
-            WHEN offer.currency = reference.currency THEN reference.total
+            WHEN currency_basis = 'same' THEN reference.total -- noqa: RF02
             ELSE
                 try_cast(
-                    round(reference.total::DOUBLE * exchange.rate, coalesce(unit.minor_digits, 2)) AS DECIMAL(18, 4)
+                    round(reference.total::DOUBLE * rate, coalesce(unit.minor_digits, 2)) -- noqa: RF02
+                    AS DECIMAL(18, 4)
                 )
         END AS reference_converted
     FROM mart.comparable_offer AS offer
@@ -129,6 +171,15 @@ paired AS MATERIALIZED (
             AND currency_pair.currency_asked IS NOT DISTINCT FROM offer.currency_asked
             AND currency_pair.reference_currency = reference.currency
             AND currency_pair.reference_currency_asked IS NOT DISTINCT FROM reference.currency_asked
+    LEFT JOIN twin
+        ON
+            twin.match_grade = offer.match_grade
+            AND twin.match_key = offer.match_key
+            AND twin.source = offer.source
+            AND twin.property_id = offer.property_id
+            AND twin.market = offer.market
+            AND twin.product_type = offer.product_type
+            AND twin.currency = CASE WHEN reference.currency <> offer.currency THEN reference.currency END
     LEFT JOIN exchange
         ON
             exchange.sweep_id = offer.seen_sweep_id
@@ -140,7 +191,11 @@ paired AS MATERIALIZED (
 judged AS (
     SELECT
         paired.* EXCLUDE (minor_unit, match_key), -- noqa: RF02
-        mart.tolerance(paired.reference_converted, analysis.tolerance_pct, paired.minor_unit) AS tolerance,
+        mart.tolerance(
+            paired.reference_converted,
+            mart.tolerance_of(paired.currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct),
+            paired.minor_unit
+        ) AS tolerance,
         (paired.total - paired.reference_converted)::DECIMAL(18, 4) AS gap,
         100 * gap::DOUBLE / paired.reference_converted::DOUBLE AS gap_pct, -- noqa: RF02
         CASE
@@ -170,3 +225,4 @@ LEFT JOIN state.parity_open AS episode
         AND episode.property_id = judged.property_id
         AND episode.offer_key = CASE WHEN judged.match_grade = 'exact' THEN judged.offer_key END
         AND episode.reference_offer_key = judged.reference_offer_key
+        AND episode.currency_basis = judged.currency_basis

@@ -3,7 +3,7 @@
 -- amount: Gap of the all-in prices, in currency.
 SELECT
     'all_in_gap' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.all_in_gap_pct, analysis.medium_pct, analysis.high_pct) AS severity,
@@ -62,4 +62,7 @@ CROSS JOIN ref.analysis AS analysis
 WHERE
     pair.verdict = 'meet'
     AND pair.all_in_verdict <> 'meet'
-    AND abs(pair.all_in_gap_pct) > analysis.disparity_pct
+    AND abs(pair.all_in_gap_pct)
+    > mart.tolerance_of(pair.currency_basis, analysis.disparity_pct, analysis.reference_rate_pct)
+    -- In the other currency that it was answered in, the same offer is the same finding.
+    AND pair.currency_basis <> 'supplier_rate'

@@ -4,16 +4,22 @@
 -- market: Market whose price stands apart.
 -- compared_with: Market that it is compared with; where several agree, the first of them by name.
 -- reference_market: Market that all were compared with.
--- markets_compared: Markets compared with the reference market for this offer.
+-- markets_compared: Markets compared with the reference market for this offer in one currency; if none, at all.
 -- markets_apart: Markets of these that stand apart in the same direction.
--- total: Total in the market, in currency.
+-- currency_basis: `same`: both answered in currency; `reference_rate`: one converted at the reference rate of the day.
+-- total: Total in the market, as answered in currency.
 -- compared_total: Total in the market that it is compared with, in currency; converted where it was another one.
+-- compared_answered: The same total as it was answered, in compared_currency.
+-- compared_currency: ISO 4217 code that the market that it is compared with was answered in.
 -- losing_snapshots: Snapshots in a row in which the market was dearer than the reference market; NULL: it is not known.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
 WITH pair AS (
     SELECT
         parity.*,
         parity.verdict <> 'meet' AND abs(parity.gap_pct) > analysis.disparity_pct AS is_apart,
+        parity.currency_basis = 'same' OR NOT bool_or(parity.currency_basis = 'same') OVER (
+            PARTITION BY parity.source, parity.property_id, parity.reference_offer_key
+        ) AS is_best,
         analysis.medium_pct,
         analysis.high_pct,
         mart.observation(
@@ -36,7 +42,9 @@ WITH pair AS (
         ) AS reference_observation
     FROM mart.market_parity AS parity
     CROSS JOIN ref.analysis AS analysis
-    WHERE parity.match_grade = 'exact'
+    WHERE
+        parity.match_grade = 'exact'
+        AND parity.currency_basis <> 'supplier_rate'
 ),
 
 -- How the markets stand to each offer of the reference market; only of offers with which one does not agree.
@@ -45,10 +53,11 @@ stand AS (
         pair.source,
         pair.property_id,
         pair.reference_offer_key,
-        count(DISTINCT pair.market) AS markets_compared,
-        count(DISTINCT pair.market) FILTER (WHERE pair.is_apart AND pair.gap > 0) AS markets_dearer,
-        count(DISTINCT pair.market) FILTER (WHERE pair.is_apart AND pair.gap < 0) AS markets_cheaper,
-        arg_min(pair.offer_key, pair.market) FILTER (WHERE NOT pair.is_apart) AS witness_key
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap > 0) AS markets_dearer,
+        count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap < 0) AS markets_cheaper,
+        arg_min(pair.offer_key, pair.market) FILTER (WHERE pair.is_best AND NOT pair.is_apart)
+            AS witness_key
     FROM pair
     GROUP BY pair.source, pair.property_id, pair.reference_offer_key
     HAVING bool_or(pair.is_apart)
@@ -122,8 +131,10 @@ found AS (
         stood.markets_apart,
         stood.total,
         stood.reference_converted AS compared_total,
+        stood.reference_total AS compared_answered,
+        stood.reference_currency AS compared_currency,
+        stood.currency_basis,
         stood.losing_snapshots,
-        stood.reference_currency,
         stood.rate,
         stood.rate_date,
         stood.medium_pct,
@@ -153,44 +164,71 @@ found AS (
 
     UNION ALL BY NAME
 
+    -- The price that stands apart is that of the reference market, as it was answered.
     SELECT
-        stood.source,
-        stood.property_id,
-        any_value(stood.reference_market) AS market,
-        any_value(stood.product_type) AS product_type,
-        any_value(stood.check_in) AS check_in,
-        any_value(stood.nights) AS nights,
-        any_value(stood.party) AS party,
-        arg_min(stood.currency, stood.market) AS currency,
-        any_value(stood.room_id) AS room_id,
-        any_value(stood.board_id) AS board_id,
-        any_value(stood.policy_key) AS policy_key,
-        stood.reference_offer_key AS offer_key,
-        min(stood.market) AS compared_with,
-        any_value(stood.reference_market) AS reference_market,
-        any_value(stood.markets_compared) AS markets_compared,
-        any_value(stood.markets_apart) AS markets_apart,
-        arg_min(stood.reference_converted, stood.market) AS total,
-        arg_min(stood.total, stood.market) AS compared_total,
-        NULL AS losing_snapshots,
-        any_value(stood.reference_currency) AS reference_currency,
-        -- A NULL of the chosen market must stay one: arg_min alone would look further.
-        arg_min(row(stood.rate), stood.market)[1] AS rate,
-        arg_min(row(stood.rate_date), stood.market)[1] AS rate_date,
-        any_value(stood.medium_pct) AS medium_pct,
-        any_value(stood.high_pct) AS high_pct,
-        list(stood.observation ORDER BY stood.market)
-        || [any_value(stood.reference_observation)] AS evidence
-    FROM stood
-    WHERE
-        stood.is_reference_apart
-        AND stood.is_of_most
-    GROUP BY stood.source, stood.property_id, stood.reference_offer_key
+        reference.* EXCLUDE (first_market), -- noqa: RF02
+        reference.first_market.total AS compared_answered,
+        reference.first_market.currency AS compared_currency,
+        reference.first_market.currency_basis,
+        1 / reference.first_market.rate AS rate,
+        reference.first_market.rate_date,
+        CASE
+            WHEN reference.first_market.rate IS NULL THEN reference.first_market.total
+            ELSE
+                try_cast(
+                    round(
+                        reference.first_market.total::DOUBLE / reference.first_market.rate,
+                        coalesce(unit.minor_digits, 2)
+                    ) AS DECIMAL(18, 4)
+                )
+        END AS compared_total,
+        NULL AS losing_snapshots
+    FROM (
+        SELECT
+            stood.source,
+            stood.property_id,
+            any_value(stood.reference_market) AS market,
+            any_value(stood.product_type) AS product_type,
+            any_value(stood.check_in) AS check_in,
+            any_value(stood.nights) AS nights,
+            any_value(stood.party) AS party,
+            any_value(stood.reference_currency) AS currency,
+            any_value(stood.reference_total) AS total,
+            any_value(stood.room_id) AS room_id,
+            any_value(stood.board_id) AS board_id,
+            any_value(stood.policy_key) AS policy_key,
+            stood.reference_offer_key AS offer_key,
+            min(stood.market) AS compared_with,
+            any_value(stood.reference_market) AS reference_market,
+            any_value(stood.markets_compared) AS markets_compared,
+            any_value(stood.markets_apart) AS markets_apart,
+            any_value(stood.medium_pct) AS medium_pct,
+            any_value(stood.high_pct) AS high_pct,
+            arg_min(
+                {
+                    'total': stood.total,
+                    'currency': stood.currency,
+                    'currency_basis': stood.currency_basis,
+                    'rate': stood.rate,
+                    'rate_date': stood.rate_date
+                },
+                (stood.market, stood.currency)
+            ) AS first_market,
+            list(stood.observation ORDER BY stood.market, stood.currency)
+            || [any_value(stood.reference_observation)] AS evidence
+        FROM stood
+        WHERE
+            stood.is_best
+            AND stood.is_reference_apart
+            AND stood.is_of_most
+        GROUP BY stood.source, stood.property_id, stood.reference_offer_key
+    ) AS reference
+    LEFT JOIN ref.currency AS unit ON unit.currency = reference.currency
 )
 
 SELECT
     'market_disparity' AS rule,
-    2 AS rule_version,
+    3 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
@@ -213,16 +251,26 @@ SELECT
     found.markets_apart,
     found.total,
     found.compared_total,
+    found.compared_answered,
+    found.compared_currency,
+    found.currency_basis,
     found.losing_snapshots,
     format(
-        '{} pays {:.2f} {}, {:+.1f}% against {:.2f} in {}.',
+        '{} pays {:.2f} {}, {:+.1f}% against {} in {}{}.',
         found.market,
         found.total::DOUBLE,
         found.currency,
         size_pct, -- noqa: RF02
-        found.compared_total::DOUBLE,
-        found.compared_with
+        CASE
+            WHEN found.currency_basis = 'same' THEN format('{:.2f}', found.compared_answered::DOUBLE)
+            ELSE format('{:.2f} {}', found.compared_answered::DOUBLE, found.compared_currency)
+        END,
+        found.compared_with,
+        CASE
+            WHEN found.currency_basis = 'same' THEN ''
+            ELSE format(' ({:.2f} {} at the reference rate)', found.compared_total::DOUBLE, found.currency)
+        END
     ) AS finding,
     found.evidence,
-    mart.conversion(found.reference_currency, found.currency, found.rate, found.rate_date) AS fx
+    mart.conversion(found.compared_currency, found.currency, found.rate, found.rate_date) AS fx
 FROM found

@@ -1,17 +1,25 @@
--- One row per match grade, source, product type and market: how its prices stand against the reference market's.
--- planned: Cells of the market asked about whose stay lies ahead.
+-- One row per match grade, source, product type, market, currency and currency basis: its prices against the reference.
+-- Scores of several bases are never added up. The one score of a market is of the basis that is best known: offers
+-- compared in one currency wherever there are any, else those at the supplier's own rate, else at the reference rate.
+-- currency_basis: `same`, `supplier_rate` or `reference_rate`, as in mart.market_parity.
+-- planned: Cells of the market asked about whose stay lies ahead, in every currency.
 -- answered: Cells of these that were answered when they were asked about last.
--- comparable: Cells of these with at least one pair of this grade, both seen in one sweep.
+-- comparable: Cells of these with at least one pair of this grade, currency and basis, both seen in one sweep.
 -- pairs: Offers that were compared.
+-- properties: Properties that these are of.
 -- win: Offers that are cheaper than in the reference market, beyond the tolerance.
 -- meet: Offers within the tolerance.
 -- lose: Offers that are dearer than in the reference market, beyond the tolerance.
 -- lose_high: Offers of these with a gap of high severity.
 -- parity_score: Percent of pairs that win or meet: 100 is never dearer than the reference market.
--- weighted_parity_score: The same, each pair counted with the weight of its property; NULL: all weights are 0.
+-- property_score: The mean of the same percentage of each property: one with many offers counts no more than another.
+-- weighted_parity_score: parity_score, each pair counted with the weight of its property; NULL: all weights are 0.
+-- is_counted: True: this row is part of market_score.
+-- market_score: parity_score over all rows of the market that are counted, by their pairs; the same in each of them.
+-- market_score_of: How market_score is combined, in words.
 -- market_weight: Weight of the market in scores over markets.
 -- median_gap_pct: Median gap in percent of the reference price; above 0: dearer.
--- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row; exact pairs in one currency only.
+-- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis; exact pairs only.
 WITH property_weight AS (
     SELECT
         weighed.property_id,
@@ -28,12 +36,43 @@ market_weight AS (
     WHERE weighed.market IS NOT NULL
 ),
 
+by_property AS (
+    SELECT
+        parity.match_grade,
+        parity.source,
+        parity.product_type,
+        parity.market,
+        parity.currency,
+        parity.currency_basis,
+        parity.property_id,
+        100.0 * count(*) FILTER (WHERE parity.verdict <> 'lose') / count(*) AS score
+    FROM mart.market_parity AS parity
+    GROUP BY ALL
+),
+
+property_scored AS (
+    SELECT
+        by_property.match_grade,
+        by_property.source,
+        by_property.product_type,
+        by_property.market,
+        by_property.currency,
+        by_property.currency_basis,
+        count(*) AS properties,
+        -- Decimals: a mean of fractions would depend on the order of its rows, by its last bit.
+        (sum(by_property.score::DECIMAL(38, 9)) / count(*))::DOUBLE AS property_score
+    FROM by_property
+    GROUP BY ALL
+),
+
 scored AS (
     SELECT
         parity.match_grade,
         parity.source,
         parity.product_type,
         parity.market,
+        parity.currency,
+        parity.currency_basis,
         parity.reference_market,
         count(DISTINCT parity.cell_key) AS comparable,
         count(*) AS pairs,
@@ -50,34 +89,100 @@ scored AS (
         median(parity.losing_snapshots) FILTER (WHERE parity.verdict = 'lose') AS median_losing_snapshots
     FROM mart.market_parity AS parity
     LEFT JOIN property_weight AS weighed ON weighed.property_id = parity.property_id
-    GROUP BY parity.match_grade, parity.source, parity.product_type, parity.market, parity.reference_market
+    GROUP BY
+        parity.match_grade,
+        parity.source,
+        parity.product_type,
+        parity.market,
+        parity.currency,
+        parity.currency_basis,
+        parity.reference_market
+),
+
+ranked AS (
+    SELECT
+        scored.*,
+        CASE scored.currency_basis WHEN 'same' THEN 1 WHEN 'supplier_rate' THEN 2 ELSE 3 END AS rank_of_basis,
+        rank_of_basis = min(rank_of_basis) OVER ( -- noqa: RF02
+            PARTITION BY scored.match_grade, scored.source, scored.product_type, scored.market
+        ) AS is_counted
+    FROM scored
+),
+
+counted AS (
+    SELECT
+        ranked.match_grade,
+        ranked.source,
+        ranked.product_type,
+        ranked.market,
+        100.0 * sum(ranked.win + ranked.meet) FILTER (WHERE ranked.is_counted)
+        / sum(ranked.pairs) FILTER (WHERE ranked.is_counted) AS market_score,
+        format(
+            'Pairs {}, {}{}.',
+            CASE min(ranked.rank_of_basis)
+                WHEN 1 THEN 'in one currency'
+                WHEN 2 THEN 'at the supplier''s own rate'
+                ELSE 'at the reference rate'
+            END,
+            string_agg(ranked.currency, ' and ' ORDER BY ranked.currency) FILTER (WHERE ranked.is_counted),
+            CASE
+                WHEN bool_and(ranked.is_counted) THEN ''
+                ELSE
+                    format(
+                        '; {} on another basis are left out', sum(ranked.pairs) FILTER (WHERE NOT ranked.is_counted)
+                    )
+            END
+        ) AS market_score_of
+    FROM ranked
+    GROUP BY ranked.match_grade, ranked.source, ranked.product_type, ranked.market
 )
 
 SELECT
-    scored.match_grade,
-    scored.source,
-    scored.product_type,
-    scored.market,
-    scored.reference_market,
+    ranked.match_grade,
+    ranked.source,
+    ranked.product_type,
+    ranked.market,
+    ranked.reference_market,
+    ranked.currency,
+    ranked.currency_basis,
     coverage.planned,
     coverage.answered,
-    scored.comparable,
-    scored.pairs,
-    scored.win,
-    scored.meet,
-    scored.lose,
-    scored.lose_high,
-    100.0 * (scored.win + scored.meet) / scored.pairs AS parity_score,
+    ranked.comparable,
+    ranked.pairs,
+    property_scored.properties,
+    ranked.win,
+    ranked.meet,
+    ranked.lose,
+    ranked.lose_high,
+    100.0 * (ranked.win + ranked.meet) / ranked.pairs AS parity_score,
+    property_scored.property_score,
     CASE
-        WHEN scored.weights > 0 THEN 100 * scored.weights_kept::DOUBLE / scored.weights::DOUBLE
+        WHEN ranked.weights > 0 THEN 100 * ranked.weights_kept::DOUBLE / ranked.weights::DOUBLE
     END AS weighted_parity_score,
+    ranked.is_counted,
+    counted.market_score,
+    counted.market_score_of,
     coalesce(market_weight.weight, 1) AS market_weight,
-    scored.median_gap_pct,
-    scored.median_losing_snapshots
-FROM scored
+    ranked.median_gap_pct,
+    ranked.median_losing_snapshots
+FROM ranked
 LEFT JOIN mart.market_coverage AS coverage
     ON
-        coverage.source = scored.source
-        AND coverage.market = scored.market
-        AND coverage.product_type = scored.product_type
-LEFT JOIN market_weight ON market_weight.market = scored.market
+        coverage.source = ranked.source
+        AND coverage.market = ranked.market
+        AND coverage.product_type = ranked.product_type
+INNER JOIN property_scored
+    ON
+        property_scored.match_grade = ranked.match_grade
+        AND property_scored.source = ranked.source
+        AND property_scored.product_type = ranked.product_type
+        AND property_scored.market = ranked.market
+        AND property_scored.currency = ranked.currency
+        AND property_scored.currency_basis = ranked.currency_basis
+INNER JOIN counted
+    ON
+        counted.match_grade = ranked.match_grade
+        AND counted.source = ranked.source
+        AND counted.product_type = ranked.product_type
+        AND counted.market = ranked.market
+LEFT JOIN market_weight ON market_weight.market = ranked.market

@@ -13,8 +13,9 @@ ended AS (
         before.*,
         sweep.started_at,
         CASE
-            WHEN observed.reference_offer_key = before.reference_offer_key AND NOT observed.is_losing THEN 'resolved'
             WHEN observed.reference_offer_key <> before.reference_offer_key THEN 'reference_changed'
+            WHEN observed.currency_basis <> before.currency_basis THEN 'basis_changed'
+            WHEN NOT observed.is_losing THEN 'resolved'
             WHEN observed.offer_key IS NULL AND (gone.offer_key IS NOT NULL OR there.offer_key IS NOT NULL) THEN 'gone'
             WHEN before.check_in <= sweep.snapshot_date THEN 'stay_began'
         END AS ended_by

@@ -1,6 +1,6 @@
--- One row per source and offer key of the sweep whose market was compared with the reference market in one currency.
--- Pairs of two currencies are left out: a rate moves each day, and an episode would begin and end with it. So are
--- detail answers that could not all be read: see mart.comparable_offer.
+-- One row per source and offer key of the sweep whose market was compared with the reference market.
+-- The pairs, their currency_basis and verdicts are those of the exact grade of mart.market_parity; see there.
+-- Detail answers that could not all be read are left out: see mart.comparable_offer.
 WITH chosen AS (
     SELECT coalesce(analysis.reference_market, most.market) AS market
     FROM ref.analysis AS analysis
@@ -22,8 +22,6 @@ priced AS (
             offer.check_in,
             offer.nights,
             offer.party,
-            offer.currency_asked,
-            offer.currency,
             coalesce(offer.room_stay_id, 0),
             offer.room_id,
             offer.board_id,
@@ -36,25 +34,168 @@ priced AS (
         AND offer.room_id IS NOT NULL
         AND offer.board_id IS NOT NULL
         AND (offer.is_whole OR offer.source = 'multi')
+),
+
+asked AS (
+    SELECT
+        offer.source,
+        offer.property_id,
+        offer.market,
+        offer.currency,
+        offer.currency_asked,
+        list(offer.currency) OVER (PARTITION BY offer.source, offer.property_id, offer.market) AS currencies
+    FROM (
+        SELECT DISTINCT
+            priced.source,
+            priced.property_id,
+            priced.market,
+            priced.currency,
+            priced.currency_asked
+        FROM priced
+    ) AS offer
+),
+
+currency_pair AS (
+    SELECT
+        here.source,
+        here.property_id,
+        here.market,
+        here.currency,
+        here.currency_asked,
+        there.market AS reference_market,
+        there.currency AS reference_currency,
+        there.currency_asked AS reference_currency_asked
+    FROM asked AS here
+    INNER JOIN asked AS there
+        ON
+            there.source = here.source
+            AND there.property_id = here.property_id
+    INNER JOIN chosen ON chosen.market = there.market
+    WHERE here.market <> there.market
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY here.source, here.property_id, here.market, here.currency, here.currency_asked
+            ORDER BY
+                there.currency = here.currency DESC,
+                list_contains(here.currencies, there.currency) DESC,
+                there.currency_asked IS NOT DISTINCT FROM here.currency_asked DESC,
+                there.currency ASC,
+                there.currency_asked ASC NULLS FIRST
+        ) = 1
+),
+
+-- The reference rates of the day of the sweep, by currency; the euro is listed with 1.
+rate AS (
+    SELECT
+        fx_rate.currency,
+        arg_max(fx_rate.rate, (fx_rate.rate_date, fx_rate.input_id)) AS rate
+    FROM lake.fx_rate AS fx_rate
+    CROSS JOIN night.sweep AS sweep
+    WHERE
+        fx_rate.currency <> 'EUR'
+        AND fx_rate.rate_date <= sweep.snapshot_date
+        AND fx_rate.rate_date >= sweep.snapshot_date - 7
+    GROUP BY fx_rate.currency
+
+    UNION ALL BY NAME
+
+    SELECT
+        'EUR' AS currency,
+        1::DECIMAL(18, 8) AS rate
+),
+
+twin AS (
+    SELECT
+        priced.match_key,
+        priced.source,
+        priced.property_id,
+        priced.market,
+        priced.currency,
+        arg_min(priced.total, priced.offer_key) AS total
+    FROM priced
+    SEMI JOIN currency_pair
+        ON
+            currency_pair.source = priced.source
+            AND currency_pair.property_id = priced.property_id
+            AND currency_pair.market = priced.market
+            AND currency_pair.reference_currency = priced.currency
+            AND currency_pair.currency <> priced.currency
+    GROUP BY ALL
+),
+
+paired AS (
+    SELECT
+        offer.source,
+        offer.offer_key,
+        offer.property_id,
+        offer.market,
+        offer.check_in,
+        offer.total,
+        reference.market AS reference_market,
+        reference.offer_key AS reference_offer_key,
+        mart.currency_basis(offer.currency, reference.currency, twin.total) AS currency_basis,
+        unit.minor_unit,
+        CASE currency_basis -- noqa: RF02
+            WHEN 'same' THEN reference.total
+            WHEN 'supplier_rate'
+                THEN
+                    try_cast(
+                        round(
+                            reference.total::DOUBLE * (offer.total::DOUBLE / twin.total::DOUBLE),
+                            coalesce(unit.minor_digits, 2)
+                        ) AS DECIMAL(18, 4)
+                    )
+            ELSE
+                try_cast(
+                    round(
+                        reference.total::DOUBLE * (here.rate::DOUBLE / there.rate::DOUBLE),
+                        coalesce(unit.minor_digits, 2)
+                    ) AS DECIMAL(18, 4)
+                )
+        END AS reference_converted
+    FROM priced AS offer
+    INNER JOIN priced AS reference
+        ON
+            reference.match_key = offer.match_key
+            AND reference.property_id = offer.property_id
+    INNER JOIN currency_pair
+        ON
+            currency_pair.source = offer.source
+            AND currency_pair.property_id = offer.property_id
+            AND currency_pair.market = offer.market
+            AND currency_pair.currency = offer.currency
+            AND currency_pair.currency_asked IS NOT DISTINCT FROM offer.currency_asked
+            AND currency_pair.reference_market = reference.market
+            AND currency_pair.reference_currency = reference.currency
+            AND currency_pair.reference_currency_asked IS NOT DISTINCT FROM reference.currency_asked
+    LEFT JOIN twin
+        ON
+            twin.match_key = offer.match_key
+            AND twin.source = offer.source
+            AND twin.property_id = offer.property_id
+            AND twin.market = offer.market
+            AND twin.currency = CASE WHEN reference.currency <> offer.currency THEN reference.currency END
+    LEFT JOIN rate AS here ON here.currency = offer.currency
+    LEFT JOIN rate AS there ON there.currency = reference.currency
+    LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
 )
 
 SELECT
-    offer.source,
-    offer.offer_key,
-    offer.property_id,
-    offer.market,
-    offer.check_in,
-    reference.market AS reference_market,
-    reference.offer_key AS reference_offer_key,
-    100 * (offer.total - reference.total)::DOUBLE / reference.total::DOUBLE AS gap_pct,
-    offer.total - reference.total
-    > mart.tolerance(reference.total, analysis.tolerance_pct, unit.minor_unit) AS is_losing
-FROM priced AS offer
-INNER JOIN priced AS reference
-    ON
-        reference.match_key = offer.match_key
-        AND reference.property_id = offer.property_id
-INNER JOIN chosen ON chosen.market = reference.market
+    paired.source,
+    paired.offer_key,
+    paired.property_id,
+    paired.market,
+    paired.check_in,
+    paired.reference_market,
+    paired.reference_offer_key,
+    paired.currency_basis,
+    100 * (paired.total - paired.reference_converted)::DOUBLE / paired.reference_converted::DOUBLE AS gap_pct,
+    paired.total - paired.reference_converted
+    > mart.tolerance(
+        paired.reference_converted,
+        mart.tolerance_of(paired.currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct),
+        paired.minor_unit
+    ) AS is_losing
+FROM paired
 CROSS JOIN ref.analysis AS analysis
-LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
-WHERE offer.market <> reference.market
+WHERE paired.reference_converted > 0

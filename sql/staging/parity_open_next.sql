@@ -7,6 +7,7 @@ SELECT
     observed.check_in,
     observed.reference_market,
     observed.reference_offer_key,
+    observed.currency_basis,
     coalesce(before.began_at, sweep.started_at) AS began_at,
     sweep.started_at AS last_losing_at,
     coalesce(before.snapshots, 0) + 1 AS snapshots,
@@ -20,6 +21,7 @@ LEFT JOIN state.parity_open AS before
         AND before.property_id = observed.property_id
         AND before.offer_key = observed.offer_key
         AND before.reference_offer_key = observed.reference_offer_key
+        AND before.currency_basis = observed.currency_basis
 WHERE
     observed.is_losing
     AND observed.check_in > sweep.snapshot_date

@@ -47,6 +47,7 @@ USUAL = {
     "severity": "low",
     "rule_version": 1,
     "snapshots": 1,
+    "currency_basis": "same",
     "relation": "report.some",
     "first_flagged_at": started_at(4),
     "first_flagged_sweep_id": sweep_id(4),

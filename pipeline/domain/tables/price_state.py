@@ -56,6 +56,11 @@ _PARITY_COLUMNS = (
     CHECK_IN,
     required("reference_market", TEXT, "Market that it was compared with."),
     required("reference_offer_key", LONG, "Offer key of the offer that it was compared with."),
+    required(
+        "currency_basis",
+        TEXT,
+        "What the two are compared on: `same` currency, `supplier_rate` or `reference_rate`; one an episode.",
+    ),
     required("began_at", INSTANT, "Start of the first sweep of the episode."),
     required("last_losing_at", INSTANT, "Start of the last sweep that found it dearer."),
     required("snapshots", INT, "Snapshots in a row in which it was dearer; sweeps without an answer do not count."),
@@ -81,7 +86,8 @@ PARITY_CLOSED = Table(
             "ended_by",
             TEXT,
             "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
-            "`reference_changed`: another offer is compared with; or `stay_began`.",
+            "`reference_changed`: another offer is compared with; `basis_changed`: on another currency_basis; or "
+            "`stay_began`.",
         ),
     ),
 )

@@ -1,0 +1,8 @@
+-- What two prices are compared on: one currency, the supplier's own rate (the same offer answered in both), or the day's.
+CREATE OR REPLACE MACRO mart.currency_basis(currency, reference_currency, total_in_reference_currency) AS (
+    CASE
+        WHEN currency = reference_currency THEN 'same'
+        WHEN total_in_reference_currency > 0 THEN 'supplier_rate'
+        ELSE 'reference_rate'
+    END
+)
