@@ -182,9 +182,9 @@ def _persistence(reader: Reader) -> Section:
         f"{counted(running, 'offer is', 'offers are')} dearer than in the reference market, and still so"
         if running
         else "No offer is dearer than in the reference market",
-        "An episode is a row of sweeps in which an exact pair, on one currency basis, was dearer. Nights without an answer "
-        "neither count nor end it. Episodes that still run have no time to resolve, and are in no median. The title "
-        "counts list answers; detail answers are a series of their own.",
+        "An episode is a row of sweeps in which an exact pair, on one currency basis, was dearer. Nights without an "
+        "answer neither count nor end it. Episodes that still run have no time to resolve, and are in no median. The "
+        "title counts list answers; detail answers are a series of their own.",
         resolution,
         columns=[
             Column("source", "Answers"),

@@ -1,4 +1,4 @@
--- What two prices are compared on: one currency, the supplier's own rate (the same offer answered in both), or the day's.
+-- What two prices are compared on: one currency, the rate of an offer that was answered in both, or that of the day.
 CREATE OR REPLACE MACRO mart.currency_basis(currency, reference_currency, total_in_reference_currency) AS (
     CASE
         WHEN currency = reference_currency THEN 'same'
