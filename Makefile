@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow check bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults check bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,10 @@ test: setup  ## run the tests
 # Nights that are stopped, rebuilt, replayed and simulated: minutes each. SLOW names folders or files to take a part.
 test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
 	$(BIN)/pytest -n 2 --dist loadfile -m slow $(SLOW)
+
+# Kills, full disks, limits, two at once, clocks: minutes. See tests/faults/README.md.
+test-faults: setup  ## do harm to nights, and look that nothing is lost or doubled; PARTS="kills" takes a part
+	@PYTHONPATH=tests $(BIN)/python -m faults $(PARTS) $(FAULTS)
 
 test-duckdb: setup  ## let the oldest DuckDB that is supported read what we publish, and run the SQL
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6

@@ -1,0 +1,43 @@
+"""A disk that is full after a tenth, two tenths … of what a step writes, and one that cannot be written at all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from faults.lab import STEPS, Lab
+from faults.parts import Try
+from faults.tally import Tally, disturb
+
+_LEVELS = 10
+
+
+def tries(count: int, _: random.Random) -> Iterator[Try]:
+    """Yield the levels of each step, then the steps on a read-only lake; fewer levels where there are fewer tries."""
+    levels = min(_LEVELS, max(1, count // len(STEPS)))
+    for step in STEPS:
+        for level in range(levels):
+            yield _full(step, level / levels)
+        yield _read_only(step)
+
+
+def _full(step: str, share: float) -> Try:
+    def run(lab: Lab) -> Tally:
+        tally = Tally(f"disk full, {step}")
+        if not lab.counted[step].bytes:
+            return Tally("disk full, read-only lake: left out, there is no C compiler")
+        disturb(tally, lab, step, f"at {share:.0%}", mode="full", at=int(share * lab.counted[step].bytes))
+        return tally
+
+    return run
+
+
+def _read_only(step: str) -> Try:
+    def run(lab: Lab) -> Tally:
+        tally = Tally("read-only lake")
+        if not lab.counted[step].bytes:
+            return Tally("disk full, read-only lake: left out, there is no C compiler")
+        disturb(tally, lab, step, step, mode="read-only")
+        return tally
+
+    return run
