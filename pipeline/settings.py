@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +19,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_address
 from pipeline.domain.analysis import Analysis
+from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "NIGHTAUDIT_"
 
@@ -36,6 +42,8 @@ _CRON_FIELDS: tuple[tuple[int, int, str], ...] = (
     (0, 7, "sun mon tue wed thu fri sat"),
 )
 _CRON_PART = re.compile(r"(?:\*|([0-9a-z]+)(?:-([0-9a-z]+))?)(?:/([1-9][0-9]*))?")
+
+_ENV_NAME = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
 
 Clock = Callable[[], datetime]
 
@@ -112,6 +120,9 @@ class Settings(BaseSettings):
     spec: Path | None = Field(
         None, description="The sweep spec's file (TOML or YAML). Unset: the sample spec, on the sandbox only."
     )
+    property_limit: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Properties of the spec that are asked about at most, the first ones. Unset: all."
+    )
     workers: int = Field(
         min(os.cpu_count() or 1, 8),
         ge=1,
@@ -149,7 +160,6 @@ class Settings(BaseSettings):
 
     reference_market: str | None = Field(
         None,
-        pattern="^[A-Z]{2}$",
         description="Market that others are compared with. Unset: the one with the most offers in the latest sweep.",
     )
     tolerance_pct: float = Field(0.5, ge=0, le=100, description="Percent within which two prices meet.")
@@ -177,6 +187,15 @@ class Settings(BaseSettings):
     @classmethod
     def _is_an_address(cls, value: str | None) -> str | None:
         return None if value is None else web_address(value)
+
+    @field_validator("reference_market")
+    @classmethod
+    def _is_a_market(cls, value: str | None) -> str | None:
+        if value is None or value in MARKETS:
+            return value
+        close = get_close_matches(value.upper(), MARKETS, n=1)
+        msg = f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}"
+        raise ValueError(msg)
 
     @field_validator("notify_webhook")
     @classmethod
@@ -317,8 +336,12 @@ def _is_cron_field(text: str, field: tuple[int, int, str]) -> bool:
 def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Settings
     """Return the settings of the environment and `.env`, with `given` above both.
 
-    Raises SettingsError that names each setting that cannot be used.
+    A name that looks like a misspelt setting is warned of, as it has no effect. Raises SettingsError that names each
+    setting that cannot be used.
     """
+    for name in sorted({*os.environ, *_names_in_env_file()}):
+        if name.upper().startswith(PREFIX) and (meant := _meant(name)):
+            _warn_of_misspelt(name, meant)
     try:
         return Settings(**given)
     except ValidationError as error:
@@ -333,3 +356,27 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
 def _explain(location: tuple[int | str, ...], message: str) -> str:
     name = f"{PREFIX}{str(location[0]).upper()}: " if location else ""
     return f"  {name}{message.removeprefix('Value error, ')}"
+
+
+def _names_in_env_file() -> list[str]:
+    try:
+        return _ENV_NAME.findall(Path(".env").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _meant(name: str) -> str | None:
+    """Return the setting that a name is probably meant to be; None where it is one, or is like none of them.
+
+    Other variables may have our prefix: a rule file names those that hold the addresses of its receivers.
+    """
+    known = [f"{PREFIX}{field.upper()}" for field in Settings.model_fields]
+    if name.upper() in known:
+        return None
+    return next(iter(get_close_matches(name.upper(), known, n=1, cutoff=0.85)), None)
+
+
+@cache
+def _warn_of_misspelt(name: str, meant: str) -> None:
+    """Warn once a process, however often the settings are read."""
+    logger.warning("%s is no setting and has no effect; did you mean %s?", name, meant)

@@ -150,3 +150,26 @@ def test_a_supplier_takes_no_clock():
     with pytest.raises(SettingsError, match="NIGHTAUDIT_BASE_URL names a supplier") as caught:
         read_settings(**OUTSIDE, sandbox_clock=AT)
     assert caught.value.exit_code == 2
+
+
+def test_a_misspelt_name_is_warned_of_with_the_setting_it_is_like(no_settings_around, tmp_path, caplog):
+    no_settings_around.setenv("NIGHTAUDIT_CONCURENCY", "3")
+    no_settings_around.setenv("NIGHTAUDIT_TEAM_HOOK", "the address of a receiver")
+    (tmp_path / ".env").write_text(
+        "# NIGHTAUDIT_LAAKE=no\nexport NIGHTAUDIT_CLIENT_SECRETS=hush\nNIGHTAUDIT_SPEC=x.toml\n"
+    )
+    for _ in range(2):
+        read_settings()
+    assert [record.getMessage() for record in caplog.records] == [
+        "NIGHTAUDIT_CLIENT_SECRETS is no setting and has no effect; did you mean NIGHTAUDIT_CLIENT_SECRET?",
+        "NIGHTAUDIT_CONCURENCY is no setting and has no effect; did you mean NIGHTAUDIT_CONCURRENCY?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("UK", "'UK' is not one of the 36 market codes"), ("gb", "did you mean GB")]
+)
+def test_a_reference_market_that_does_not_exist_is_refused_at_once(no_settings_around, given, told):
+    no_settings_around.setenv("NIGHTAUDIT_REFERENCE_MARKET", given)
+    with pytest.raises(SettingsError, match=told):
+        read_settings()

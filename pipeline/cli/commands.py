@@ -14,11 +14,16 @@ app = typer.Typer(
     help="Sweep a lodging supplier's prices every night, keep every answer, publish what can be trusted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 Spec = Annotated[
     Path | None, typer.Option("--spec", help="Sweep spec (TOML or YAML). Default: NIGHTAUDIT_SPEC.", show_default=False)
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit", min=1, help="Only the first N properties of the spec: a quick first try.", show_default=False
+    ),
 ]
 Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest that fits.", show_default=False)]
 
@@ -37,19 +42,19 @@ def _options(
 
 
 @app.command()
-def plan(spec: Spec = None) -> None:
+def plan(spec: Spec = None, limit: Limit = None) -> None:
     """Show how many cells, requests, bytes and hours a spec will cost, before a single call."""
     from pipeline.cli import sweep
 
-    sweep.show_plan(spec)
+    sweep.show_plan(spec, limit)
 
 
 @app.command()
-def sweep(spec: Spec = None) -> None:
+def sweep(spec: Spec = None, limit: Limit = None) -> None:
     """Begin a sweep: ask, land, normalise and load. It is neither audited nor published."""
     from pipeline.cli import sweep
 
-    sweep.sweep(spec)
+    sweep.sweep(spec, limit)
 
 
 @app.command()
@@ -85,11 +90,11 @@ def publish(
 
 
 @app.command()
-def nightly(spec: Spec = None) -> None:
+def nightly(spec: Spec = None, limit: Limit = None) -> None:
     """Run the whole night: sweep, load, audit, publish, summary."""
     from pipeline.cli import sweep
 
-    sweep.nightly(spec)
+    sweep.nightly(spec, limit)
 
 
 @app.command()

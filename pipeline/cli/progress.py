@@ -42,7 +42,7 @@ def _bar(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
             progress.update(
                 task,
                 description=now.step,
-                completed=now.landed_searches,
+                completed=now.answered_searches,
                 total=now.planned_searches,
                 rest=_told(now, rate.of(now.tally.requests)),
             )
@@ -61,7 +61,7 @@ class _Lines:
 
     def __call__(self, now: SweepProgress) -> None:
         told = _told(now, self._rate.of(now.tally.requests))
-        line = f"{now.step}: {now.landed_searches:,} of {now.planned_searches:,} searches landed · {told}"
+        line = f"{now.step}: {now.answered_searches:,} of {now.planned_searches:,} searches answered · {told}"
         is_last = now.step == "loading"
         if (time.monotonic() >= self._next or is_last) and line != self._last:
             self._console.print(line, highlight=False, soft_wrap=True)

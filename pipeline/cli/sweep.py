@@ -24,20 +24,20 @@ from pipeline.settings import Settings, read_settings
 from pipeline.spec import SAMPLE_SPEC
 
 
-def settings_with(spec: Path | None) -> Settings:
-    """Return the settings, with the spec of the command line above the one of the environment."""
-    given: dict[str, Any] = {} if spec is None else {"spec": spec}
-    return read_settings(**given)
+def settings_with(spec: Path | None, limit: int | None = None) -> Settings:
+    """Return the settings, with the spec and the limit of the command line above those of the environment."""
+    given: dict[str, Any] = {"spec": spec, "property_limit": limit}
+    return read_settings(**{name: value for name, value in given.items() if value is not None})
 
 
-def show_plan(spec_path: Path | None) -> None:
+def show_plan(spec_path: Path | None, limit: int | None) -> None:
     """Print what a spec will cost."""
     from pipeline.night.choose_detail import choose_detail
     from pipeline.night.costs import cost_history
     from pipeline.plan import SweepPlan
     from pipeline.plan.estimate import estimate
 
-    settings = settings_with(spec_path)
+    settings = settings_with(spec_path, limit)
     today = settings.clock().date()
     spec, ids = steps.read_spec_of(settings, today)
     folder = Path(settings.spec or SAMPLE_SPEC).parent
@@ -57,9 +57,9 @@ def show_plan(spec_path: Path | None) -> None:
     Terminal().print(views.plan_view(settings, spec, len(ids), counts, cost, history, chosen, endless=endless))
 
 
-def sweep(spec: Path | None) -> None:
+def sweep(spec: Path | None, limit: int | None) -> None:
     """Begin a sweep and run it to its end."""
-    settings = settings_with(spec)
+    settings = settings_with(spec, limit)
     lake = Lake(settings.lake)
     steps.refuse_before_making(settings, lake, settings.clock())
     with lake.writing("a sweep"):
@@ -96,9 +96,9 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")
 
 
-def nightly(spec: Path | None) -> None:
+def nightly(spec: Path | None, limit: int | None) -> None:
     """Run the nightly flow in this process."""
-    settings = settings_with(spec)
+    settings = settings_with(spec, limit)
     console = Terminal()
     with console.status("Starting Prefect …"):
         from flows.nightly import run_nightly

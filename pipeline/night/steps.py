@@ -80,7 +80,7 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
         resolve_query=_query_resolver(settings),
         resolve_sandbox=_sandbox_resolver(settings) if settings.is_simulated else None,
     )
-    return spec, ids
+    return spec, ids[: settings.property_limit]
 
 
 def supplier_name(settings: Settings) -> str:

@@ -19,6 +19,8 @@ from pipeline.sandbox.server.options import (
 )
 from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
 
+_FAULTS = "what goes wrong: JSON, or @ and the name of a file with it. Keys: " + ", ".join(Faults.__struct_fields__)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted. Returns 0 at the end, 1 where the address cannot be had, 2 on a wrong argument."""
@@ -39,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             expires_in_s=given.expires_in,
             rate_type_required=not given.rate_type_optional,
             faults=_faults(given.faults),
+            story=given.story,
         )
         options.world()
     except (FaultError, OSError, ValueError) as error:
@@ -56,24 +59,43 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nightaudit sandbox", description="A simulated supplier.")
     parser.add_argument("--host", default=LOOPBACK, help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8787, help="0 takes a free one (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--night", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1, help="another seed is another world (default: %(default)s)")
+    parser.add_argument("--night", type=int, default=0, help="night of the world: moves prices (default: %(default)s)")
     parser.add_argument(
         "--opened", type=date.fromisoformat, help="date of night 0; default: today moves with the night"
     )
     parser.add_argument(
         "--clock", type=_instant, help="instant of all answers, like 2026-10-01T02:00:00Z (default: the real time)"
     )
-    parser.add_argument("--today", type=date.fromisoformat, help="default: the date of the clock, in UTC")
-    parser.add_argument("--properties", type=int, default=DEFAULT_PROPERTIES)
-    parser.add_argument("--plant-share", type=float, default=DEFAULT_PLANT_SHARE)
-    parser.add_argument("--missing-share", type=float, default=DEFAULT_MISSING_SHARE)
+    parser.add_argument(
+        "--today", type=date.fromisoformat, help="date that check-ins must lie after (default: of the clock, in UTC)"
+    )
+    parser.add_argument(
+        "--properties", type=int, default=DEFAULT_PROPERTIES, help="properties of the world (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--plant-share",
+        type=float,
+        default=DEFAULT_PLANT_SHARE,
+        help="share of the properties with a planted anomaly, 0 to 1 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--missing-share",
+        type=float,
+        default=DEFAULT_MISSING_SHARE,
+        help="share of the properties whose answers lack documented fields, 0 to 1 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--story", type=int, default=0, help="nights of the story of anomalies that begin and end; 0: none"
+    )
     parser.add_argument("--no-nulls", action="store_true", help="leave out what would be null")
-    parser.add_argument("--client-id", default=DEFAULT_CLIENT_ID)
-    parser.add_argument("--client-secret", default=DEFAULT_CLIENT_SECRET)
-    parser.add_argument("--expires-in", type=int, default=3600, help="lifetime of a token in seconds")
+    parser.add_argument("--client-id", default=DEFAULT_CLIENT_ID, help="id that gets a token (default: %(default)s)")
+    parser.add_argument("--client-secret", default=DEFAULT_CLIENT_SECRET, help="its secret (default: %(default)s)")
+    parser.add_argument(
+        "--expires-in", type=int, default=3600, help="lifetime of a token in seconds (default: %(default)s)"
+    )
     parser.add_argument("--rate-type-optional", action="store_true", help="do not refuse a missing rateType")
-    parser.add_argument("--faults", default="{}", help="JSON, or @ and the name of a file with it")
+    parser.add_argument("--faults", default="{}", help=_FAULTS)
     return parser
 
 

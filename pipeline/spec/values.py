@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Pl
 from pydantic_core import PydanticCustomError
 
 from pipeline.domain.codes import MARKETS
+from pipeline.domain.currencies import ISO_4217
 from pipeline.domain.search import Operation, ProductType
 from pipeline.domain.stay import Party
 
@@ -23,7 +24,6 @@ MAX_NIGHTS = 365
 
 # Two-letter codes that people write for a country whose code is another one.
 _OTHER_NAMES = {"UK": "GB", "EL": "GR"}
-_CURRENCY = re.compile(r"[A-Z]{3}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 T = TypeVar("T", bound=Hashable)
@@ -92,11 +92,11 @@ def _all_markets(value: object) -> object:
 
 
 def _currency(value: object) -> str:
-    if isinstance(value, str) and _CURRENCY.fullmatch(value):
+    if isinstance(value, str) and value in ISO_4217:
         return value
     upper = value.strip().upper() if isinstance(value, str) else ""
-    hint = f"; did you mean `{upper}`?" if _CURRENCY.fullmatch(upper) else ""
-    msg = f"{value!r} is not a currency{hint or ':'} Write three capital letters, for example EUR."
+    hint = nearest(upper, sorted(ISO_4217)) or ":"
+    msg = f"{value!r} is not a currency of ISO 4217{hint} Write three capital letters, for example EUR."
     raise ValueError(msg)
 
 

@@ -39,17 +39,26 @@ class SweepOptions:
 
 @dataclass(slots=True)
 class SweepProgress:
-    """How far a sweep has come. `tally` counts this run alone; cells and shards count what earlier runs landed too."""
+    """How far a sweep has come. `tally` counts this run alone; cells and shards count what earlier runs landed too.
+
+    `landed_before` are the searches that earlier runs landed.
+    """
 
     sweep_id: str
     planned_cells: int
     planned_searches: int
     landed_searches: int = 0
+    landed_before: int = 0
     tally: Tally = field(default_factory=Tally)
     normalised: Counter[str] = field(default_factory=Counter)
     offers: int = 0
     rejects: int = 0
     step: str = "collecting"
+
+    @property
+    def answered_searches(self) -> int:
+        """Searches that were answered, landed or not: counted one by one, where landing goes by shards of dozens."""
+        return min(self.landed_before + self.tally.searches, self.planned_searches)
 
 
 Watch = Callable[[SweepProgress], None]
@@ -129,7 +138,7 @@ def _progress(lake: Lake, manifest: Manifest) -> SweepProgress:
     for partition in manifest.partitions:
         searches += sum(shard.stop - shard.start for shard in _shards(partition) if shard.name in there)
     planned = sum(partition.searches for partition in manifest.partitions)
-    return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches)
+    return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches, landed_before=searches)
 
 
 def _shards(partition: Partition) -> Iterator[Shard]:

@@ -166,6 +166,20 @@ def test_a_plan_costs_nothing_and_needs_no_supplier(user, run_here):
     assert not (user.lake / "raw").exists()
 
 
+def test_a_limit_plans_the_first_properties_only(run_here):
+    whole, limited = run_here("plan"), run_here("plan", "--limit", "3")
+    cells = [int(re.search(r"Cells\D*([\d,]+)", done.stdout)[1].replace(",", "")) for done in (whole, limited)]
+    assert cells[0] > cells[1] > 0
+    assert cells[1] % 3 == 0
+
+
+def test_the_sandboxs_help_describes_every_option(run_here):
+    told = run_here("sandbox", "--help").stdout
+    options = re.split(r"\n  (?=-)", told.split("options:")[1])[1:]
+    assert len(options) > 15
+    assert [option for option in options if not re.search(r"\s{2,}\w+ \w+", option)] == []
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -103,6 +103,9 @@ MISTAKES = {
     "a mistyped product type": ('"Package"]', '"Packages"]', 14, "did you mean `Package`? Allowed: Hotel, Package."),
     "a quote": ('"single"]', '"quote"]', 17, "ask.operations[2]: 'quote' is not an operation of a sweep"),
     "a currency in small letters": ('"EUR"]', '"eur"]', 15, "did you mean `EUR`?"),
+    "an unknown currency": (
+        '"EUR"]', '"GPB"]', 15, "ask.currencies[1]: 'GPB' is not a currency of ISO 4217; did you mean `GBP`?"
+    ),
     "a currency's sign": ('"EUR"]', '"€"]', 15, "ask.currencies[1]: '€' is not a currency"),
     "a currency of a market not asked": ("{ GB", "{ SE", 11, "currency_by_market names markets that `markets` does"),
     "a currency of no market": ("{ GB", "{ XX", 16, "ask.currency_by_market.XX: 'XX' is not a market"),
