@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults check bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-duckdb surface check bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -51,6 +51,9 @@ test-duckdb: setup  ## let the oldest DuckDB that is supported read what we publ
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6
 	OTHER_DUCKDB=.duckdb $(BIN)/pytest tests/sql/test_reads.py
 	PYTHONPATH=.duckdb $(BIN)/pytest -n 2 --dist loadfile tests/sql tests/lake/test_user_sql.py
+
+surface: setup  ## write down what users rely on, after a change that is meant to change it
+	$(BIN)/python tests/test_surface.py
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows --cov --cov-report=

@@ -66,7 +66,7 @@ def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_
     columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.columns)
     beside = place.with_name(f".{place.name}")
     session.execute(
-        f"COPY (SELECT {columns} FROM memory.night.content ORDER BY {', '.join(table.key[1:])}) "  # noqa: S608
+        f"COPY (SELECT {columns} FROM memory.night.content ORDER BY {', '.join(table.key[1:])}) "  # noqa: S608 - our own names
         f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
     )
     put_in_place(beside, place)
@@ -75,9 +75,9 @@ def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_
 
 def _move_on(session: duckdb.DuckDBPyConnection, state: Table) -> None:
     same = " AND ".join(f"known.{name} IS NOT DISTINCT FROM changed.{name}" for name in state.key)
-    session.execute(f"DELETE FROM state.{state.name} AS known USING memory.night.content AS changed WHERE {same}")  # noqa: S608
+    session.execute(f"DELETE FROM state.{state.name} AS known USING memory.night.content AS changed WHERE {same}")  # noqa: S608 - our own names
     order = ", ".join(state.key)
-    session.execute(f"INSERT INTO state.{state.name} BY NAME SELECT * FROM memory.night.content ORDER BY {order}")  # noqa: S608
+    session.execute(f"INSERT INTO state.{state.name} BY NAME SELECT * FROM memory.night.content ORDER BY {order}")  # noqa: S608 - our own names
 
 
 def _path(lake: Lake, table: Table, sweep_id: str) -> str:

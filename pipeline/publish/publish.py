@@ -381,7 +381,7 @@ def _load_changes(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str)
     names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in OFFER_CHANGE.stored)
     beside = place.with_name(f".{place.name}")
     session.execute(
-        f"COPY (SELECT {names} FROM memory.night.offer_change ORDER BY {_CHANGES_ORDER}) "  # noqa: S608
+        f"COPY (SELECT {names} FROM memory.night.offer_change ORDER BY {_CHANGES_ORDER}) "  # noqa: S608 - our own names
         f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
     )
     put_in_place(beside, place)

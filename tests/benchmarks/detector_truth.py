@@ -54,12 +54,12 @@ def main() -> None:
         began = time.perf_counter()
         found[name] = measured(name)
         print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)  # noqa: T201 - what it is for
-    print("| rule | " + " | ".join(f"{name}: cells, precision, recall" for name in WORLDS) + " |")  # noqa: T201
-    print("|---|" + "---|" * len(WORLDS))  # noqa: T201
+    print("| rule | " + " | ".join(f"{name}: cells, precision, recall" for name in WORLDS) + " |")  # noqa: T201 - a table for people
+    print("|---|" + "---|" * len(WORLDS))  # noqa: T201 - a table for people
     for rule in TRUTH:
         parts = [found[name][rule] for name in WORLDS]
         told = " | ".join(f"{each.expected}, {each.precision:.3f}, {each.recall:.3f}" for each in parts)
-        print(f"| {rule} | {told} |")  # noqa: T201
+        print(f"| {rule} | {told} |")  # noqa: T201 - a table for people
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def test_a_bad_cron_expression_is_named_before_anything_starts():
         next_run_of(read_settings(_env_file=None, schedule_cron="0 0 30 2 *"))
 
 
-def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(prefect_records, lake):  # noqa: ARG001
+def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(prefect_records, lake):  # noqa: ARG001 - a fixture that acts
     from prefect.settings import get_current_settings
 
     from flows.deploy import deployment_of, end_dead_runs
@@ -104,7 +104,7 @@ def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(prefec
     asyncio.run(end_dead_runs(lake))
 
 
-def test_silent_runs_are_ended_by_one_automation_however_often_it_is_asked_for(prefect_records):  # noqa: ARG001
+def test_silent_runs_are_ended_by_one_automation_however_often_it_is_asked_for(prefect_records):  # noqa: ARG001 - a fixture that acts
     from prefect.settings import get_current_settings
 
     from flows.deploy import WATCH_NAME, end_silent_runs
@@ -116,7 +116,7 @@ def test_silent_runs_are_ended_by_one_automation_however_often_it_is_asked_for(p
     assert watch["trigger"]["match_related"]["prefect.resource.name"] == "nightly"
 
 
-def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_path, write_spec, prefect_records):  # noqa: ARG001
+def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_path, write_spec, prefect_records):  # noqa: ARG001 - a fixture that acts
     from prefect.settings import get_current_settings
 
     address = get_current_settings().api.url

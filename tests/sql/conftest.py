@@ -111,7 +111,7 @@ class Golden:
             write_reference(self.session, Analysis(**rows[0]))
             return
         table = self.shapes[name]
-        made = pa.Table.from_pylist([filled(table, row, **USUAL) for row in rows], schema=table.schema)  # noqa: F841
+        made = pa.Table.from_pylist([filled(table, row, **USUAL) for row in rows], schema=table.schema)  # noqa: F841 - read by DuckDB, by its name
         self.session.execute(f"CREATE OR REPLACE TABLE {name} AS FROM made")
 
     def rows(self, schema: str, name: str) -> list[dict[str, object]]:

@@ -1,0 +1,136 @@
+"""The folders stay as a newcomer reads them: one a stage, each concept once, no module that is read by nobody."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+# What users and packaging find in `pipeline/` beside the stages.
+LOOSE = {"__init__.py", "py.typed", "settings.py"}
+
+# Words on -ing that are nouns of ours.
+NOUNS = {"finding"}
+
+# Modules of one name in several stages, which do there the same thing. A command is named like what it runs, and the
+# declaration of a table like what fills it: such pairs need no line here.
+SAME_FOR_EACH = {
+    "__init__": "a folder's docstring",
+    "__main__": "what `python -m` runs",
+    "content": "rooms and properties of detail answers: as rows, and as state",
+    "flags": "flags as nights keep them, and as pages show them",
+    "ledger": "what was entered for good: published sweeps, and quotes",
+    "load": "files to tables: inputs, quotes, sweeps",
+    "outcomes": "what became of a request: a search, a quote",
+    "properties": "which properties are asked about: of a spec, of the demo",
+    "read_answer": "an answer to rows: of searches, of quotes",
+}
+
+# Folders of tests that belong to no stage.
+BESIDE_THE_STAGES = {
+    "analytics": "rules measured on planted worlds, through all stages",
+    "benchmarks": "`make bench`",
+    "contract": "the supplier's document as data",
+    "docs": "README, guide and commands in step",
+    "flows": "the folder `flows/`",
+    "notebooks": "the folder `notebooks/`",
+    "sql": "the folder `sql/`",
+}
+# Stages that are tested by the tests of others.
+TESTED_ELSEWHERE = {
+    "process": "tests/sweep kills and stops processes",
+    "sample": "tests/inputs and tests/docs load the samples",
+}
+
+MOST_LINES = 250
+# Longer modules, each with its reason.
+LONGER = {
+    "pipeline/cli/commands.py": "the signature and help of every command, in the order of --help",
+    "pipeline/inputs/user_table.py": "one reader of users' tables in three formats, with faults by row and column",
+    "pipeline/lake/objects.py": "the one module that knows the lake's paths",
+    "pipeline/lake/user_query.py": "the bounded process for users' SQL: both ends of its pipe",
+    "pipeline/night/confirm.py": "asking about flags again, from the choice of cells to the verdict",
+    "pipeline/night/steps.py": "the steps of a night in their order",
+    "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
+    "pipeline/publish/publish.py": "building the next file beside the last one",
+    "pipeline/replay/explain.py": "one explanation, from its flag to the recomputed verdict",
+    "pipeline/report/availability.py": "one page: its sections in order",
+    "pipeline/report/parity.py": "one page: its sections in order",
+    "pipeline/report/promotions.py": "one page: its sections in order",
+    "pipeline/sandbox/world/prices.py": "all that a simulated price is made of",
+    "pipeline/sandbox/world/profiles.py": "all that is fixed about a simulated property",
+    "pipeline/settings.py": "every setting with its help",
+    "pipeline/supplier/client.py": "the supplier client: one request and what may become of it",
+    "pipeline/supplier/requests.py": "the requests of the supplier's document, with their bounds",
+    "pipeline/sweep/collect.py": "the loop that sends searches, and its endings",
+    "pipeline/sweep/run.py": "one sweep: processes, their queues and their end",
+}
+
+
+def files(*folders: str) -> list[Path]:
+    """Python files that are, or will be, committed."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *folders]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return [Path(name) for name in listed if name.endswith(".py") and (ROOT / name).exists()]
+
+
+def test_nothing_lies_loose_in_pipeline_but_settings():
+    assert {path.name for path in (ROOT / "pipeline").iterdir() if path.is_file()} == LOOSE
+
+
+def test_a_module_is_named_by_a_noun_or_a_verb():
+    assert {path.stem for path in files("pipeline", "flows") if path.stem.endswith("ing")} <= NOUNS
+
+
+def test_two_modules_of_one_name_do_the_same_thing():
+    folders = defaultdict(set)
+    for path in files("pipeline"):
+        if path.parts[1] not in {"cli", "sandbox"} and path.parts[1:3] != ("domain", "tables"):
+            folders[path.stem].add(path.parent)
+    assert {name for name, found in folders.items() if len(found) > 1} <= SAME_FOR_EACH.keys()
+
+
+def test_tests_lie_as_the_stages_do():
+    stages = {path.parts[1] for path in files("pipeline") if len(path.parts) > 2}
+    tested = {path.parts[1] for path in files("tests") if len(path.parts) > 2}
+    assert tested - stages == BESIDE_THE_STAGES.keys()
+    assert stages - tested == TESTED_ELSEWHERE.keys()
+
+
+def test_a_long_module_has_a_reason():
+    long = {str(path) for path in files("pipeline", "flows") if (ROOT / path).read_text().count("\n") > MOST_LINES}
+    assert long <= LONGER.keys(), "split it, or give the reason why it reads better in one piece"
+    assert {name for name in LONGER if not (ROOT / name).exists()} == set(), "a reason for a module that is gone"
+
+
+def test_every_exception_from_lint_carries_its_reason():
+    bare = [
+        f"{path}:{number}"
+        for path in files("pipeline", "flows", "tests", "notebooks")
+        for number, line in enumerate((ROOT / path).read_text().splitlines(), 1)
+        if re.search(r"#\s*noqa\b(?!: [A-Z]+\d+(, [A-Z]+\d+)* - \S)", line) and path.name != "test_layout.py"
+    ]
+    assert bare == []
+
+
+def test_every_module_of_the_product_is_read_by_the_product():
+    """What only tests import belongs to the tests."""
+    modules = {path: ".".join(path.with_suffix("").parts) for path in files("pipeline", "flows", "notebooks")}
+    read = set()
+    for path in modules:
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                read |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Import):
+                read |= {alias.name for alias in node.names}
+    text = (ROOT / "pyproject.toml").read_text() + "".join((ROOT / path).read_text() for path in modules)
+    alone = {
+        name
+        for path, name in modules.items()
+        if path.parts[0] == "pipeline" and path.stem not in {"__init__", "__main__"} and name not in read
+    }
+    assert {name for name in alone if f'"{name}' not in text and f"-m {name}" not in text} == set()
