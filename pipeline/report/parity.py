@@ -373,20 +373,21 @@ def _packages(reader: Reader) -> Section:
 
 def _currencies(reader: Reader) -> Section:
     rates = reader.rows("report.fx_markup_by_currency", order="source DESC, market, base_currency, currency")
-    dearer = rates.filter(pl.col("beyond_rounding") > 0).sort(
-        ["highest_markup_pct", "source", "market", "currency"], descending=[True, True, False, False]
+    off = rates.filter(pl.col("beyond_rounding") > 0).sort(
+        [pl.col("median_markup_pct").abs(), "source", "market", "currency"], descending=[True, True, False, False]
     )
-    most = dearer.row(0, named=True) if dearer.height else None
+    most = off.row(0, named=True) if off.height else None
     return Section(
         "fx_markup",
-        f"Up to {percent(most['highest_markup_pct'], 2)} dearer than the reference rate: {most['currency']} against "
-        f"{most['base_currency']}, {most['market']}"
+        f"Furthest from the reference rate: {most['currency']} against {most['base_currency']} in {most['market']}, "
+        f"by {percent(most['median_markup_pct'], 2)} in the median"
         if most
-        else "No offer costs more than the reference rate explains"
+        else "No offer lies off the reference rate by more than rounding explains"
         if rates.height
         else "No offer was told in two currencies with a reference rate",
         "The same offer asked for in two currencies, against the reference rate of the day. Above 0 the supplier's "
-        "rate is the dearer one.",
+        "rate is the dearer one. A gap between the supplier's rate and the reference rate is shown here alone, once a "
+        "market and pair of currencies, and is no disparity between markets.",
         rates,
         columns=[
             Column("source", "Answers"),

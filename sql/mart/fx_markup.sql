@@ -1,13 +1,15 @@
--- One row per source, offer and currency that is dearer, at the reference rate, than the currency it is cheapest in.
--- The same property, room, board, policy, stay and market, seen in two currencies in one sweep. The currency that an
--- offer is cheapest in, at the reference rate, is taken for the one that the supplier converts from.
--- currency: ISO 4217 code of the dearer currency.
--- base_currency: ISO 4217 code of the currency that it is cheapest in.
+-- One row per source, offer and currency that was answered in another currency too: its price at the reference rate.
+-- The same property, room, board, policy, stay and market, seen in two currencies in one sweep. Which of them the
+-- supplier converts from is not known: the euro is the base wherever it was asked for, else the first currency by name,
+-- so that a pair of currencies has one direction in all of the lake.
+-- currency: ISO 4217 code of the other currency.
+-- base_currency: ISO 4217 code of the base.
 -- total: Total in currency.
 -- base_total: Total in base_currency.
 -- base_converted: base_total in currency, at the reference rate of the day of the sweep, to its minor unit.
--- markup: total - base_converted, in currency.
+-- markup: total - base_converted, in currency; below 0: cheaper than at the reference rate.
 -- markup_pct: markup in percent of base_converted: what the supplier's rate is above the reference rate.
+-- lasting_pct: How far total lies beyond all reference rates of the day and the seven before, in percent; 0: within.
 -- rounding: How much of markup can be rounding, in currency: a step of total, and of base_total at the reference rate.
 -- supplier_rate: Units of currency for one base_currency, as the two totals say.
 -- reference_rate: Units of currency for one base_currency, by the reference rates.
@@ -32,7 +34,8 @@ rated AS (
         offer.*,
         rate.rate,
         rate.rate_date,
-        offer.total::DOUBLE / rate.rate::DOUBLE AS total_eur,
+        rate.lowest_rate,
+        rate.highest_rate,
         offer.total % 1 = 0 OR coalesce(offer.pre_promo_total % 1 = 0, FALSE) AS is_in_units,
         coalesce(unit.minor_unit, 0.01) AS minor_unit,
         coalesce(unit.minor_digits, 2) AS minor_digits
@@ -61,13 +64,15 @@ base AS (
                 'total': rated.total,
                 'rate': rated.rate,
                 'rate_date': rated.rate_date,
+                'lowest_rate': rated.lowest_rate,
+                'highest_rate': rated.highest_rate,
                 'is_in_units': rated.is_in_units,
                 'minor_unit': rated.minor_unit,
                 'search_id': rated.seen_search_id,
                 'offer_no': rated.seen_offer_no
             },
-            (rated.total_eur, rated.currency, rated.offer_key)
-        ) AS cheapest
+            (rated.currency <> 'EUR', rated.currency, rated.offer_key)
+        ) AS first
     FROM rated
     GROUP BY rated.source, rated.property_id, rated.market, rated.product_type, rated.match_key
     HAVING min(rated.currency) < max(rated.currency)
@@ -76,7 +81,7 @@ base AS (
 SELECT
     rated.source,
     rated.offer_key,
-    base.cheapest.offer_key AS base_offer_key,
+    base.first.offer_key AS base_offer_key,
     rated.cell_key,
     rated.property_id,
     rated.market,
@@ -89,28 +94,32 @@ SELECT
     rated.board_id,
     rated.policy_key,
     rated.currency,
-    base.cheapest.currency AS base_currency,
+    base.first.currency AS base_currency,
     rated.total,
-    base.cheapest.total AS base_total,
+    base.first.total AS base_total,
     try_cast(round(
-        base.cheapest.total::DOUBLE * rated.rate::DOUBLE / base.cheapest.rate::DOUBLE, rated.minor_digits
+        base.first.total::DOUBLE * rated.rate::DOUBLE / base.first.rate::DOUBLE, rated.minor_digits
     ) AS DECIMAL(18, 4)) AS base_converted,
     (rated.total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
     100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
-    rated.total::DOUBLE / base.cheapest.total::DOUBLE AS supplier_rate,
-    rated.rate::DOUBLE / base.cheapest.rate::DOUBLE AS reference_rate,
+    rated.total::DOUBLE / base.first.total::DOUBLE AS supplier_rate,
+    rated.rate::DOUBLE / base.first.rate::DOUBLE AS reference_rate,
+    100 * (
+        greatest(supplier_rate / (rated.highest_rate::DOUBLE / base.first.lowest_rate::DOUBLE) - 1, 0) -- noqa: RF02
+        + least(supplier_rate / (rated.lowest_rate::DOUBLE / base.first.highest_rate::DOUBLE) - 1, 0) -- noqa: RF02
+    ) AS lasting_pct,
     try_cast(
         CASE
-            WHEN rated.is_in_units AND base.cheapest.is_in_units THEN 1 + reference_rate -- noqa: RF02
-            ELSE rated.minor_unit + base.cheapest.minor_unit * reference_rate -- noqa: RF02
+            WHEN rated.is_in_units AND base.first.is_in_units THEN 1 + reference_rate -- noqa: RF02
+            ELSE rated.minor_unit + base.first.minor_unit * reference_rate -- noqa: RF02
         END AS DECIMAL(18, 4)
     ) AS rounding,
-    least(rated.rate_date, base.cheapest.rate_date) AS rate_date,
+    least(rated.rate_date, base.first.rate_date) AS rate_date,
     rated.seen_sweep_id,
     rated.seen_search_id,
     rated.seen_offer_no,
-    base.cheapest.search_id AS base_search_id,
-    base.cheapest.offer_no AS base_offer_no
+    base.first.search_id AS base_search_id,
+    base.first.offer_no AS base_offer_no
 FROM rated
 INNER JOIN base
     ON
@@ -119,4 +128,4 @@ INNER JOIN base
         AND base.market = rated.market
         AND base.product_type = rated.product_type
         AND base.match_key = rated.match_key
-WHERE rated.currency <> base.cheapest.currency
+WHERE rated.currency <> base.first.currency

@@ -3,6 +3,8 @@
 -- currency: ISO 4217 code of the currency that the rate is of; EUR itself is listed with 1.
 -- rate: Units of the currency for one euro.
 -- rate_date: Business day that the rate was set for: the day of the sweep, or one of the seven days before it.
+-- lowest_rate: Lowest rate of these eight days: what a supplier may have taken that is late with its rates.
+-- highest_rate: Highest rate among them.
 -- Of the long series only the days of sweeps are read, and kept: reports have no time to look for them.
 WITH near AS (
     SELECT
@@ -38,7 +40,9 @@ SELECT
     with_euro.sweep_id,
     with_euro.currency,
     with_euro.rate,
-    with_euro.rate_date
+    with_euro.rate_date,
+    min(with_euro.rate) OVER (PARTITION BY with_euro.sweep_id, with_euro.currency) AS lowest_rate,
+    max(with_euro.rate) OVER (PARTITION BY with_euro.sweep_id, with_euro.currency) AS highest_rate
 FROM with_euro
 QUALIFY
     row_number() OVER (

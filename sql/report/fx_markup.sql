@@ -1,62 +1,101 @@
--- One row per source, offer and currency in which it costs more than the reference rate explains.
--- explains: at least a minor unit of either currency, and a unit of either where both are written in whole units.
--- size_pct: Mark-up on the reference rate, in percent.
--- amount: total - base_converted, in currency.
+-- One row per source, property, market and pair of currencies in which prices lie off the reference rate, and stay off.
+-- size_pct: Mark-up of the offer with the largest price on the reference rate, in percent; below 0: cheaper than at it.
+-- amount: total - base_converted of that offer, in currency.
+-- pairs: Offers that were answered in both currencies.
+-- pairs_off: Offers of these that lie off the rate, beyond tolerance and rounding.
+-- lowest_pct: Lowest mark-up of these, in percent.
+-- highest_pct: Highest mark-up of these, in percent.
+WITH judged AS (
+    SELECT
+        pair.*,
+        mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit) AS tolerance,
+        abs(pair.markup) > greatest(tolerance, pair.rounding) -- noqa: RF02
+        AND abs(pair.lasting_pct) > analysis.tolerance_pct AS is_off,
+        -- Where rounding is more than the tolerance, an offer that lies near the rate tells nothing of it.
+        is_off OR pair.rounding <= tolerance AS is_telling -- noqa: RF02
+    FROM mart.fx_markup AS pair
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
+),
+
+found AS (
+    SELECT
+        judged.source,
+        judged.property_id,
+        judged.market,
+        judged.base_currency,
+        judged.currency,
+        count(*) AS pairs,
+        count(*) FILTER (WHERE judged.is_off) AS pairs_off,
+        min(judged.markup_pct) FILTER (WHERE judged.is_off) AS lowest_pct,
+        max(judged.markup_pct) FILTER (WHERE judged.is_off) AS highest_pct,
+        -- The largest price is the one that rounding touches least.
+        arg_max(judged, (judged.base_total, judged.offer_key)) FILTER (WHERE judged.is_off) AS largest
+    FROM judged
+    GROUP BY judged.source, judged.property_id, judged.market, judged.base_currency, judged.currency
+    HAVING 2 * count(*) FILTER (WHERE judged.is_off) > count(*) FILTER (WHERE judged.is_telling)
+)
+
 SELECT
     'fx_markup' AS rule,
-    2 AS rule_version,
-    mart.subject_key('fx_markup', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
+    3 AS rule_version,
+    mart.subject_key(
+        'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
+    ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    mart.severity(pair.markup_pct, analysis.medium_pct, analysis.high_pct) AS severity,
-    pair.markup_pct AS size_pct,
-    pair.markup AS amount,
-    pair.source,
-    pair.property_id,
-    pair.market,
-    pair.product_type,
-    pair.check_in,
-    pair.nights,
-    pair.party,
-    pair.currency,
-    pair.room_id,
-    pair.board_id,
-    pair.policy_key,
-    pair.base_currency,
-    pair.total,
-    pair.base_total,
-    pair.base_converted,
+    mart.severity(found.largest.markup_pct, analysis.medium_pct, analysis.high_pct) AS severity,
+    found.largest.markup_pct AS size_pct,
+    found.largest.markup AS amount,
+    found.source,
+    found.property_id,
+    found.market,
+    found.largest.product_type,
+    found.largest.check_in,
+    found.largest.nights,
+    found.largest.party,
+    found.currency,
+    found.largest.room_id,
+    found.largest.board_id,
+    found.largest.policy_key,
+    found.base_currency,
+    found.largest.total,
+    found.largest.base_total,
+    found.largest.base_converted,
+    found.pairs,
+    found.pairs_off,
+    found.lowest_pct,
+    found.highest_pct,
     format(
-        '{:.2f} {} for {:.2f} {}: {:.1f}% above the reference rate.',
-        pair.total::DOUBLE,
-        pair.currency,
-        pair.base_total::DOUBLE,
-        pair.base_currency,
-        pair.markup_pct
+        '{:.2f} {} for {:.2f} {}: {:.1f}% {} the reference rate.',
+        found.largest.total::DOUBLE,
+        found.currency,
+        found.largest.base_total::DOUBLE,
+        found.base_currency,
+        abs(found.largest.markup_pct),
+        CASE WHEN found.largest.markup > 0 THEN 'above' ELSE 'below' END
     ) AS finding,
     [
         mart.observation(
             'currency',
-            pair.source,
-            pair.property_id,
-            pair.offer_key,
-            pair.seen_sweep_id,
-            pair.seen_search_id,
-            pair.seen_offer_no
+            found.source,
+            found.property_id,
+            found.largest.offer_key,
+            found.largest.seen_sweep_id,
+            found.largest.seen_search_id,
+            found.largest.seen_offer_no
         ),
         mart.observation(
             'base_currency',
-            pair.source,
-            pair.property_id,
-            pair.base_offer_key,
-            pair.seen_sweep_id,
-            pair.base_search_id,
-            pair.base_offer_no
+            found.source,
+            found.property_id,
+            found.largest.base_offer_key,
+            found.largest.seen_sweep_id,
+            found.largest.base_search_id,
+            found.largest.base_offer_no
         )
     ] AS evidence,
-    mart.conversion(pair.base_currency, pair.currency, pair.reference_rate, pair.rate_date) AS fx
-FROM mart.fx_markup AS pair
+    mart.conversion(
+        found.base_currency, found.currency, found.largest.reference_rate, found.largest.rate_date
+    ) AS fx
+FROM found
 CROSS JOIN ref.analysis AS analysis
-LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
-WHERE
-    pair.markup > mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit)
-    AND pair.markup > pair.rounding

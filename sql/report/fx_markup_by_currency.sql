@@ -1,4 +1,4 @@
--- One row per source, market and pair of currencies: what the supplier's rate is above the reference rate.
+-- One row per source, market and pair of currencies: what the supplier's rate is above or below the reference rate.
 -- planned: Cells of the market asked about whose stay lies ahead, in every currency.
 -- answered: Cells of these that were answered when they were asked about last.
 -- comparable: Cells in currency with at least one offer that was seen in base_currency in the same sweep.
@@ -26,10 +26,10 @@ SELECT
     any_value(asked.answered) AS answered,
     count(DISTINCT pair.cell_key) AS comparable,
     count(*) AS pairs,
-    count(*) FILTER (WHERE pair.markup > pair.rounding) AS beyond_rounding,
+    count(*) FILTER (WHERE abs(pair.markup) > pair.rounding) AS beyond_rounding,
     median(pair.markup_pct) AS median_markup_pct,
     min(pair.markup_pct) AS lowest_markup_pct,
-    max(pair.markup_pct) FILTER (WHERE pair.markup > pair.rounding) AS highest_markup_pct
+    max(pair.markup_pct) FILTER (WHERE abs(pair.markup) > pair.rounding) AS highest_markup_pct
 FROM mart.fx_markup AS pair
 LEFT JOIN asked ON asked.source = pair.source AND asked.market = pair.market
 GROUP BY pair.source, pair.market, pair.base_currency, pair.currency
