@@ -56,6 +56,12 @@ class Analysis:
     quiet_nights: int = field(
         default=3, metadata=_meaning("Days answered without an offer after which a property has gone quiet.")
     )
+    silent_nights: int = field(
+        default=2,
+        metadata=_meaning(
+            "Days for which findings of a market stay open that has no offer at all: a failure is likelier than that."
+        ),
+    )
     ladder_stays: int = field(
         default=5, metadata=_meaning("Stays in which two rooms must be compared before one of them is the better room.")
     )

@@ -1,7 +1,8 @@
 -- One row per match grade, source, product type, market, currency and currency basis: its prices against the reference.
 -- Scores of several bases are never added up. The one score of a market is of the basis that is best known: offers
 -- compared in one currency wherever there are any, else those at the supplier's own rate, else at the reference rate.
--- currency_basis: `same`, `supplier_rate` or `reference_rate`, as in mart.market_parity.
+-- currency: ISO 4217 code of the market's prices; NULL: nothing was comparable.
+-- currency_basis: `same`, `supplier_rate` or `reference_rate`, as in mart.market_parity; NULL: nothing was comparable.
 -- planned: Cells of the market asked about whose stay lies ahead, in every currency.
 -- answered: Cells of these that were answered when they were asked about last.
 -- comparable: Cells of these with at least one pair of this grade, currency and basis, both seen in one sweep.
@@ -137,7 +138,7 @@ counted AS (
     GROUP BY ranked.match_grade, ranked.source, ranked.product_type, ranked.market
 )
 
-SELECT
+SELECT -- noqa: AM07
     ranked.match_grade,
     ranked.source,
     ranked.product_type,
@@ -186,3 +187,34 @@ INNER JOIN counted
         AND counted.product_type = ranked.product_type
         AND counted.market = ranked.market
 LEFT JOIN market_weight ON market_weight.market = ranked.market
+
+UNION ALL BY NAME
+
+-- A market that was asked about and is not comparable has its row, too: it has not vanished.
+SELECT
+    'exact' AS match_grade,
+    coverage.source,
+    coverage.product_type,
+    coverage.market,
+    chosen.reference_market,
+    coverage.planned,
+    coverage.answered,
+    0 AS comparable,
+    0 AS pairs,
+    0 AS properties,
+    0 AS win,
+    0 AS meet,
+    0 AS lose,
+    0 AS lose_high,
+    FALSE AS is_counted,
+    'No pair was comparable.' AS market_score_of,
+    coalesce(market_weight.weight, 1) AS market_weight
+FROM mart.market_coverage AS coverage
+INNER JOIN mart.reference_market AS chosen ON chosen.reference_market <> coverage.market
+LEFT JOIN market_weight ON market_weight.market = coverage.market
+ANTI JOIN scored
+    ON
+        scored.match_grade = 'exact'
+        AND scored.source = coverage.source
+        AND scored.product_type = coverage.product_type
+        AND scored.market = coverage.market

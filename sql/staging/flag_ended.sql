@@ -28,6 +28,21 @@ cell AS (
     GROUP BY cell.operation, cell.property_id, cell.market, cell.product_type
 ),
 
+-- A market without any offer for a night or two is a failure more likely than a sold-out market: nothing ends by it.
+silent AS (
+    SELECT
+        counted.operation,
+        counted.market
+    FROM state.cell_count AS counted
+    CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
+    GROUP BY counted.operation, counted.market, sweep.sweep_id, sweep.snapshot_date, analysis.silent_nights
+    HAVING
+        coalesce(sum(counted.offered) FILTER (WHERE counted.sweep_id = sweep.sweep_id), 0) = 0
+        AND max(counted.snapshot_date) FILTER (WHERE counted.offered > 0)
+        >= sweep.snapshot_date - analysis.silent_nights
+),
+
 -- An offer of which the stay began is in the state no more, and has nothing to say.
 answered AS (
     SELECT
@@ -42,7 +57,8 @@ answered AS (
                 AND (offer.is_whole OR offer.source = 'multi')
             )
         ) AS seen,
-        coalesce(bool_or(NOT offer.is_offered), FALSE) AS is_gone
+        coalesce(bool_or(NOT offer.is_offered), FALSE) AS is_gone,
+        coalesce(bool_or(silent.market IS NOT NULL AND NOT offer.is_offered), FALSE) AS is_of_silent_market
     FROM evidence
     CROSS JOIN night.sweep AS sweep
     LEFT JOIN state.offer_open AS offer
@@ -50,6 +66,10 @@ answered AS (
             offer.source = evidence.item.source -- noqa: RF01
             AND offer.property_id = evidence.item.property_id -- noqa: RF01
             AND offer.offer_key = evidence.item.offer_key -- noqa: RF01
+    LEFT JOIN silent
+        ON
+            silent.market = offer.market
+            AND silent.operation = CASE offer.source WHEN 'multi' THEN 'multi' ELSE 'single' END
     LEFT JOIN cell
         ON
             evidence.item.offer_key IS NULL -- noqa: RF01
@@ -77,4 +97,4 @@ CROSS JOIN night.sweep AS sweep
 LEFT JOIN answered ON answered.flag_id = before.flag_id
 WHERE
     before.check_in <= sweep.snapshot_date
-    OR answered.seen = answered.standing
+    OR (answered.seen = answered.standing AND NOT answered.is_of_silent_market)
