@@ -84,7 +84,7 @@ bench-quick: setup  ## what the hot paths cost, to run before and after a change
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.quick $(QUICK)
 
 lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --extra mcp --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
 
 clean:  ## remove the virtual environment and the caches; the lake stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -129,8 +129,14 @@ def status() -> None:
 @app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="A query over the published file, for example: SELECT * FROM mart.sweep")],
-    form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to show at most in a table.")] = 50,
+    form: Annotated[str, typer.Option("--format", help="table, csv, json, parquet or xlsx.")] = "table",
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=1, help="Rows at most. Default: 50 in a table, else all.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False)
+    ] = None,
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", min=0.001, help="Time it may take. Default: the setting.", show_default=False),
@@ -139,7 +145,7 @@ def query(
     """Run a query over the published file: one statement that reads, within bounds of time and memory."""
     from pipeline.cli import query
 
-    query.show_query(sql, form, limit, seconds)
+    query.show_query(sql, form, limit, seconds, output)
 
 
 @app.command()

@@ -7,8 +7,10 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -21,32 +23,69 @@ from pipeline.settings import read_settings
 if TYPE_CHECKING:
     from pipeline.lake.user_query import Row
 
-_FORMS = ("table", "csv", "json")
+_FORMS = ("table", "csv", "json", "parquet", "xlsx")
+# What is no text, and goes into a file or a pipe only.
+_BINARY = ("parquet", "xlsx")
+_ROWS_OF_A_TABLE = 50
 
 
-def show_query(sql: str, form: str, limit: int, seconds: float | None) -> None:
-    """Print the result of a query as a table, as CSV, or as JSON lines.
+def show_query(sql: str, form: str, limit: int | None, seconds: float | None, output: Path | None) -> None:
+    """Write the result of a query: as a table, as CSV, JSON lines, Parquet or an Excel sheet.
+
+    `limit` is the most rows; unset: 50 in a table, all elsewhere. `output` is the file; unset: standard output.
 
     Raises InputError for a bad query or form, and QueryStopped where it takes more than `seconds` (unset: the setting).
     """
     if form not in _FORMS:
-        raise InputError(f"--format is table, csv or json, not {form!r}.")
+        raise InputError(f"--format is {', '.join(_FORMS[:-1])} or {_FORMS[-1]}, not {form!r}.")
+    if form in _BINARY and output is None and sys.stdout.isatty():
+        raise InputError(f"A terminal cannot show {form}.", hint=f"Name a file: --output result.{form}")
     from pipeline.lake import Lake
     from pipeline.lake.user_query import Bounds, user_query
 
     settings = read_settings()
     bounds = Bounds(seconds or settings.query_seconds, settings.query_memory_mb)
-    with user_query(Lake(settings.lake).published_file, sql, bounds) as answer:
+    file = Lake(settings.lake).published_file
+    with (
+        user_query(file, sql, bounds, as_arrow=form == "parquet") as answer,
+        _opened(output, is_binary=form in _BINARY) as place,
+    ):
         if form == "table":
-            _show_table(answer.columns, list(islice(answer.rows(), limit + 1)), limit)
+            most = limit or _ROWS_OF_A_TABLE
+            _show_table(place, answer.columns, list(islice(answer.rows(), most + 1)), most)
         elif form == "csv":
-            _write_csv(answer.columns, answer.rows())
+            _write_csv(place, answer.columns, islice(answer.rows(), limit))
+        elif form == "json":
+            place.writelines(_json_line(answer.columns, row) for row in islice(answer.rows(), limit))
+        elif form == "parquet":
+            from pipeline.cli.query_files import write_parquet
+
+            write_parquet(place, answer.arrow(), limit)
         else:
-            sys.stdout.writelines(_json_line(answer.columns, row) for row in answer.rows())
+            from pipeline.cli.query_files import write_sheet
+
+            write_sheet(place, answer.columns, islice(answer.rows(), limit))
 
 
-def _write_csv(names: Sequence[str], rows: Iterator[Row]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+@contextmanager
+def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
+    """Give where to write: standard output, or a file that takes its name once it is whole."""
+    if output is None:
+        yield sys.stdout.buffer if is_binary else sys.stdout
+        return
+    beside = output.with_name(f".{output.name}.part")
+    try:
+        with beside.open("wb") if is_binary else beside.open("w", encoding="utf-8", newline="\n") as place:
+            yield place
+        beside.replace(output)
+    except OSError as error:
+        raise InputError(f"{output} cannot be written: {error.strerror}.") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _write_csv(place: IO[str], names: Sequence[str], rows: Iterator[Row]) -> None:
+    writer = csv.writer(place, lineterminator="\n")
     writer.writerow(map(_as_cell, names))
     writer.writerows(map(_as_cell, row) for row in rows)
 
@@ -73,8 +112,8 @@ def _as_json(value: object) -> object:
     return [_as_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _show_table(names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:
-    console = Terminal()
+def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:
+    console = Terminal(file=place)
     table = Table(header_style="bold")
     for name in names:
         table.add_column(Text(printable(name)))

@@ -21,11 +21,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError, QueryStopped
 
-_BATCH = 2_000
+if TYPE_CHECKING:
+    import duckdb
+
+_BATCH, _ARROW_BATCH = 2_000, 20_000
 # What a process takes beside the query, and what each of its threads does.
 _OVERHEAD_MB, _THREAD_MB = 1_000, 32
 
@@ -66,10 +69,17 @@ class Answer:
         for batch in self.batches():
             yield from batch
 
+    def arrow(self) -> Iterator[bytes]:
+        """Yield an Arrow stream in parts: the schema, then batches of rows. Of a query that was asked `as_arrow`."""
+        while part := self._child.next():
+            yield from part
+
 
 @contextmanager
-def user_query(file: Path, asked: str | Condition, bounds: Bounds) -> Iterator[Answer]:
+def user_query(file: Path, asked: str | Condition, bounds: Bounds, *, as_arrow: bool = False) -> Iterator[Answer]:
     """Run a user's query, or the rows of a condition, over the published file, and give its answer.
+
+    `as_arrow` gives the answer as an Arrow stream, with the types of its columns, and not as rows.
 
     Raises InputError where nothing is published or the query cannot be run, QueryStopped where it needs more than
     `bounds`, and CorruptObject where the file is damaged; the last three also while the answer is read.
@@ -77,7 +87,7 @@ def user_query(file: Path, asked: str | Condition, bounds: Bounds) -> Iterator[A
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
     with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
-        child = _Child(file, asked, bounds, spill)
+        child = _Child(file, asked, bounds, spill, as_arrow=as_arrow)
         try:
             yield Answer(child)
         finally:
@@ -87,7 +97,7 @@ def user_query(file: Path, asked: str | Condition, bounds: Bounds) -> Iterator[A
 class _Child:
     """The process of one query, seen from outside."""
 
-    def __init__(self, file: Path, asked: str | Condition, bounds: Bounds, spill: str) -> None:
+    def __init__(self, file: Path, asked: str | Condition, bounds: Bounds, spill: str, *, as_arrow: bool) -> None:
         self._file, self._bounds, self._left = file, bounds, bounds.seconds
         self._is_late = False
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
@@ -106,7 +116,7 @@ class _Child:
         wanted = asked if isinstance(asked, str) else asdict(asked)
         # It may have ended already; what it says, or does not, is met when the answer is read.
         with contextlib.suppress(BrokenPipeError):
-            pickle.dump((str(file), wanted, asdict(bounds), spill), self._process.stdin)
+            pickle.dump((str(file), wanted, asdict(bounds), spill, as_arrow), self._process.stdin)
             # It stays open: when it closes, the child knows that we are gone.
             self._process.stdin.flush()
 
@@ -181,11 +191,11 @@ def main() -> None:
     # What libraries print must not come between the parts of the answer.
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    file, asked, bounds, spill = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own module
+    file, asked, bounds, spill, as_arrow = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own module
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _bound(**bounds)
     try:
-        for part in _parts_of(Path(file), asked, Path(spill), bounds["memory_mb"]):
+        for part in _parts_of(Path(file), asked, Path(spill), bounds["memory_mb"], as_arrow=as_arrow):
             pickle.dump(part, answer, protocol=pickle.HIGHEST_PROTOCOL)
             answer.flush()
     except BrokenPipeError:
@@ -195,7 +205,7 @@ def main() -> None:
 
 
 def _parts_of(
-    file: Path, asked: str | dict[str, str], spill: Path, memory_mb: int
+    file: Path, asked: str | dict[str, str], spill: Path, memory_mb: int, *, as_arrow: bool
 ) -> Iterator[list[Any] | tuple[str, str, str]]:
     """Yield names, batches of rows and an empty one, or at any point what has gone wrong."""
     import duckdb
@@ -215,8 +225,11 @@ def _parts_of(
             names_files = wanted.names_files
             session.execute(wanted.sql)
             yield [column[0] for column in session.description or []]
-            while rows := session.fetchmany(_BATCH):
-                yield rows
+            if as_arrow:
+                yield from ([part] for part in _arrow_parts(session))
+            else:
+                while rows := session.fetchmany(_BATCH):
+                    yield rows
             yield []
     except InputError as error:
         yield _REFUSED, error.message, error.hint
@@ -231,6 +244,13 @@ def _parts_of(
     except Exception:
         # A mistake of ours: what the process prints is seen by nobody.
         yield _UNFORESEEN, traceback.format_exc(), ""
+
+
+def _arrow_parts(session: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
+    reader: Any = session.to_arrow_reader(_ARROW_BATCH)
+    yield reader.schema.serialize().to_pybytes()
+    for batch in reader:
+        yield batch.serialize().to_pybytes()
 
 
 def _bound(seconds: float, memory_mb: int) -> None:

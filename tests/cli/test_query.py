@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import sys
+import zipfile
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import duckdb
 import pytest
@@ -84,3 +86,63 @@ def test_markup_in_a_text_is_text(query):
 def test_a_query_is_given_as_much_time_as_one_says(query):
     done = query("SELECT sum(a.range) FROM range(10000000) AS a, range(10000000)", "--seconds", "1.5")
     assert (done.code, "more than 1.5 seconds" in done.err) == (2, True)
+
+
+KINDS = (
+    "SELECT 9007199254740993 AS id, 12.3400::DECIMAL(18, 4) AS total, DATE '2030-03-01' AS day, '=1+1' AS word, "
+    "TIMESTAMPTZ '2030-03-01 02:00:00+02' AS at, NULL::INTEGER AS nothing, "
+    "'NaN'::DOUBLE AS odd, [1, 2] AS items, true AS yes"
+)
+
+
+def test_parquet_keeps_values_and_types(query, tmp_path):
+    done = query(KINDS, "--format", "parquet", "--output", str(tmp_path / "a.parquet"))
+    assert (done.code, done.out) == (0, "")
+    session = duckdb.connect()
+    session.execute("SET TimeZone = 'UTC'")
+    read = session.sql(f"FROM '{tmp_path / 'a.parquet'}'")
+    wanted = session.sql(KINDS)
+    assert list(zip(read.columns, read.types, strict=True)) == list(zip(wanted.columns, wanted.types, strict=True))
+    assert str(read.fetchall()) == str(wanted.fetchall())
+
+
+def test_a_type_that_parquet_does_not_have_is_told_and_leaves_no_file(query, tmp_path):
+    done = query("SELECT INTERVAL 1 DAY AS span", "--format", "parquet", "--output", str(tmp_path / "a.parquet"))
+    assert done.code == 2
+    assert "Cast that column" in done.err
+    assert not list(tmp_path.glob("*a.parquet*"))
+
+
+def test_a_sheet_has_numbers_dates_and_texts_that_are_no_formulas(query, tmp_path):
+    done = query(KINDS, "--format", "xlsx", "--output", str(tmp_path / "a.xlsx"))
+    assert done.code == 0, done.err
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
+        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))  # noqa: S314 - written by us
+    space = {"": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+    header, row = sheet.findall(".//row", space)
+    assert [cell.findtext("is/t", namespaces=space) for cell in header] == [
+        "id", "total", "day", "word", "at", "nothing", "odd", "items", "yes"
+    ]  # fmt: skip
+    found = {
+        cell.get("r"): (cell.get("t"), cell.findtext("is/t", namespaces=space) or cell.findtext("v", namespaces=space))
+        for cell in row
+    }
+    assert found == {
+        "A2": ("inlineStr", "9007199254740993"),
+        "B2": (None, "12.34"),
+        "C2": (None, "47543"),
+        "D2": ("inlineStr", "=1+1"),
+        "E2": (None, "47543"),
+        "G2": ("inlineStr", "nan"),
+        "H2": ("inlineStr", "[1, 2]"),
+        "I2": ("b", "1"),
+    }
+    assert not sheet.findall(".//f", space)
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_limit_is_of_rows_in_every_form(query, tmp_path, form):
+    done = query("FROM range(100000)", "--format", form, "--limit", "7", "--output", str(tmp_path / "a"))
+    assert done.code == 0, done.err
+    found = duckdb.sql(f"FROM read_{form}('{tmp_path / 'a'}')").fetchall()
+    assert len(found) == 7

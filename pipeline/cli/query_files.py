@@ -1,0 +1,86 @@
+"""The answer of a query as a file that other programs open: Parquet with its types, or one sheet of Excel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from pipeline.domain.errors import InputError
+from pipeline.domain.texts import printable
+
+if TYPE_CHECKING:
+    from pipeline.lake.user_query import Row
+
+_MOST_ROWS: Final = 1_048_575
+_MOST_COLUMNS: Final = 16_384
+_MOST_LETTERS: Final = 32_767
+# A larger whole number would lose digits: Excel calculates with doubles.
+_EXACT: Final = 2**53
+
+
+def write_parquet(place: IO[bytes], stream: Iterator[bytes], limit: int | None) -> None:
+    """Write an Arrow stream as Parquet, of `limit` rows at most. Raises InputError where a type has no place in it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.ipc.read_schema(pa.py_buffer(next(stream)))
+    left = math.inf if limit is None else limit
+    try:
+        with pq.ParquetWriter(place, schema) as writer:
+            for part in stream:
+                batch = pa.ipc.read_record_batch(pa.py_buffer(part), schema)
+                writer.write_batch(batch if batch.num_rows <= left else batch.slice(0, int(left)))
+                left -= batch.num_rows
+                if left <= 0:
+                    break
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"The answer cannot be written as Parquet: {error}", hint="Cast that column to VARCHAR in the query."
+        ) from None
+
+
+def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> None:
+    """Write rows as the one sheet of a workbook, with its header held in view. Raises InputError for too many.
+
+    Texts are texts, whatever they begin with. Instants are in UTC; numbers that a double cannot hold are texts.
+    """
+    import xlsxwriter
+
+    if len(names) > _MOST_COLUMNS:
+        raise InputError(f"A sheet holds {_MOST_COLUMNS:,} columns, and the answer has {len(names):,}.")
+    # Row by row into a temporary file: a large answer is not held in memory, and no time of writing is in the file.
+    with xlsxwriter.Workbook(place, {"constant_memory": True, "default_date_format": "yyyy-mm-dd"}) as book:
+        book.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)})
+        bold, instant = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+        sheet = book.add_worksheet("query")
+        sheet.freeze_panes(1, 0)
+        for column, name in enumerate(names):
+            sheet.write_string(0, column, printable(name), bold)
+        for number, row in enumerate(rows, 1):
+            if number > _MOST_ROWS:
+                raise InputError(
+                    f"A sheet holds {_MOST_ROWS:,} rows, and the answer has more.",
+                    hint="Narrow it, or write it as Parquet: --format parquet",
+                )
+            for column, value in enumerate(row):
+                _write_cell(sheet, number, column, value, instant)
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: object, instant: Any) -> None:  # noqa: ANN401 - it has no types
+    if value is None:
+        return
+    if isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+    elif isinstance(value, int | float | Decimal) and math.isfinite(value) and -_EXACT <= value <= _EXACT:
+        sheet.write_number(row, column, float(value))
+    elif isinstance(value, datetime):
+        sheet.write_datetime(
+            row, column, value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value, instant
+        )
+    elif isinstance(value, date):
+        sheet.write_datetime(row, column, value)
+    else:
+        sheet.write_string(row, column, printable(str(value))[:_MOST_LETTERS])
