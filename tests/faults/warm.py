@@ -79,17 +79,17 @@ class _Borrowed:
 
 def _import_all() -> None:
     os.environ |= {"DO_NOT_TRACK": "1", "GX_ANALYTICS_ENABLED": "false"}
-    import altair  # noqa: F401
-    import deltalake  # noqa: F401
-    import great_expectations  # noqa: F401
-    import polars  # noqa: F401
-    import vl_convert  # noqa: F401
+    import altair  # noqa: F401 - imported to be warm
+    import deltalake  # noqa: F401 - imported to be warm
+    import great_expectations  # noqa: F401 - imported to be warm
+    import polars  # noqa: F401 - imported to be warm
+    import vl_convert  # noqa: F401 - imported to be warm
 
     import pipeline.cli.audit
     import pipeline.cli.commands
     import pipeline.cli.report
-    import pipeline.cli.sweep  # noqa: F401
-    from pipeline.audit import declared, judge  # noqa: F401
+    import pipeline.cli.sweep  # noqa: F401 - imported to be warm
+    from pipeline.audit import declared, judge  # noqa: F401 - imported to be warm
     from pipeline.sweep import normalisers
 
     # In the command's own process, so that it can be killed between two files of a segment.
