@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-duckdb surface check bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-duckdb surface sql-readme check bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,9 @@ test-duckdb: setup  ## let the oldest DuckDB that is supported read what we publ
 
 surface: setup  ## write down what users rely on, after a change that is meant to change it
 	$(BIN)/python tests/test_surface.py
+
+sql-readme: setup  ## write the lists and the drawing of sql/README.md from the files
+	$(BIN)/python tests/sql/readme.py
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows --cov --cov-report=

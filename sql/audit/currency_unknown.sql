@@ -1,7 +1,4 @@
 -- One row per offer in a currency that ISO 4217 does not know.
--- table: offer
--- severity: warning
--- violators: quarantined, a price in no currency cannot be compared with any other
 SELECT
     offer.market,
     offer.property_id,

@@ -1,0 +1,100 @@
+"""Write the parts of `sql/README.md` that follow from the files: `make sql-readme`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import declared, read_by, relation, relations, sql_folder, views
+
+FILE = sql_folder() / "README.md"
+# Read by nearly everything: as arrows they would hide the others.
+_EVERYWHERE = {"mart.offer_latest", "mart.cell_latest"}
+
+
+def written(text: str) -> str:
+    """The page with its generated parts as the files have them now."""
+    parts = {
+        "drawing": drawing(),
+        "views": list_of_views(),
+        "night": list_of_night(),
+        "rules": rules(),
+        "audit": audit(),
+    }
+    for name, part in parts.items():
+        begin, end = f"<!-- {name}: written by `make sql-readme` -->", f"<!-- end of {name} -->"
+        text = re.sub(f"{begin}.*?{end}", lambda _, b=begin, p=part, e=end: f"{b}\n{p}\n{e}", text, flags=re.DOTALL)
+    return text
+
+
+def drawing() -> str:
+    made = {view.full_name for view in views()}
+    arrows = sorted(
+        f"  {source.replace('.', '_')}[{source}] --> {name.replace('.', '_')}[{name}]"
+        for name, read in read_by(views()).items()
+        for source in read & made - _EVERYWHERE
+    )
+    return "\n".join(["```mermaid", "flowchart LR", *arrows, "```"])
+
+
+def list_of_views() -> str:
+    read = read_by(views())
+    rows = ([f"`{view.full_name}`", _plain(view.grain), _names(read[view.full_name])] for view in views())
+    return table(("relation", "rows", "reads"), rows)
+
+
+def list_of_night() -> str:
+    made = relations("staging")
+    read = read_by(made)
+    return table(
+        ("relation", "rows", "reads"),
+        ([f"`{each.name}`", _plain(each.grain), _names(read[each.full_name])] for each in made),
+    )
+
+
+def rules() -> str:
+    rows = (
+        [
+            f"`{rule.name}`",
+            rule.title,
+            f"`{rule.full_name}`",
+            rule.makes,
+            ", ".join(rule.subject),
+            _plain(rule.severity),
+            _plain(rule.meaning),
+        ]
+        for rule in finding_rules().values()
+    )
+    return table(("rule", "title", "relation", "makes", "subject", "severity", "meaning"), rows)
+
+
+def audit() -> str:
+    rows = (
+        [
+            f"`{name}`",
+            rule["severity"],
+            rule["violators"],
+            _plain(relation("audit", name).grain),
+            _plain(rule["reason"]),
+        ]
+        for name, rule in declared("audit", "rules").items()
+    )
+    return table(("rule", "severity", "violators", "rows", "reason"), rows)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _names(names: Iterable[str]) -> str:
+    return " ".join(f"`{name}`" for name in sorted(names)) or "nothing"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    FILE.write_text(written(FILE.read_text(encoding="utf-8")), encoding="utf-8")

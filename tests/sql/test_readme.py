@@ -1,0 +1,78 @@
+"""`sql/README.md` and what rules declare agree with the files."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from readme import FILE, written
+
+from pipeline.domain.tables import FINDING_COLUMNS, FLAG_ID
+from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import declared, relation, relations, sql_folder, views
+
+SCHEMAS = ("audit", "mart", "measure", "report", "staging")
+
+
+def test_the_page_shows_the_relations_as_they_are():
+    text = FILE.read_text()
+    assert text == written(text), "make sql-readme"
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_the_first_line_says_what_a_row_is(schema):
+    assert [made.full_name for made in relations(schema) if not re.match(r"(One|The one) row\b", made.grain)] == []
+
+
+def test_a_view_comes_after_those_that_it_reads():
+    names = [view.full_name for view in views()]
+    assert (
+        names.index("mart.comparable_offer")
+        < names.index("mart.market_parity")
+        < names.index("report.market_disparity")
+    )
+    assert len(names) == len(set(names)) == len(relations("mart")) + len(relations("report"))
+
+
+def test_every_rule_is_declared_beside_its_relation():
+    assert set(declared("audit", "rules")) == {made.name for made in relations("audit")}
+    assert {rule.relation for rule in finding_rules().values()} == {
+        made.name
+        for made in relations("report")
+        if "subject_key" in made.sql and made.name not in {"flag", "flag_history"}
+    }
+    assert {rule.makes for rule in finding_rules().values()} <= {"flags", "exposures"}
+    measured = declared("measure", "measures")
+    assert {made.name for made in relations("measure") if "__of" in made.sql} == set(measured)
+
+
+@pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
+def test_a_rule_declares_the_subject_that_its_key_is_made_of(rule):
+    sql = relation("report", rule.relation).sql
+    (given,) = re.findall(r"mart\.subject_key\(\s*('?)([\w.]+)\1,\s*(.*?)\)\s*AS subject_key", sql, flags=re.DOTALL)
+    assert given[1] == rule.name or given[1].endswith("rule")
+    named = re.findall(r"\b\w+\.(\w+)\b(?!\()", given[2])
+    assert named == list(rule.subject)
+
+
+@pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
+def test_a_finding_has_the_columns_of_all_findings(golden, rule):
+    golden.rows("report", rule.relation)
+    made = relation("report", rule.relation)
+    found = golden.session.execute(f"DESCRIBE {made.sql}").fetchall()
+    assert {name for name, *_ in found} >= {column.name for column in (FLAG_ID, *FINDING_COLUMNS)}
+
+
+def test_evidence_keys_and_severity_have_one_spelling():
+    for path in sql_folder().glob("*/*.sql"):
+        if path.parent.name != "macro":
+            text = path.read_text()
+            assert "'role':" not in text, path
+            assert "role :=" not in text, path
+            assert "md5_number" not in text, path
+            assert not re.search(r"'high'\s+WHEN .*>=", text), path
