@@ -27,7 +27,7 @@ from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest
 from pipeline.night import steps
 from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
-from pipeline.night.summary import NightSummary, as_markdown, refuse_too_many_failures
+from pipeline.night.summary import NightSummary, as_markdown, refuse_failed_rules, refuse_too_many_failures
 from pipeline.night.summary import summarise as summary_of
 from pipeline.notify.ways import Ways
 from pipeline.process.signals import told_when_stopped
@@ -207,5 +207,6 @@ def summarise(lake: Lake, published: Published) -> NightSummary:
 
 @task(name="judge", cache_policy=NO_CACHE, persist_result=False)
 def judge(settings: Settings, summary: NightSummary) -> None:
-    """Fail the run of a night that is published but has too many failed cells."""
+    """Fail the run of a night that is published but has too many failed cells, or rules that failed."""
     refuse_too_many_failures(summary, settings.tolerated_failed_share)
+    refuse_failed_rules(summary, settings.tolerated_failed_rules)

@@ -132,6 +132,9 @@ class Settings(BaseSettings):
     tolerated_failed_share: float = Field(
         0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
     )
+    tolerated_failed_rules: int = Field(
+        0, ge=0, description="Rules that may fail after a night before a finished run exits with code 4."
+    )
     tolerated_quarantined_share: float = Field(
         0.01, ge=0, le=1, description="Share of unusable offers of a market above which the quality gate blocks."
     )

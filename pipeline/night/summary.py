@@ -44,6 +44,8 @@ class NightSummary:
     file: Path
     reports: Path
     query: str = QUERY
+    failed_rules: tuple[str, ...] = ()
+    """Relations of rules that could not be asked: what they would have found is not known."""
 
     @property
     def failed_share(self) -> float:
@@ -74,6 +76,7 @@ def summarise(published: Published, reports: Path) -> NightSummary:
         new_findings=new,
         file=published.file,
         reports=reports,
+        failed_rules=_failed_rules(published.file, sweep["sweep_id"]),
     )
 
 
@@ -90,6 +93,18 @@ def refuse_too_many_failures(summary: NightSummary, tolerated_share: float) -> N
     )
 
 
+def refuse_failed_rules(summary: NightSummary, tolerated: int) -> None:
+    """Raise TooManyFailures where more rules could not be asked than is tolerated."""
+    if len(summary.failed_rules) <= tolerated:
+        return
+    raise TooManyFailures(
+        f"Rules that could not be asked after this night: {', '.join(summary.failed_rules)}; {tolerated} are tolerated "
+        "(NIGHTAUDIT_TOLERATED_FAILED_RULES).",
+        kept=f"The sweep {summary.sweep_id} is published; findings of these rules stay as they were.",
+        hint='See why, and please report it: nightaudit query "FROM state.failed_rule"',
+    )
+
+
 def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
     """Return the summary as pairs of a label and a text, in the order in which they are read."""
     return [
@@ -101,6 +116,7 @@ def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
         ("offers stored", f"{summary.offers:,}"),
         ("price changes", _price_changes(summary)),
         ("findings", f"{summary.findings:,} stand, {summary.new_findings:,} of them new"),
+        *([("rules that failed", ", ".join(summary.failed_rules))] if summary.failed_rules else []),
         ("published file", str(summary.file)),
         ("reports", str(summary.reports)),
     ]
@@ -113,6 +129,11 @@ def as_markdown(summary: NightSummary) -> str:
     heading = f"# Night of {summary.snapshot_date}"
     query = ["One query to try:", "", "```sql", summary.query, "```"]
     return "\n".join([heading, "", *warning, "| | |", "| --- | --- |", *rows, "", *query])
+
+
+def _failed_rules(file: Path, sweep_id: str) -> tuple[str, ...]:
+    query = "SELECT relation FROM state.failed_rule WHERE sweep_id = $sweep_id ORDER BY relation"
+    return tuple(row[0] for row in query_published(file, query, {"sweep_id": sweep_id}).fetchall())
 
 
 def _date_before(file: Path, sweep_id: str) -> date | None:

@@ -18,6 +18,7 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
     CONFIRMATION,
     CONTENT_STATES,
+    FAILED_RULE,
     INPUT_TABLES,
     QUALITY,
     QUOTE_TABLES,
@@ -211,7 +212,7 @@ def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
         f"ref.{name}": (grain, {column: text for column, (_, text) in columns.items()})
         for name, (grain, columns) in _REFERENCE.items()
     }
-    declared = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES)}
+    declared = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES, FAILED_RULE)}
     declared |= {f"lake.{table.name}": table for table in (*TABLES.values(), *SIDE_TABLES.values())}
     for name, table in (declared | {"mart.sweep": SWEEP_PUBLISHED}).items():
         said[name] = (table.grain, {column.name: column.meaning for column in table.columns})

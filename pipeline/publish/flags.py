@@ -10,12 +10,14 @@ from collections.abc import Sequence
 
 import duckdb
 
-from pipeline.domain.tables import FINDING_COLUMNS
+from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
 from pipeline.lake.database import sql_type
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
 
 logger = logging.getLogger(__name__)
+
+_REASON_CHARACTERS = 300
 
 # What says nothing of the rule that was being asked.
 _NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
@@ -32,7 +34,7 @@ def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     )
     columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in FINDING_COLUMNS)
     session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
-    session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR)")
+    session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR, reason VARCHAR)")
     for name in names:
         try:
             session.execute(
@@ -41,14 +43,27 @@ def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         except _NO_FAULT_OF_A_RULE:
             raise
         except duckdb.Error as error:
-            logger.error("%s finds nothing tonight, for it failed: %s", name, str(error).splitlines()[0])  # noqa: TRY400 - a traceback tells no more
-            session.execute("INSERT INTO memory.night.failed_rule VALUES (?)", [name])
+            reason = str(error).splitlines()[0][:_REASON_CHARACTERS]
+            logger.error("%s finds nothing tonight, for it failed: %s", name, reason)  # noqa: TRY400 - a traceback tells no more
+            session.execute("INSERT INTO memory.night.failed_rule VALUES (?, ?)", [name, reason])
     session.execute(f"CREATE OR REPLACE TABLE memory.night.finding AS {relation('staging', 'finding').sql}")
+
+
+def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
+    """Keep which rules could not be asked after the night: for its summary and its digest."""
+    declared = ", ".join(f"{column.name} {sql_type(column)} NOT NULL" for column in FAILED_RULE.columns)
+    # Here and not with the other tables: a file of an earlier version goes on without it until now.
+    session.execute(f"CREATE TABLE IF NOT EXISTS nightaudit.state.failed_rule ({declared})")
+    session.execute(
+        "INSERT INTO nightaudit.state.failed_rule SELECT sweep.sweep_id, failed.relation, failed.reason "
+        "FROM memory.night.failed_rule AS failed CROSS JOIN memory.night.sweep AS sweep ORDER BY ALL"
+    )
 
 
 def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     """Open, go on with and close flags by what is found after the night. `night.sweep` is the sweep."""
     find(session, detectors())
+    _keep_failures(session)
     for name in ("flag_ended", "flag_closed_next", "flag_open_next"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     session.execute(

@@ -43,7 +43,7 @@ def headline(reader: Reader, changes: Changes) -> str:
 def points(reader: Reader, changes: Changes) -> list[Point]:
     """Return what a reader in a hurry is to know; of a limited digest only what is limited."""
     changed = [*_of_findings(reader, changes), *_of_prices(reader, changes)]
-    return changed if reader.scope.words else [*changed, _of_coverage(reader), _of_quality(reader)]
+    return changed if reader.scope.words else [*_of_rules(reader), *changed, _of_coverage(reader), _of_quality(reader)]
 
 
 def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
@@ -125,6 +125,22 @@ def _of_coverage(reader: Reader) -> Point:
         earlier = reader.nights[1]
         before = f"; the night before {share(answered(earlier), earlier['planned'])} of {earlier['planned']:,}"
     return Point(f"{told}, {night['failed']:,} failed{before}.", "coverage", tone)
+
+
+def _of_rules(reader: Reader) -> list[Point]:
+    """Say which rules could not be asked: without it their silence would look like good news."""
+    # A file that an earlier version wrote has no such table.
+    there = "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'state' AND table_name = 'failed_rule'"
+    if reader.query(there).is_empty():
+        return []
+    failed = reader.query(
+        "SELECT relation, reason FROM state.failed_rule WHERE sweep_id = $sweep_id ORDER BY relation",
+        {"sweep_id": reader.night["sweep_id"]},
+    )
+    return [
+        Point(f"{row['relation']} could not be asked and found nothing: {row['reason']}", "findings_by_rule", "bad")
+        for row in failed.iter_rows(named=True)
+    ]
 
 
 def _of_quality(reader: Reader) -> Point:

@@ -38,7 +38,7 @@ from pipeline.domain.tables.declaration import (
     Column,
     Table,
 )
-from pipeline.domain.tables.finding import CONFIRMATION, FINDING_COLUMNS, FLAG_CLOSED, FLAG_ID, FLAG_OPEN
+from pipeline.domain.tables.finding import CONFIRMATION, FAILED_RULE, FINDING_COLUMNS, FLAG_CLOSED, FLAG_ID, FLAG_OPEN
 from pipeline.domain.tables.inputs import (
     FX_RATE,
     INPUT_TABLES,
@@ -55,7 +55,8 @@ from pipeline.domain.tables.quote import QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOT
 from pipeline.domain.tables.sweep import CELL, SEARCH, SWEEP, SWEEP_PUBLISHED
 
 __all__ = [
-    "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FINDING_COLUMNS", "FLAG",
+    "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FAILED_RULE",
+    "FINDING_COLUMNS", "FLAG",
     "FLAG_CLOSED", "FLAG_ID", "FX_RATE", "INPUT_TABLES", "INSTANT", "INT", "LONG", "MONEY", "MONEY_SCALE", "MOST_MONEY",
     "NUMBER", "OFFER", "OFFER_CHANGE", "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CONTENT", "PROPERTY_FILE",
     "PROPERTY_MAP", "QUALITY", "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from pipeline.domain.tables.columns import SWEEP_ID
 from pipeline.domain.tables.declaration import (
     DAY,
     FLAG,
@@ -96,6 +97,17 @@ _FLAG_COLUMNS = (
     required("last_flagged_at", INSTANT, "Start of the last sweep that observed its evidence again."),
     required("last_flagged_sweep_id", TEXT, "That sweep."),
     required("snapshots", LONG, "Sweeps that observed its evidence and found it, without those that got no answer."),
+)
+
+FAILED_RULE = Table(
+    "failed_rule",
+    "One row per published night and rule that could not be asked after it: its flags stay as they were.",
+    ("sweep_id", "relation"),
+    (
+        SWEEP_ID,
+        required("relation", TEXT, "Relation that failed: its SQL is the rule."),
+        required("reason", TEXT, "What it failed with."),
+    ),
 )
 
 FLAG_OPEN = Table(
