@@ -1,23 +1,25 @@
 """Quarantine: offers that break a rule so that they cannot be used become rows of `reject`, and are not published.
 
 What belongs to an offer goes with it. A penalty or promotion whose offer is not there is taken as what it is.
-The table `offer` is not touched. Which offers are taken follows from the sweep's own rows alone, so that a repeated
-audit takes the same ones; they are one file and one commit, named after the sweep.
+The files of the table `offer` stay; whoever reads the table by its log gets copies without what was taken. Which
+offers are taken follows from the sweep's own rows alone, so that a repeated audit takes the same ones; they are one
+file and one commit, named after the sweep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 
 from pipeline.audit.results import Measure
 from pipeline.audit.rules import Rule, rules
 from pipeline.audit.store import count_quarantined
-from pipeline.domain.tables import REJECT
+from pipeline.domain.tables import REJECT, TABLES
 from pipeline.lake import Lake, put_in_place
-from pipeline.lake.database import quarantine_file, quoted, sql_type
-from pipeline.lake.delta import commit_files, is_committed
+from pipeline.lake.database import OF_OFFERS, quarantine_file, quoted, select_kept, sql_type
+from pipeline.lake.delta import commit_files, is_committed, replace_files
 from pipeline.lake.relations import relation
 
 
@@ -81,5 +83,47 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
     )
     put_in_place(beside, file)
     path = lake.table_file(REJECT.name, sweep_id, file.stem)
+    leave_out(session, lake, sweep_id)
     commit_files(lake, REJECT, [path], f"{sweep_id}/quarantine")
     return count_quarantined(lake, sweep_id)
+
+
+def leave_out(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+    """Let readers of the Delta tables see what is published: without offers in quarantine and what belongs to them.
+
+    Files that hold such rows give way to copies without them, in a folder beside; all our own reading stays with the
+    files as they were loaded. The quarantine of the sweep is written. Doing it again changes nothing.
+    """
+    quarantine = quarantine_file(lake, sweep_id)
+    for name in OF_OFFERS:
+        files = sorted((lake.table_root(name) / sweep_id).glob("*.parquet"))
+        if not files or is_committed(lake, TABLES[name], f"{sweep_id}/quarantine"):
+            continue
+        listed = ", ".join(quoted(str(file)) for file in files)
+        found = session.execute(
+            f"SELECT DISTINCT filename FROM read_parquet([{listed}], filename = true) AS held "  # noqa: S608 - our own names; paths are quoted
+            f"SEMI JOIN read_parquet({quoted(str(quarantine))}) AS taken "
+            "ON taken.search_id = held.search_id AND taken.offer_no = held.offer_no ORDER BY 1"
+        ).fetchall()
+        replaced = {}
+        for file in (Path(row[0]) for row in found):
+            path = lake.table_file(name, f"{sweep_id}-kept", file.stem)
+            is_written = _copy_kept(session, name, file, quarantine, lake.local(path))
+            replaced[lake.table_file(name, sweep_id, file.stem)] = path if is_written else None
+        replace_files(lake, TABLES[name], replaced, f"{sweep_id}/quarantine")
+
+
+def _copy_kept(session: duckdb.DuckDBPyConnection, table: str, file: Path, quarantine: Path, place: Path) -> bool:
+    """Write a file's rows that are not in quarantine, if there are any."""
+    kept = select_kept(table, [file], [quarantine])
+    if not session.execute(f"SELECT 1 FROM ({kept}) LIMIT 1").fetchall():  # noqa: S608 - our own names
+        return False
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".{place.name}")
+    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in TABLES[table].stored)
+    session.execute(
+        f"COPY (SELECT {names} FROM ({kept}) ORDER BY search_id, offer_no) "  # noqa: S608 - our own names
+        f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+    )
+    put_in_place(beside, place)
+    return True

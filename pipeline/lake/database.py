@@ -19,7 +19,7 @@ from pipeline.lake.user_sql import UNSAFE_OPTIMIZERS
 _MEMORY_LIMIT = "1500MB"
 
 # Tables of which a row belongs to an offer.
-_OF_OFFERS = ("offer", "penalty", "promotion")
+OF_OFFERS = ("offer", "penalty", "promotion")
 
 _SQL_TYPES = {
     "string": "VARCHAR",
@@ -90,7 +90,7 @@ def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Pa
     """Return a SELECT like `select_files`, without offers in quarantine and what belongs to them."""
     select = select_files(table, files)
     taken = [quoted(str(file)) for file in quarantine if file.exists()]
-    if table not in _OF_OFFERS or not taken:
+    if table not in OF_OFFERS or not taken:
         return select
     join = " AND ".join(f"taken.{name} = kept.{name}" for name in ("sweep_id", "search_id", "offer_no"))
     return f"SELECT kept.* FROM ({select}) AS kept ANTI JOIN read_parquet([{', '.join(taken)}]) AS taken ON {join}"  # noqa: S608 - our own names; paths are quoted

@@ -6,7 +6,7 @@ The name is an application transaction, so that a repeated or racing commit find
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,8 @@ from pipeline.lake.objects import Lake
 _RACES = 5
 # Commits after which the log is summed up: else each commit of a year would read those of all nights before.
 _CHECKPOINT_EVERY = 10
+# When files that were replaced may be taken away by who vacuums the table: our own views go on reading them.
+_NEVER_MS = 253_402_300_799_000
 _LAST_CHECKPOINT = "_last_checkpoint"
 
 
@@ -102,6 +104,51 @@ def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: st
             kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
             hint="Free some space or mend the permissions, then go on with: nightaudit resume",
         ) from None
+
+
+def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], transaction: str) -> None:
+    """Let files of a table give way to others, or to none, in one commit, unless that transaction was committed before.
+
+    Both are paths in the lake. The library commits no removal of single files, so the entry of the log is written here,
+    as the protocol words it: under the next number, which only one writer gets. Raises LakeError.
+    """
+    for _ in range(_RACES):
+        delta = _existing(lake, table)
+        if delta is None or delta.transaction_version(transaction) is not None or not replaced:
+            return
+        version = delta.version() + 1
+        log = lake.table_root(table.name).relative_to(lake.root) / "_delta_log" / f"{version:020}.json"
+        if lake.put_new(log.as_posix(), _replacement(lake, table, replaced, transaction)):
+            return
+    raise LakeError(
+        f"The table {lake.table_root(table.name)} could not be written: others kept committing to it.",
+        kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
+        hint="Run it again.",
+    )
+
+
+def _replacement(lake: Lake, table: Table, replaced: Mapping[str, str | None], transaction: str) -> bytes:
+    """Return the entry of a log that takes files out and puts others in."""
+    root = lake.table_root(table.name)
+    refuse_damaged(lake.root, [lake.local(path) for path in replaced.values() if path])
+    actions: list[dict[str, object]] = [{"txn": {"appId": transaction, "version": 1}}]
+    for former in replaced:
+        name = lake.local(former).relative_to(root).as_posix()
+        actions.append({"remove": {"path": name, "deletionTimestamp": _NEVER_MS, "dataChange": True}})
+    actions += [
+        {
+            "add": {
+                "path": added.path,
+                "partitionValues": {},
+                "size": added.size,
+                "modificationTime": added.modification_time,
+                "dataChange": True,
+                "stats": added.stats,
+            }
+        }
+        for added in _additions(lake, table, [path for path in replaced.values() if path])
+    ]
+    return "".join(f"{json.dumps(action)}\n" for action in actions).encode()
 
 
 def _commit(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:

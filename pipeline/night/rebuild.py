@@ -20,13 +20,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import LakeError
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, REJECT, SWEEP, WORKING_TABLES
 from pipeline.lake import Lake
 from pipeline.lake.checksums import carry_over, refuse_damaged
-from pipeline.lake.database import quarantine_file
+from pipeline.lake.database import connect, quarantine_file
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import Manifest, landed, read_ending, read_manifest
 from pipeline.night.overview import sweep_rows
@@ -143,6 +144,8 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
     refuse_damaged(lake.root, [held])
     shutil.copyfile(held, path)
     carry_over(lake.root, held.parent, path.parent)
+    with connect(fresh) as session:
+        leave_out(session, fresh, sweep_id)
     commit_files(fresh, REJECT, [path.relative_to(fresh.root).as_posix()], f"{sweep_id}/quarantine")
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 
+import polars as pl
 import pytest
-from audited_nights import audited, clean_night
+from audited_nights import audited, clean_night, load, settings_of
 from nights import started_at, sweep_id
+from polars.testing import assert_frame_equal
 
 from pipeline.audit.rules import rules
-from pipeline.lake.database import query_published
+from pipeline.domain.tables import TABLES
+from pipeline.lake.database import open_published, query_published
+from pipeline.lake.delta import commit_files
 from pipeline.lake.relations import declared
-from pipeline.night.gate import publish_checked
+from pipeline.night.gate import audit_sweep, publish_checked
+from pipeline.night.verify import verify
 
 # A search to break each group of rules in, so that what they take is told apart; XX is no market.
 SEARCH = tuple(number * 256 + 1 for number in range(5))
@@ -125,3 +130,23 @@ def test_every_rule_says_whether_it_quarantines_and_why():
     for name, rule in declared("audit", "rules").items():
         assert rule["violators"] in {"kept", "quarantined"}, name
         assert rule["reason"], name
+
+
+@pytest.mark.parametrize("table", ["offer", "penalty", "promotion"])
+def test_readers_of_the_delta_tables_get_what_was_published(lake, night, monkeypatch, table):
+    monkeypatch.setattr("audited_nights.MARKETS", ("GB", "XX"))
+    rows, _ = night
+    load(lake, 0, rows)
+    for name in ("offer", "penalty", "promotion"):
+        files = sorted((lake.table_root(name) / sweep_id(0)).glob("*.parquet"))
+        commit_files(lake, TABLES[name], [file.relative_to(lake.root).as_posix() for file in files], "loaded")
+    for _ in range(2):
+        audit_sweep(settings_of(lake), lake, sweep_id(0), started_at(0))
+    publish_checked(lake, sweep_id(0), started_at(0), override="to see what is left")
+    names = [column.name for column in TABLES[table].stored]
+    with open_published(lake.published_file) as session:
+        published = session.sql(f"FROM lake.{table}").pl().select(names)
+    read = pl.read_delta(str(lake.table_root(table))).select(names)
+    assert len(read) < len(rows[table])
+    assert_frame_equal(read, published, check_row_order=False, check_dtypes=False)
+    assert not [each for each in verify(lake, is_deep=True).damages if each.path.startswith(f"tables/{table}")]
