@@ -161,7 +161,7 @@ def show(
 
 @app.command()
 def explain(
-    flag: Annotated[str, typer.Argument(help="flag_id, as in report.flag or a relation of findings.")],
+    flag: Annotated[str, typer.Argument(help="flag_id, as in report.flag or a relation of findings; or a case_id.")],
     form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
     """Lead a finding back to its raw answers, and work its verdict out again from them. Offline."""
@@ -173,7 +173,7 @@ def explain(
 @app.command()
 def confirm(
     flags: Annotated[
-        list[str] | None, typer.Argument(help="Flag ids. Default: the largest.", show_default=False)
+        list[str] | None, typer.Argument(help="Ids of flags or cases. Default: the largest flags.", show_default=False)
     ] = None,
     rule: Annotated[list[str] | None, typer.Option("--rule", help="Only of this rule; may be repeated.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Flags at most, where none is named.")] = 20,
@@ -182,6 +182,32 @@ def confirm(
     from pipeline.cli import confirm
 
     confirm.confirm_flags(flags or (), rule or (), limit)
+
+
+@app.command()
+def cases(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Cases to show at most.")] = 25,
+) -> None:
+    """List the open cases: findings with one cause to call about, the ones to look at first before others."""
+    from pipeline.cli import case
+
+    case.list_cases(limit)
+
+
+@app.command()
+def case(
+    case_id: Annotated[str, typer.Argument(help="case_id, as in report.finding_case.")],
+    acknowledge: Annotated[bool, typer.Option("--acknowledge", help="It is known and looked after.")] = False,
+    mute: Annotated[
+        str | None, typer.Option("--mute", help="Leave it out until this day, as 2027-01-31.", show_default=False)
+    ] = None,
+    note: Annotated[str | None, typer.Option("--note", help="What there is to say.", show_default=False)] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Who looks after it.", show_default=False)] = None,
+) -> None:
+    """Show a case, or say something of it: that is kept, and survives a rebuild."""
+    from pipeline.cli import case
+
+    case.show_or_note(case_id, is_acknowledged=acknowledge, muted_until=mute, note=note, owner=owner)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, choose_flags, confirm
 from pipeline.night.summary import SIMULATED
+from pipeline.replay.cases import flags_of_cases
 from pipeline.settings import read_settings
 
 
@@ -21,7 +22,7 @@ def confirm_flags(flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> 
     settings = read_settings()
     lake = Lake(settings.lake)
     console = Terminal()
-    flags = choose_flags(lake, flag_ids, rules, limit)
+    flags = choose_flags(lake, flags_of_cases(lake, flag_ids), rules, limit)
     with lake.writing("a confirmation"), console.status(f"Asking about {len(flags)} flags again …"):
         summary = asyncio.run(confirm(settings, lake, flags))
     _print(console, summary)

@@ -13,6 +13,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
+from pipeline.replay.cases import flags_of_cases
 from pipeline.replay.explain import Explanation, Observation, explain
 from pipeline.settings import read_settings
 
@@ -26,7 +27,9 @@ def show_explanation(flag_id: str, form: str) -> None:
     if form not in {"text", "json"}:
         raise InputError(f"--format is text or json, not {form!r}.")
     settings = read_settings()
-    explained = explain(Lake(settings.lake), flag_id, settings.max_body_bytes)
+    lake = Lake(settings.lake)
+    flag_id = flags_of_cases(lake, [flag_id])[0]
+    explained = explain(lake, flag_id, settings.max_body_bytes)
     if form == "json":
         document = json.dumps(as_json(explained), default=str, ensure_ascii=False, indent=2)
         sys.stdout.write(printable_json(document) + "\n")

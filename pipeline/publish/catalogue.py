@@ -16,6 +16,7 @@ from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MAR
 from pipeline.domain.currencies import MINOR_DIGITS, minor_unit
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
+    CASE_NOTE,
     CONFIRMATION,
     CONTENT_STATES,
     FAILED_RULE,
@@ -36,6 +37,7 @@ from pipeline.lake.relations import Relation, declared_meanings, relation, sourc
 _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
     QUOTE_TABLES, "run_id <= '{0:%Y%m%dT%H%M%S%f}'"
 )
+_KNOWN_AT[CASE_NOTE.name] = "noted_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 
 # Views in form, tables in the file: what they are made of is long, and what they give is short. Others read the first.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from pipeline.report.cases import cases_point, cases_section, standing_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles, up_and_down
@@ -28,7 +29,9 @@ def page(reader: Reader) -> Page:
         moves=reader.rows("report.price_move", order="source, property_id, offer_key"),
         largest=_largest_moves(reader),
     )
+    cases = standing_cases(reader)
     sections = (
+        cases_section(cases),
         new_section(changes.new, is_first_night=reader.is_first_night),
         ended_section(changes.ended, is_first_night=reader.is_first_night),
         _moves(reader, changes.moves),
@@ -43,7 +46,7 @@ def page(reader: Reader) -> Page:
         "What changed since the night before, and how far the night's figures can be trusted.",
         sections,
         tiles=tiles(reader, changes),
-        points=points(reader, changes),
+        points=[cases_point(cases), *points(reader, changes)],
     )
 
 

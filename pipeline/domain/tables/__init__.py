@@ -38,7 +38,15 @@ from pipeline.domain.tables.declaration import (
     Column,
     Table,
 )
-from pipeline.domain.tables.finding import CONFIRMATION, FAILED_RULE, FINDING_COLUMNS, FLAG_CLOSED, FLAG_ID, FLAG_OPEN
+from pipeline.domain.tables.finding import (
+    CASE_NOTE,
+    CONFIRMATION,
+    FAILED_RULE,
+    FINDING_COLUMNS,
+    FLAG_CLOSED,
+    FLAG_ID,
+    FLAG_OPEN,
+)
 from pipeline.domain.tables.inputs import (
     FX_RATE,
     INPUT_TABLES,
@@ -55,7 +63,7 @@ from pipeline.domain.tables.quote import QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOT
 from pipeline.domain.tables.sweep import CELL, SEARCH, SWEEP, SWEEP_PUBLISHED
 
 __all__ = [
-    "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FAILED_RULE",
+    "CASE_NOTE", "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FAILED_RULE",
     "FINDING_COLUMNS", "FLAG",
     "FLAG_CLOSED", "FLAG_ID", "FX_RATE", "INPUT_TABLES", "INSTANT", "INT", "LONG", "MONEY", "MONEY_SCALE", "MOST_MONEY",
     "NUMBER", "OFFER", "OFFER_CHANGE", "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CONTENT", "PROPERTY_FILE",
@@ -75,7 +83,7 @@ TABLES = {
 }
 
 # What is not made by sweeps.
-SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {CONFIRMATION.name: CONFIRMATION}
+SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {table.name: table for table in (CONFIRMATION, CASE_NOTE)}
 
 # What is carried from night to night. Analysts read these through the views of `mart`.
 STATE_TABLES = (

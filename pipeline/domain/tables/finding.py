@@ -45,6 +45,23 @@ CONFIRMATION = Table(
     ),
 )
 
+CASE_NOTE = Table(
+    "case_note",
+    "One row per thing that was said of a case. Append-only: the last of each action holds.",
+    ("case_id", "noted_at", "action"),
+    (
+        required("case_id", TEXT, "Case that it is about: report.finding_case."),
+        required("noted_at", INSTANT, "When it was said."),
+        required(
+            "action",
+            TEXT,
+            "`acknowledge`, `mute`, `note` or `owner`.",
+            ("acknowledge", "mute", "note", "owner"),
+        ),
+        Column("value", TEXT, "mute: the day up to which, as yyyy-MM-dd; note: the text; owner: the name."),
+    ),
+)
+
 EVIDENCE = pa.list_(
     pa.struct(
         [

@@ -1,0 +1,90 @@
+"""`nightaudit cases` and `nightaudit case`: what there is to call about, and what was said of it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.cli.terminal import Terminal
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.publish.refresh import refresh
+from pipeline.replay.cases import case_row, open_cases, say_of_case
+from pipeline.replay.explain import Row
+from pipeline.settings import read_settings
+
+
+def list_cases(limit: int) -> None:
+    """Print the cases that are not closed."""
+    lake = Lake(read_settings().lake)
+    table = Table("case", "status", "rule", "whom", "flags", "finding", box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = True
+    for case in open_cases(lake, limit):
+        # Texts come from the supplier: nothing in them is markup of ours.
+        table.add_row(
+            case["case_id"], case["status"], case["rule"], _whom(case), str(case["flags"]), Text(case["finding"])
+        )
+    Terminal().print(table if table.row_count else "No case is open.")
+
+
+def show_or_note(
+    case_id: str, *, is_acknowledged: bool, muted_until: str | None, note: str | None, owner: str | None
+) -> None:
+    """Write down what is said of a case, and print it as it is then."""
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    until = None if muted_until is None else _day(muted_until)
+    if is_acknowledged or until or note or owner:
+        with lake.writing("a note on a case"):
+            say_of_case(
+                lake,
+                case_id,
+                settings.clock(),
+                is_acknowledged=is_acknowledged,
+                muted_until=until,
+                note=note,
+                owner=owner,
+            )
+            refresh(lake)
+    _print(case_row(lake, case_id))
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--mute is a day like 2026-12-31, not {text!r}.", kept="Nothing was changed.") from None
+
+
+def _whom(case: Row) -> str:
+    if case["scope"] == "supplier":
+        return "the supplier"
+    pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
+    if case["scope"] == "market":
+        return f"market {case['market']}{pair}"
+    return f"property {case['property_id']}, {case['market'] or 'all markets'}"
+
+
+def _print(case: Row) -> None:
+    console = Terminal(soft_wrap=True, highlight=False)
+    facts = [
+        ("Case", f"{case['case_id']} ({case['status']}, {case['severity']})"),
+        ("Rule", case["rule"]),
+        ("Whom", _whom(case)),
+        ("Finding", case["finding"]),
+        ("Size", f"{case['flags']} flags, {case['offers']} offers, {case['stays']} stays"),
+        ("Seen", f"{case['first_seen_at']} to {case['last_seen_at']}"),
+    ]
+    if case["share_pct"] is not None:
+        share = f"{case['share_pct']:.0f}% of {case['properties_judged']} properties of the market"
+        interval = f"{case['share_lowest_pct']:.0f}% to {case['share_highest_pct']:.0f}%"
+        facts.append(("Spread", f"{case['spread']}: {share} ({interval})"))
+    named = {"acknowledged_at": "Acknowledged", "muted_until": "Muted until", "owner": "Owner", "note": "Note"}
+    facts += [(label, str(case[name])) for name, label in named.items() if case[name] is not None]
+    if case["part_of_case_id"]:
+        facts.append(("Part of", case["part_of_case_id"]))
+    facts += [("Evidence", f"{item['finding']} nightaudit explain {item['flag_id']}") for item in case["evidence"]]
+    for label, told in facts:
+        console.print(Text.assemble((f"{label}: ", "bold"), told))

@@ -1,0 +1,96 @@
+"""Cases: findings that have one cause to call about, and what was said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+
+import duckdb
+import pyarrow as pa
+
+from pipeline.domain.errors import InputError
+from pipeline.domain.tables import CASE_NOTE
+from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.lake.delta import commit_rows
+from pipeline.replay.explain import Row, rows_of
+
+PREFIX = "case-"
+# Order of cases: those that wait for somebody first, the gravest and those with most behind them before others.
+_ORDER = (
+    "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 WHEN 'muted' THEN 3 ELSE 4 END, "
+    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
+)
+
+
+def open_cases(lake: Lake, limit: int) -> list[Row]:
+    """Return the cases that are not closed and no part of a wider one, the ones to look at first before others."""
+    query = f"FROM report.finding_case WHERE status NOT IN ('closed', 'part_of') ORDER BY {_ORDER} LIMIT $limit"
+    return _rows(lake, query, {"limit": limit})
+
+
+def case_row(lake: Lake, case_id: str) -> Row:
+    """Return a case. Raises InputError where there is none of that id."""
+    found = _rows(lake, "FROM report.finding_case WHERE case_id = $case_id", {"case_id": case_id})
+    if not found:
+        raise InputError(
+            f"There is no case {case_id!r}.", kept="Nothing was changed.", hint="List them: nightaudit cases"
+        )
+    return found[0]
+
+
+def flags_of_cases(lake: Lake, ids: Sequence[str]) -> list[str]:
+    """Return flag ids as they are, and of each case its flags that say it best, the gravest first.
+
+    Raises InputError for a case that is unknown.
+    """
+    flags: list[str] = []
+    for each in ids:
+        if each.startswith(PREFIX):
+            flags += [item["flag_id"] for item in case_row(lake, each)["evidence"]]
+        else:
+            flags.append(each)
+    return flags
+
+
+def say_of_case(
+    lake: Lake,
+    case_id: str,
+    now: datetime,
+    *,
+    is_acknowledged: bool = False,
+    muted_until: date | None = None,
+    note: str | None = None,
+    owner: str | None = None,
+) -> None:
+    """Write down what was said of a case; what was said before is kept. The caller holds the lake's writer lock.
+
+    Raises InputError for a case that is unknown.
+    """
+    case_row(lake, case_id)
+    said: Mapping[str, str | None] = {
+        "mute": muted_until.isoformat() if muted_until else None,
+        "note": note,
+        "owner": owner,
+    }
+    rows: list[dict[str, str | None]] = [
+        {"action": action, "value": value} for action, value in said.items() if value is not None
+    ]
+    if is_acknowledged:
+        rows.append({"action": "acknowledge", "value": None})
+    table = pa.Table.from_pylist(
+        [{"case_id": case_id, "noted_at": now, **row} for row in rows], schema=CASE_NOTE.schema
+    )
+    run = f"case-{now:%Y%m%dT%H%M%S%f}"
+    commit_rows(lake, CASE_NOTE, table, run, case_id, f"{run} {case_id}")
+
+
+def _rows(lake: Lake, query: str, parameters: Mapping[str, object]) -> list[Row]:
+    try:
+        return rows_of(query_published(lake.published_file, query, parameters))
+    except duckdb.CatalogException:
+        raise InputError(
+            "The published file was written before there were cases.",
+            kept="Nothing was changed.",
+            hint="They are there after the next publication; nightaudit rebuild makes them now.",
+        ) from None

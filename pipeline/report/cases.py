@@ -1,0 +1,82 @@
+"""Cases on a page: findings that have one cause to call about, the ones to look at first before others."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipeline.report.findings import by_severity
+from pipeline.report.page import PROPERTY, Column, Point, Section, counted
+from pipeline.report.read import Reader
+from pipeline.report.words import rule_said
+
+_SHOWN = 15
+_FIRST = (
+    "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
+    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
+)
+
+
+def standing_cases(reader: Reader) -> pl.DataFrame:
+    """Return the cases that are not closed and no part of a wider one."""
+    found = reader.rows("report.finding_case", order=_FIRST, where="status NOT IN ('closed', 'part_of')")
+    texts = pl.col("evidence").list.eval(pl.element().struct.field("flag_id")).list.join(", ").alias("flag_ids")
+    said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
+    whom = (
+        pl.when(pl.col("scope") == "supplier")
+        .then(pl.lit("the supplier"))
+        .when(pl.col("scope") == "market")
+        .then(pl.lit("the market"))
+        .otherwise(pl.col("property_name"))
+        .alias("property_name")
+    )
+    return reader.named(found).with_columns(said, whom, texts).drop("evidence", "amounts")
+
+
+def cases_section(cases: pl.DataFrame) -> Section:
+    """Return the section of cases. Muted and acknowledged ones stand last."""
+    waiting = _waiting(cases)
+    return Section(
+        "cases",
+        f"{counted(waiting.height, 'case waits', 'cases wait')} for a decision: {by_severity(waiting)}"
+        if waiting.height
+        else "No case waits for a decision",
+        "A case is all that one rule found of a property in a market; of a market, where most of its properties move "
+        "alike; or of the supplier. Its share of the market's properties says, with an interval of 95%, whether it is "
+        "systematic. nightaudit case, with a case, shows, acknowledges or mutes it; explain and confirm take it too.",
+        cases,
+        columns=[
+            Column("rule_words", "Case", is_wide=True, below="case_id"),
+            Column("status", "Status"),
+            Column("severity", "Severity"),
+            PROPERTY,
+            Column("market", "Market"),
+            Column("flags", "Findings", digits=0),
+            Column("stays", "Stays", digits=0),
+            Column("lowest_pct", "From", "%", 1, is_change=True),
+            Column("highest_pct", "To", "%", 1, is_change=True),
+            Column("spread", "Spread"),
+            Column("finding", "In words", is_wide=True),
+        ],
+        why_empty="The rules found nothing that stands.",
+        shown=_SHOWN,
+        source="report.finding_case",
+    )
+
+
+def cases_point(cases: pl.DataFrame) -> Point:
+    """Say how many cases wait, and which one to look at first."""
+    waiting = _waiting(cases)
+    if not waiting.height:
+        return Point("No case waits for a decision.", "cases", "good")
+    first = waiting.row(0, named=True)
+    place = ", ".join(filter(None, (first["property_name"], first["market"])))
+    told = (
+        f"{counted(waiting.height, 'case waits', 'cases wait')} for a decision, "
+        f"{waiting.filter(pl.col('status') == 'new').height:,} of them new. To look at first: {first['rule_words']} "
+        f"({place}). {first['finding']}"
+    )
+    return Point(told, "cases", "bad" if first["severity"] == "high" else "warn")
+
+
+def _waiting(cases: pl.DataFrame) -> pl.DataFrame:
+    return cases.filter(pl.col("status").is_in(["new", "open"]))

@@ -1,0 +1,11 @@
+-- Bound of the share that k of n stand for, by Wilson's interval of 95%: side -1 is the lower one, 1 the upper one.
+CREATE OR REPLACE MACRO mart.share_bound(k, n, side) AS (
+    CASE
+        WHEN n > 0
+            THEN
+                (
+                    k::DOUBLE / n + 1.9208 / n
+                    + side * 1.96 * sqrt(k::DOUBLE / n * (1 - k::DOUBLE / n) / n + 0.9604 / n / n)
+                ) / (1 + 3.8416 / n)
+    END
+)

@@ -1,0 +1,403 @@
+-- One row per case: findings of one rule that have one cause to call about, with what has been said of it.
+-- A case is a rule, a property and a market. Where most of a market's properties move alike, it is the market; where
+-- most markets do, it is the supplier. A mark-up on the reference rate is always of a market and a pair of currencies.
+-- case_id: For `nightaudit case`, `explain` and `confirm`: the same every night.
+-- scope: Whom to call about it: `property`, `market` or `supplier`.
+-- property_id: Property that it is of; NULL: of a market or the supplier.
+-- market: Market that it is of; NULL: of the supplier.
+-- base_currency: With currency, the pair that it is of; NULL: of no pair.
+-- currency: ISO 4217 code of the other currency of the pair; NULL: of no pair.
+-- status: `new`, `open`, `acknowledged`, `muted`, `closed`, or `part_of` a case of wider scope.
+-- part_of_case_id: Case of wider scope that its flags are counted in; NULL: none.
+-- severity: Gravest severity of its open flags; of a closed case, of all that it had.
+-- flags: Open flags of the case; 0: it is closed.
+-- offers: Offers and other subjects that these are about.
+-- stays: Stays that these are about.
+-- properties: Properties that these are about.
+-- lowest_pct: Smallest size of an open flag, in percent; of a closed case, of all that it had.
+-- median_pct: Median size of these.
+-- highest_pct: Largest size of these.
+-- exposure_weight: Weights of the properties of its open flags, added up; a property that is not listed weighs 1.
+-- amounts: Sizes of its open flags in money, added up without their signs, by currency: never added across currencies.
+-- first_seen_at: Start of the first sweep that flagged any of it.
+-- last_seen_at: Start of the last sweep that observed its evidence.
+-- closed_at: When the last flag of it ended; NULL: it is not closed.
+-- spread: `isolated`, `undecided` or `systematic`: by the interval of the share of the market's properties.
+-- properties_judged: Properties of the market that are on sale.
+-- share_pct: Properties of the market with open flags of this rule, in percent of properties_judged.
+-- share_lowest_pct: Lower bound of that share, in percent: Wilson's interval of 95%.
+-- share_highest_pct: Upper bound of that share, in percent.
+-- evidence: Up to three flags that say it best, the gravest first: flag_id and finding.
+-- finding: The case in one sentence.
+-- acknowledged_at: When it was acknowledged since it was opened; NULL: it was not.
+-- muted_until: Day up to which it is muted; NULL: it is not.
+-- owner: Who looks after it; NULL: it was never given to anyone.
+-- note: What was last noted about it; NULL: nothing.
+WITH flagged AS (
+    SELECT
+        flag.*,
+        flag.resolved_at IS NULL AS is_open,
+        CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
+        CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS pair_currency,
+        coalesce(weighed.weight, 1) AS weight
+    FROM report.flag_history AS flag
+    LEFT JOIN mart.weight AS weighed ON weighed.property_id = flag.property_id
+),
+
+on_sale AS (
+    SELECT
+        sale.market,
+        count(DISTINCT sale.property_id) AS properties
+    FROM state.property_sale AS sale
+    WHERE sale.quiet_date IS NULL
+    GROUP BY sale.market
+),
+
+-- How many properties of a market show a rule, in the direction that more of them do.
+in_market AS (
+    SELECT
+        flagged.rule,
+        flagged.market,
+        flagged.base_currency,
+        flagged.pair_currency,
+        greatest(
+            count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct >= 0),
+            count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct < 0 OR flagged.size_pct IS NULL)
+        ) AS alike,
+        greatest(alike, any_value(on_sale.properties)) AS judged, -- noqa: RF02
+        flagged.rule = 'fx_markup'
+        OR (alike >= 5 AND mart.share_bound(alike, judged, -1) > 0.5) AS is_of_market -- noqa: RF02
+    FROM flagged
+    LEFT JOIN on_sale ON on_sale.market = flagged.market
+    WHERE
+        flagged.is_open
+        AND flagged.market IS NOT NULL
+    GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.pair_currency
+),
+
+in_supplier AS (
+    SELECT
+        in_market.rule,
+        in_market.base_currency,
+        in_market.pair_currency,
+        count(*) >= 3 AND 2 * count(*) > (SELECT count(*) FROM on_sale) AS is_of_supplier
+    FROM in_market
+    WHERE in_market.is_of_market
+    GROUP BY in_market.rule, in_market.base_currency, in_market.pair_currency
+),
+
+placed AS (
+    SELECT
+        flagged.*,
+        in_market.alike,
+        in_market.judged,
+        coalesce(in_market.is_of_market, flagged.rule = 'fx_markup') AS is_of_market,
+        coalesce(in_supplier.is_of_supplier, FALSE) AS is_of_supplier
+    FROM flagged
+    LEFT JOIN in_market
+        ON
+            in_market.rule = flagged.rule
+            AND in_market.market = flagged.market
+            AND in_market.base_currency IS NOT DISTINCT FROM flagged.base_currency
+            AND in_market.pair_currency IS NOT DISTINCT FROM flagged.pair_currency
+    LEFT JOIN in_supplier
+        ON
+            in_supplier.rule = flagged.rule
+            AND in_supplier.base_currency IS NOT DISTINCT FROM flagged.base_currency
+            AND in_supplier.pair_currency IS NOT DISTINCT FROM flagged.pair_currency
+),
+
+-- Each flag under every case that it belongs to, the narrower ones as parts of the widest.
+scoped AS (
+    SELECT
+        'property' AS scope,
+        placed.property_id AS case_property,
+        placed.market AS case_market,
+        CASE WHEN placed.is_of_supplier THEN 'supplier' WHEN placed.is_of_market THEN 'market' END AS wider,
+        placed.*
+    FROM placed
+    WHERE placed.rule <> 'fx_markup'
+
+    UNION ALL BY NAME
+
+    SELECT
+        'market' AS scope,
+        NULL AS case_property,
+        placed.market AS case_market,
+        CASE WHEN placed.is_of_supplier THEN 'supplier' END AS wider,
+        placed.*
+    FROM placed
+    WHERE placed.is_of_market
+
+    UNION ALL BY NAME
+
+    SELECT
+        'supplier' AS scope,
+        NULL AS case_property,
+        NULL AS case_market,
+        NULL AS wider,
+        placed.*
+    FROM placed
+    WHERE placed.is_of_supplier
+),
+
+grouped AS (
+    SELECT
+        scoped.rule,
+        scoped.scope,
+        scoped.case_property AS property_id,
+        scoped.case_market AS market,
+        scoped.base_currency,
+        scoped.pair_currency AS currency,
+        any_value(scoped.wider) FILTER (WHERE scoped.is_open) AS wider,
+        count(*) FILTER (WHERE scoped.is_open) AS flags,
+        count(DISTINCT coalesce(scoped.evidence[1].offer_key, scoped.subject_key)) FILTER (WHERE scoped.is_open)
+            AS offers,
+        count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party)) FILTER (WHERE scoped.is_open) AS stays,
+        count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open) AS properties,
+        min(scoped.first_flagged_at) AS first_seen_at,
+        min(scoped.first_flagged_at) FILTER (WHERE scoped.is_open) AS opened_at,
+        max(scoped.last_flagged_at) AS last_seen_at,
+        CASE WHEN flags = 0 THEN max(scoped.resolved_at) END AS closed_at, -- noqa: RF02
+        max(scoped.alike) AS alike,
+        max(scoped.judged) AS judged
+    FROM scoped
+    GROUP BY
+        scoped.rule,
+        scoped.scope,
+        scoped.case_property,
+        scoped.case_market,
+        scoped.base_currency,
+        scoped.pair_currency
+),
+
+-- Of an open case its open flags; of a closed one all that it had.
+said AS (
+    SELECT
+        scoped.*,
+        grouped.flags AS open_flags
+    FROM scoped
+    INNER JOIN grouped
+        ON
+            grouped.rule = scoped.rule
+            AND grouped.scope = scoped.scope
+            AND grouped.property_id IS NOT DISTINCT FROM scoped.case_property
+            AND grouped.market IS NOT DISTINCT FROM scoped.case_market
+            AND grouped.base_currency IS NOT DISTINCT FROM scoped.base_currency
+            AND grouped.currency IS NOT DISTINCT FROM scoped.pair_currency
+    WHERE
+        scoped.is_open
+        OR grouped.flags = 0
+),
+
+sized AS (
+    SELECT
+        said.rule,
+        said.scope,
+        said.case_property,
+        said.case_market,
+        said.base_currency,
+        said.pair_currency,
+        min(CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END) AS rank_of_severity,
+        min(said.size_pct) AS lowest_pct,
+        median(said.size_pct) AS median_pct,
+        max(said.size_pct) AS highest_pct,
+        list(
+            {
+                'flag_id': said.flag_id,
+                'finding': said.finding
+            }
+            ORDER BY
+                CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,
+                abs(said.size_pct) DESC NULLS LAST,
+                said.flag_id
+        )[:3] AS evidence
+    FROM said
+    GROUP BY
+        said.rule, said.scope, said.case_property, said.case_market, said.base_currency, said.pair_currency
+),
+
+weighed AS (
+    SELECT
+        each.rule,
+        each.scope,
+        each.case_property,
+        each.case_market,
+        each.base_currency,
+        each.pair_currency,
+        sum(each.weight::DECIMAL(38, 9))::DOUBLE AS exposure_weight
+    FROM (
+        SELECT DISTINCT
+            scoped.rule,
+            scoped.scope,
+            scoped.case_property,
+            scoped.case_market,
+            scoped.base_currency,
+            scoped.pair_currency,
+            scoped.property_id,
+            scoped.weight
+        FROM scoped
+        WHERE scoped.is_open
+    ) AS each
+    GROUP BY
+        each.rule, each.scope, each.case_property, each.case_market, each.base_currency, each.pair_currency
+),
+
+owed AS (
+    SELECT
+        each.rule,
+        each.scope,
+        each.case_property,
+        each.case_market,
+        each.base_currency,
+        each.pair_currency,
+        list(
+            {
+                'currency': each.currency,
+                'amount': each.amount
+            }
+            ORDER BY each.currency
+        ) AS amounts
+    FROM (
+        SELECT
+            scoped.rule,
+            scoped.scope,
+            scoped.case_property,
+            scoped.case_market,
+            scoped.base_currency,
+            scoped.pair_currency,
+            scoped.currency,
+            sum(abs(scoped.amount))::DECIMAL(18, 4) AS amount
+        FROM scoped
+        WHERE
+            scoped.is_open
+            AND scoped.amount IS NOT NULL
+            AND scoped.currency IS NOT NULL
+        GROUP BY ALL
+    ) AS each
+    GROUP BY
+        each.rule, each.scope, each.case_property, each.case_market, each.base_currency, each.pair_currency
+),
+
+noted AS (
+    SELECT
+        case_note.case_id,
+        max(case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge') AS acknowledged_at,
+        try_cast(
+            arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'mute') AS DATE
+        ) AS muted_until,
+        arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'owner') AS owner,
+        arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'note') AS note
+    FROM lake.case_note AS case_note
+    GROUP BY case_note.case_id
+),
+
+latest AS (
+    SELECT
+        max(sweep.started_at) AS started_at,
+        max(sweep.snapshot_date) AS snapshot_date
+    FROM mart.sweep AS sweep
+)
+
+SELECT
+    mart.case_id(grouped.rule, grouped.property_id, grouped.market, grouped.base_currency, grouped.currency)
+        AS case_id,
+    grouped.rule,
+    grouped.scope,
+    grouped.property_id,
+    grouped.market,
+    grouped.base_currency,
+    grouped.currency,
+    CASE
+        WHEN grouped.flags = 0 THEN 'closed'
+        WHEN grouped.wider IS NOT NULL THEN 'part_of'
+        WHEN noted.muted_until > latest.snapshot_date THEN 'muted'
+        WHEN noted.acknowledged_at >= grouped.opened_at THEN 'acknowledged'
+        WHEN grouped.first_seen_at = latest.started_at THEN 'new'
+        ELSE 'open'
+    END AS status,
+    CASE
+        WHEN grouped.wider IS NOT NULL
+            THEN
+                mart.case_id(
+                    grouped.rule,
+                    NULL,
+                    CASE WHEN grouped.wider = 'market' THEN grouped.market END,
+                    grouped.base_currency,
+                    grouped.currency
+                )
+    END AS part_of_case_id,
+    CASE sized.rank_of_severity WHEN 1 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END AS severity,
+    grouped.flags,
+    grouped.offers,
+    grouped.stays,
+    grouped.properties,
+    sized.lowest_pct,
+    sized.median_pct,
+    sized.highest_pct,
+    coalesce(weighed.exposure_weight, 0) AS exposure_weight,
+    coalesce(owed.amounts, []) AS amounts,
+    grouped.first_seen_at,
+    grouped.last_seen_at,
+    grouped.closed_at,
+    grouped.judged AS properties_judged,
+    100.0 * grouped.alike / grouped.judged AS share_pct,
+    100 * mart.share_bound(grouped.alike, grouped.judged, -1) AS share_lowest_pct,
+    100 * mart.share_bound(grouped.alike, grouped.judged, 1) AS share_highest_pct,
+    CASE
+        WHEN share_lowest_pct > 50 THEN 'systematic' -- noqa: RF02
+        WHEN share_highest_pct < 50 THEN 'isolated' -- noqa: RF02
+        ELSE 'undecided'
+    END AS spread,
+    sized.evidence,
+    CASE
+        WHEN grouped.flags <= 1 THEN sized.evidence[1].finding
+        ELSE
+            format(
+                '{} offers over {} stays{}, {:+.1f}% to {:+.1f}%. {}',
+                grouped.flags,
+                grouped.stays,
+                CASE
+                    WHEN grouped.scope = 'property' THEN ''
+                    ELSE format(' of {} properties', grouped.properties)
+                END,
+                sized.lowest_pct,
+                sized.highest_pct,
+                sized.evidence[1].finding
+            )
+    END AS finding,
+    CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
+    noted.muted_until,
+    noted.owner,
+    noted.note
+FROM grouped
+CROSS JOIN latest
+INNER JOIN sized
+    ON
+        sized.rule = grouped.rule
+        AND sized.scope = grouped.scope
+        AND sized.case_property IS NOT DISTINCT FROM grouped.property_id
+        AND sized.case_market IS NOT DISTINCT FROM grouped.market
+        AND sized.base_currency IS NOT DISTINCT FROM grouped.base_currency
+        AND sized.pair_currency IS NOT DISTINCT FROM grouped.currency
+LEFT JOIN weighed
+    ON
+        weighed.rule = grouped.rule
+        AND weighed.scope = grouped.scope
+        AND weighed.case_property IS NOT DISTINCT FROM grouped.property_id
+        AND weighed.case_market IS NOT DISTINCT FROM grouped.market
+        AND weighed.base_currency IS NOT DISTINCT FROM grouped.base_currency
+        AND weighed.pair_currency IS NOT DISTINCT FROM grouped.currency
+LEFT JOIN owed
+    ON
+        owed.rule = grouped.rule
+        AND owed.scope = grouped.scope
+        AND owed.case_property IS NOT DISTINCT FROM grouped.property_id
+        AND owed.case_market IS NOT DISTINCT FROM grouped.market
+        AND owed.base_currency IS NOT DISTINCT FROM grouped.base_currency
+        AND owed.pair_currency IS NOT DISTINCT FROM grouped.currency
+LEFT JOIN noted
+    ON
+        noted.case_id = mart.case_id(
+            grouped.rule, grouped.property_id, grouped.market, grouped.base_currency, grouped.currency
+        )

@@ -1,0 +1,64 @@
+"""Cases: one id night after night, and what was said of it is kept."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from nights import load_night, started_at, sweep_id
+
+from pipeline.domain.analysis import Analysis
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.publish import publish, publish_anew
+from pipeline.publish.refresh import refresh
+from pipeline.replay.cases import case_row, flags_of_cases, open_cases, say_of_case
+
+STAY = {"check_in": date(2030, 3, 1), "nights": 2, "party": "2"}
+
+
+@pytest.fixture
+def lake(tmp_path):
+    made = Lake(str(tmp_path / "lake"))
+    for night, dearer in ((0, 108), (1, 109)):
+        prices = {"GB": 100, "DE": dearer, "FR": 100}
+        asked = list(enumerate(prices.items()))
+        load_night(
+            made,
+            night,
+            cell=[{"search_id": number, "market": market, **STAY} for number, (market, _) in asked],
+            offer=[
+                {"search_id": number, "market": market, "total": total, "currency": "EUR", "room_id": 7, "board_id": 14}
+                | STAY
+                for number, (market, total) in asked
+            ],
+        )
+        publish(made, sweep_id(night), started_at(night), analysis=Analysis(reference_market="GB"))
+    return made
+
+
+def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake):
+    (case,) = open_cases(lake, 10)
+    assert (case["rule"], case["property_id"], case["market"], case["flags"]) == ("market_disparity", 1, "DE", 1)
+    assert (case["status"], case["first_seen_at"], case["last_seen_at"]) == ("open", started_at(0), started_at(1))
+    say_of_case(lake, case["case_id"], started_at(2), is_acknowledged=True, owner="Ada", note="called")
+    say_of_case(lake, case["case_id"], started_at(3), note="called again")
+    refresh(lake)
+    said = case_row(lake, case["case_id"])
+    assert (said["status"], said["owner"], said["note"]) == ("acknowledged", "Ada", "called again")
+    publish_anew(lake, lambda: None)
+    assert case_row(lake, case["case_id"]) == said
+    assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]
+
+
+@pytest.mark.parametrize(("until", "status"), [(date(2030, 1, 3), "muted"), (date(2030, 1, 2), "open")])
+def test_a_muted_case_is_muted_up_to_its_day(lake, until, status):
+    (case,) = open_cases(lake, 10)
+    say_of_case(lake, case["case_id"], started_at(2), muted_until=until)
+    refresh(lake)
+    assert case_row(lake, case["case_id"])["status"] == status
+
+
+def test_a_case_that_is_not_known_is_refused(lake):
+    with pytest.raises(InputError, match="no case"):
+        say_of_case(lake, "case-0000000000000000", started_at(2), note="what")
