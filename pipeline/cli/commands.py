@@ -300,6 +300,14 @@ def serve(
 
 
 @app.command()
+def mcp() -> None:
+    """Give an assistant read-only tools over its standard input and output (Model Context Protocol)."""
+    from pipeline.cli import mcp
+
+    mcp.serve_assistant()
+
+
+@app.command()
 def doctor(spec: Spec = None) -> None:
     """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
     from pipeline.cli import doctor

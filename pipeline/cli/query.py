@@ -99,17 +99,17 @@ def _as_cell(value: object) -> object:
 
 
 def _json_line(names: Sequence[str], row: Row) -> str:
-    held = dict(zip(names, map(_as_json, row), strict=True))
+    held = dict(zip(names, map(as_json, row), strict=True))
     return printable_json(json.dumps(held, default=str, ensure_ascii=False)) + "\n"
 
 
-def _as_json(value: object) -> object:
+def as_json(value: object) -> object:
     """Return a value that JSON can say: it knows neither NaN nor infinity."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {str(key): _as_json(item) for key, item in value.items()}
-    return [_as_json(item) for item in value] if isinstance(value, list | tuple) else value
+        return {str(key): as_json(item) for key, item in value.items()}
+    return [as_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:

@@ -38,15 +38,29 @@ def show(address: str, *, body_only: bool) -> None:
         sys.stdout.buffer.write(printable(body.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else body)
         sys.stdout.buffer.flush()
         return
-    size = f"{len(sent):,} bytes as sent ({encoding or 'plain'}), {len(body):,} inflated"
-    facts = _search_facts(evidence, size) if isinstance(evidence, Evidence) else _quote_facts(evidence, size)
     console = Terminal(soft_wrap=True, highlight=False)
-    for label, told in facts:
+    for label, told in _facts(evidence, sent, body, encoding):
         console.print(Text.assemble((f"{label}: ", "bold"), told))
     for label, text in (("Request", pretty(request)), ("Answer", pretty(body) if body else "(no body)")):
         # Texts come from the supplier: nothing in them is markup of ours.
         console.print(Text(f"\n{label}", "bold"))
         console.print(Text(text))
+
+
+def as_document(evidence: Evidence | QuoteEvidence, max_body_bytes: int) -> dict[str, str]:
+    """Return what lies at a raw address as labels and texts, the request and the inflated answer last."""
+    request, sent, encoding = _sent(evidence)
+    try:
+        body = inflate(sent, encoding, limit_bytes=max_body_bytes)
+    except UnreadableBody as error:
+        body = f"({len(sent)} bytes that cannot be inflated: {error})".encode()
+    facts = dict(_facts(evidence, sent, body, encoding))
+    return facts | {"Request": request.decode("utf-8", "replace"), "Answer": body.decode("utf-8", "replace")}
+
+
+def _facts(evidence: Evidence | QuoteEvidence, sent: bytes, body: bytes, encoding: str) -> list[tuple[str, str]]:
+    size = f"{len(sent):,} bytes as sent ({encoding or 'plain'}), {len(body):,} inflated"
+    return _search_facts(evidence, size) if isinstance(evidence, Evidence) else _quote_facts(evidence, size)
 
 
 def _sent(evidence: Evidence | QuoteEvidence) -> tuple[bytes, bytes, str]:

@@ -18,10 +18,11 @@ ids = {ids}
 nights = [2]
 anchor = "calendar"
 
-# One check-in in three weeks, on the same dates night after night, so that each stay's price has a path.
+# Two check-ins, on the same dates night after night: the nearer one has been followed for thirty nights at least, as
+# long as the rules about reference prices look back.
 [[stays.horizon]]
-to_days = 42
-every_days = 21
+to_days = 60
+every_days = 30
 
 [ask]
 markets = {markets}

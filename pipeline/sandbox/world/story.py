@@ -16,8 +16,8 @@ from pipeline.sandbox.world.profiles import Profile
 
 _FOR_EVER: Final = -(10**9)
 _ALL_YEAR: Final = frozenset(range(1, 13))
-# A ladder is told upside down by the other months: it lasts for the month that lies so many days after the last night.
-_LADDER_DAYS: Final = 21
+# That a ladder is upside down, other months tell: it is of those that lie in the second span of days, not in the first.
+_NEAR, _FAR = range(1, 31), range(31, 61)
 
 
 class Chapter(NamedTuple):
@@ -64,5 +64,9 @@ def told(profile: Profile, night: int, nights: int, opened: date) -> Profile:
 
 def _anomaly(chapter: Chapter, last_day: date) -> Anomaly:
     is_ladder = chapter.kind == planted.ROOM_LADDER
-    months = frozenset({(last_day + timedelta(days=_LADDER_DAYS)).month}) if is_ladder else _ALL_YEAR
+    months = _months(last_day, _FAR) - _months(last_day, _NEAR) if is_ladder else _ALL_YEAR
     return Anomaly(chapter.kind, chapter.size, chapter.product_type, chapter.market, months)
+
+
+def _months(day: date, ahead: range) -> frozenset[int]:
+    return frozenset((day + timedelta(days=days)).month for days in ahead)
