@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-duckdb surface sql-readme check bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-duckdb surface sql-readme check audit-deps bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -85,6 +85,12 @@ bench: setup  ## measure speed beside peers; PARTS="normalise fetch" takes some 
 
 bench-quick: setup  ## what the hot paths cost, to run before and after a change; QUICK=--keep begins anew
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.quick $(QUICK)
+
+# The tool has an environment of its own. Where nothing can be asked it writes nothing, which is told and fails nothing.
+audit-deps: setup  ## ask the index for known vulnerabilities of the locked dependencies
+	@rm -f .audit.json; $(BIN)/uv tool run --quiet --from pip-audit==2.10.1 pip-audit --disable-pip --require-hashes \
+	  --progress-spinner off -r .ci/requirements.txt -f json -o .audit.json && exit 0; \
+	if test -s .audit.json; then cat .audit.json; exit 1; fi; echo "Not audited: the index could not be asked."
 
 lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --extra mcp --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
