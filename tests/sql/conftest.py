@@ -5,9 +5,7 @@ What a case does not name is usual: see `nights.filled`. Only the columns that i
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import replace
-from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
@@ -73,6 +71,36 @@ _WITH = {
     "night.found": (_FOUND, ()),
     "night.finding": (replace(_FOUND, columns=(tables.FLAG_ID, *_FOUND.columns)), ()),
     "night.failed_rule": (Table("failed_rule", "", (), (Column("relation", TEXT, ""),)), ()),
+    # What the choice of properties for detail searches, and of offers to quote, is asked with: one row each.
+    "given": (
+        Table(
+            "given",
+            "",
+            (),
+            (
+                Column("rules", pa.list_(TEXT), ""),
+                Column("watched", pa.list_(LONG), ""),
+                Column("properties", pa.list_(LONG), ""),
+                Column("since", tables.INSTANT, ""),
+            ),
+        ),
+        (),
+    ),
+    "wanted": (
+        Table(
+            "wanted",
+            "",
+            (),
+            (
+                Column("seed", LONG, ""),
+                Column("size", LONG, ""),
+                Column("today", tables.DAY, ""),
+                Column("markets", pa.list_(TEXT), ""),
+                Column("property_ids", pa.list_(LONG), ""),
+            ),
+        ),
+        (),
+    ),
     "night.flag_ended": (Table("flag_ended", "", (), (tables.FLAG_ID, *tables.FLAG_CLOSED.columns[-3:])), ()),
 }
 
@@ -80,8 +108,8 @@ _WITH = {
 def shapes() -> dict[str, Table]:
     """Every table that a relation may read, as it is while a night is published."""
     found = {name: _as_read(table, more) for name, (table, more) in _WITH.items()}
-    found |= {f"state.{table.name}": table for table in tables.STATE_TABLES}
-    found |= {f"sweep_files.{name}": table for name, table in tables.TABLES.items()}
+    found |= {f"state.{table.name}": table for table in (*tables.STATE_TABLES, *tables.CONTENT_STATES)}
+    found |= {f"sweep_files.{name}": table for name, table in (tables.TABLES | tables.WORKING_TABLES).items()}
     return found | {f"lake.{name}": table for name, table in (tables.TABLES | tables.SIDE_TABLES).items()}
 
 
@@ -91,13 +119,15 @@ def _as_read(table: Table, more: tuple[Column, ...]) -> Table:
 
 
 class Golden:
-    """A session with all tables that the relations read, empty until a case gives rows."""
+    """A session with all tables that the relations read, empty until a case gives rows. Made once, emptied for each."""
 
     def __init__(self) -> None:
         self.session = duckdb.connect(":memory:")
         self.session.execute("SET TimeZone = 'UTC'")
         for schema in ("night", "sweep_files", "state", "mart", "report", "ref", "lake"):
             self.session.execute(f"CREATE SCHEMA {schema}")
+        self.given: set[str] = set()
+        self.made: set[str] = set()
         self.shapes = shapes()
         for name in self.shapes:
             self.give(name, [])
@@ -106,39 +136,53 @@ class Golden:
             self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
         write_reference(self.session, Analysis())
 
+    def empty(self) -> None:
+        """Take back what the last case gave."""
+        for name in self.given:
+            if name == "ref.analysis":
+                write_reference(self.session, Analysis())
+            else:
+                self.session.execute(f"TRUNCATE {name}")
+        self.given = set()
+
     def give(self, name: str, rows: list[dict[str, object]]) -> None:
+        if rows:
+            self.given.add(name)
         if name == "ref.analysis":
             write_reference(self.session, Analysis(**rows[0]))
             return
         table = self.shapes[name]
         made = pa.Table.from_pylist([filled(table, row, **USUAL) for row in rows], schema=table.schema)  # noqa: F841 - read by DuckDB, by its name
+        if name in self.made:
+            self.session.execute(f"INSERT INTO {name} FROM made")
+            return
         self.session.execute(f"CREATE OR REPLACE TABLE {name} AS FROM made")
+        self.made.add(name)
 
     def rows(self, schema: str, name: str) -> list[dict[str, object]]:
+        asked = relation(schema, name)
+        needed = sources(asked)
         for made in views():
-            if made.full_name in sources(relation(schema, name)):
+            if made.full_name in needed - self.made:
                 self.session.execute(f"CREATE OR REPLACE VIEW {made.full_name} AS {made.sql}")
-        found = self.session.execute(relation(schema, name).sql)
+                self.made.add(made.full_name)
+        found = self.session.execute(asked.sql)
         columns = [column[0] for column in found.description]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
     def views(self) -> None:
-        self.session.execute(f"CREATE VIEW mart.offer_history AS {relation('mart', 'offer_history').sql}")
+        self.session.execute(f"CREATE OR REPLACE VIEW mart.offer_history AS {relation('mart', 'offer_history').sql}")
         self.session.execute((sql_folder() / "macro" / "offer_as_of.sql").read_text())
 
 
-def comparable(value: object, like: object) -> object:
-    """A value as YAML would write it: an instant as the number of its night, money as a number."""
-    if isinstance(value, dt.datetime) and isinstance(like, str | None):
-        nights = (value - started_at(0)) / dt.timedelta(days=1)
-        return f"night {nights:g}" if nights == int(nights) else f"{value:%Y-%m-%d %H:%M}"
-    if isinstance(value, Decimal):
-        return float(value)
-    return value
-
-
-@pytest.fixture
-def golden():
+@pytest.fixture(scope="session")
+def _session():
     made = Golden()
     yield made
     made.session.close()
+
+
+@pytest.fixture
+def golden(_session):
+    yield _session
+    _session.empty()
