@@ -93,21 +93,25 @@ candidate AS (
         'stale' AS reason
     FROM asked
     ANTI JOIN seen ON seen.property_id = asked.property_id
+),
+
+-- A property that several rules choose is asked about once, for the first of them.
+chosen AS (
+    SELECT
+        candidate.property_id,
+        candidate.reason,
+        list_position(given.rules, candidate.reason) AS rule_place
+    FROM candidate
+    CROSS JOIN given
+    SEMI JOIN asked ON asked.property_id = candidate.property_id
+    WHERE list_contains(given.rules, candidate.reason)
+    QUALIFY row_number() OVER (PARTITION BY candidate.property_id ORDER BY rule_place) = 1
 )
 
 SELECT
-    candidate.property_id,
-    candidate.reason,
+    chosen.property_id,
+    chosen.reason,
     seen.detail_at,
-    row_number() OVER (
-        ORDER BY list_position(given.rules, candidate.reason), seen.detail_at NULLS FIRST, candidate.property_id
-    ) AS place
-FROM candidate
-CROSS JOIN given
-SEMI JOIN asked ON asked.property_id = candidate.property_id
-LEFT JOIN seen ON seen.property_id = candidate.property_id
-WHERE list_contains(given.rules, candidate.reason)
-QUALIFY
-    row_number() OVER (
-        PARTITION BY candidate.property_id ORDER BY list_position(given.rules, candidate.reason)
-    ) = 1
+    row_number() OVER (ORDER BY chosen.rule_place, seen.detail_at NULLS FIRST, chosen.property_id) AS place
+FROM chosen
+LEFT JOIN seen ON seen.property_id = chosen.property_id
