@@ -24,6 +24,7 @@ setup: .venv/.ready  ## virtual environment with the locked dependencies
 
 nightly: setup  ## run a night: sweep, load, publish, summary (the sandbox, unless a supplier is set)
 	@$(BIN)/nightaudit nightly
+	@echo "To see nights in Prefect's UI, and have them run by a schedule: make schedule"
 
 demo: setup  ## fill an empty lake with 45 simulated nights, and say where to look (some three minutes)
 	@$(BIN)/nightaudit demo
@@ -34,10 +35,10 @@ schedule: setup  ## serve the nightly deployment on this machine, by NIGHTAUDIT_
 notebooks: setup  ## open the notebooks over the published file, in a browser on this machine
 	@$(BIN)/marimo run --token notebooks
 
-# The flows start Prefect servers, which answer late where other tests take the processors: they run by themselves.
+# The flows share one Prefect server, which answers late where other tests take the processors: they run by themselves.
 test: setup  ## run the tests
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" tests/flows
+	$(BIN)/pytest tests/flows
 
 # Nights that are stopped, rebuilt, replayed and simulated: minutes each. SLOW names folders or files to take a part.
 test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
@@ -60,7 +61,7 @@ sql-readme: setup  ## write the lists and the drawing of sql/README.md from the 
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows --cov --cov-report=
-	$(BIN)/pytest -n 2 --dist loadfile tests/flows --cov --cov-append --cov-report=term:skip-covered
+	$(BIN)/pytest tests/flows --cov --cov-append --cov-report=term:skip-covered
 
 format: setup  ## format the code
 	$(BIN)/ruff format

@@ -1,58 +1,52 @@
 """Serving the nightly deployment on this machine, by the schedule of the settings: `python -m flows.deploy`.
 
-Prefect's temporary server has no scheduler, so where no server is configured (PREFECT_API_URL), one of our own runs
-as long as this does. A run that would begin while another is under way is cancelled; where Prefect does not know of
-the other, the lake's lock refuses it.
+Where no server is configured (PREFECT_API_URL), `prefect server start` runs for as long as this does; one that answers
+already is used. A run that would begin while another is under way is cancelled; where Prefect does not know of the
+other, the lake's lock refuses it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import subprocess
 import sys
 import time
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import httpx
 import psutil
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import (
-    DeploymentFilter,
-    DeploymentFilterName,
-    FlowRunFilter,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-)
-from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy, StateType
+from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 from prefect.deployments.runner import RunnerDeployment
-from prefect.events import EventTrigger, Posture
-from prefect.events.actions import ChangeFlowRunState
-from prefect.events.schemas.automations import AutomationCore
 from prefect.runner import Runner
 from prefect.schedules import Cron
 from prefect.server.schemas.schedules import CronSchedule
-from prefect.settings import get_current_settings
-from prefect.states import Crashed
+from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.types.entrypoint import EntrypointType
 
+from flows.dead_runs import end_dead_runs, end_silent_runs
 from flows.nightly import nightly
-from flows.server import LOOPBACK, PrefectServerFailed, prefect_server
-from pipeline.domain.errors import LakeBusy, NightauditError, SettingsError
+from pipeline.domain.errors import NightauditError, SettingsError
 from pipeline.lake import Lake
 from pipeline.settings import Settings, read_settings
 
 DEPLOYMENT = "nightly"
 DESCRIPTION = "Sweep, load and publish one night."
-WATCH_NAME = "nightaudit: end runs that have fallen silent"
 
-# So many heartbeats of a run may be missed before it is taken for dead.
-_MISSED_HEARTBEATS = 3
-
+_LOOPBACK = "127.0.0.1"
+_READY_SECONDS = 120.0
 # Within this a run that is stopped lands what it has in hand.
 _PATIENCE_SECONDS = 120.0
+_STOP_SECONDS = 10.0
 
-_UNDER_WAY = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
+
+class PrefectServerFailed(NightauditError):
+    """The Prefect server of this machine did not start."""
 
 
 def main() -> None:
@@ -65,16 +59,11 @@ def main() -> None:
 
 
 def serve_nightly(settings: Settings) -> None:
-    """Serve the deployment, with a Prefect server of our own where none is configured."""
+    """Serve the deployment, with a Prefect server of this machine where none is configured."""
     next_run = next_run_of(settings)
-    port = get_current_settings().server.api.port
-    is_ours = not get_current_settings().api.url
-    if is_ours:
-        _refuse_a_second_server(port)
-    with prefect_server(has_scheduler=True, ports=(port, 0)) as address:
-        if is_ours:
-            asyncio.run(end_dead_runs(Lake(settings.lake)))
-        end_silent_runs()
+    with prefect_server() as address:
+        asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
+        end_silent_runs(nightly.name)
         _say(f"The flow `nightly` is scheduled: {settings.schedule_cron} ({settings.schedule_timezone}).")
         _say(f"Next run: {next_run:%A %Y-%m-%d %H:%M %Z}. At most one at a time.")
         _say(f"Prefect: {address.removesuffix('/api')}")
@@ -108,61 +97,75 @@ def next_run_of(settings: Settings) -> datetime:
     return dates[0].astimezone(ZoneInfo(settings.schedule_timezone))
 
 
-async def end_dead_runs(lake: Lake) -> None:
-    """Mark runs as crashed that a crash has left running in our server's records.
+@contextmanager
+def prefect_server() -> Iterator[str]:
+    """Give the address of the configured Prefect server, or of one on this machine, started if none answers there.
 
-    Their place among the runs that may run at once would be taken, and tonight's run cancelled. That they are dead
-    is known by the lake's lock, which every nightly run holds.
+    Raises PrefectServerFailed where it does not start.
     """
-    try:
-        with lake.writing("a look for dead runs"):
-            async with get_client() as client:
-                for run in await client.read_flow_runs(
-                    deployment_filter=DeploymentFilter(name=DeploymentFilterName(any_=[DEPLOYMENT])),
-                    flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=_UNDER_WAY)),
-                ):
-                    await client.set_flow_run_state(run.id, Crashed(message="The run's process has ended."), force=True)
-    except LakeBusy:
+    current = get_current_settings()
+    if current.api.url:
+        yield str(current.api.url)
         return
+    address = f"http://{_LOOPBACK}:{current.server.api.port}/api"
+    log = Path(current.home) / "server.log"
+    server = None if _answers(address) else _start(current.server.api.port, log)
+    try:
+        if server is not None:
+            _await_answer(server, address, log)
+        # Runs are processes of their own, which find it in their environment.
+        os.environ["PREFECT_API_URL"] = address
+        with temporary_settings({PREFECT_API_URL: address}):
+            yield address
+    finally:
+        if server is not None:
+            _stop(server)
 
 
-def end_silent_runs() -> None:
-    """Have the server mark runs as crashed that have sent no heartbeat for a while.
+def _start(port: int, log: Path) -> subprocess.Popen[bytes]:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as told:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter, Prefect's own command
+            [sys.executable, "-m", "prefect", "server", "start", "--host", _LOOPBACK, "--port", str(port)],
+            stdin=subprocess.DEVNULL,
+            stdout=told,
+            stderr=told,
+            env={
+                **os.environ,
+                # Slots of running flows are kept on the disk: one that a crash has left taken is free minutes later.
+                "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+            },
+            # A Ctrl-C that is meant for the run must still find a server to report to.
+            start_new_session=True,
+        )
 
-    A flow that is killed cannot report it, and would be shown as running for ever. Doing it again changes nothing.
-    """
-    heartbeat = get_current_settings().flows.heartbeat_frequency or 180
-    ends = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed")}
-    automation = AutomationCore(
-        name=WATCH_NAME,
-        description="A run that was killed cannot report it itself.",
-        trigger=EventTrigger(
-            after={"prefect.flow-run.heartbeat"},
-            expect={"prefect.flow-run.heartbeat", *ends},
-            match={"prefect.resource.id": "prefect.flow-run.*"},
-            match_related={"prefect.resource.role": "flow", "prefect.resource.name": nightly.name},
-            for_each={"prefect.resource.id"},
-            posture=Posture.Proactive,
-            threshold=1,
-            within=timedelta(seconds=heartbeat * _MISSED_HEARTBEATS),
-        ),
-        actions=[
-            ChangeFlowRunState(
-                name=None, state=StateType.CRASHED, message="No heartbeat: the run's process has ended.", force=False
+
+def _await_answer(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    ends_at = time.monotonic() + _READY_SECONDS
+    while not _answers(address):
+        if server.poll() is not None or time.monotonic() > ends_at:
+            raise PrefectServerFailed(
+                f"Prefect's server did not start. It wrote:\n{log.read_text(errors='replace')[-1500:].strip()}",
+                kept="Nothing was started.",
+                hint=f"All of it: {log}. A night without Prefect is: nightaudit nightly",
             )
-        ],
-    )
-    asyncio.run(_put(automation))
+        time.sleep(0.2)
 
 
-async def _put(automation: AutomationCore) -> None:
-    async with get_client() as client:
-        for known in await client.read_automations_by_name(automation.name):
-            # One that stands keeps in mind which runs it has heard of last, also those of before a crash.
-            if getattr(known.trigger, "within", None) == getattr(automation.trigger, "within", None):
-                return
-            await client.delete_automation(known.id)
-        await client.create_automation(automation)
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/health", timeout=2, trust_env=False).status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 async def _serve(settings: Settings) -> None:
@@ -204,20 +207,6 @@ def _is_alive(run: psutil.Process) -> bool:
         return run.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def _refuse_a_second_server(port: int) -> None:
-    address = f"http://{LOOPBACK}:{port}/api"
-    try:
-        is_there = httpx.get(f"{address}/health", timeout=2, trust_env=False).status_code == httpx.codes.OK
-    except httpx.HTTPError:
-        return
-    if is_there:
-        raise PrefectServerFailed(
-            f"A Prefect server answers on {LOOPBACK}:{port} already, perhaps that of another `make schedule`.",
-            kept="Nothing was started.",
-            hint=f"Stop it, or use it: PREFECT_API_URL={address} make schedule",
-        )
 
 
 def _say(line: str) -> None:

@@ -1,11 +1,8 @@
-"""What is said where: the run's log goes to Prefect, and a terminal is not told the same thing three times."""
+"""What the log of a run holds: the pipeline's own notes, and an error that is meant for users once."""
 
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from weakref import WeakSet
 
 from pipeline.domain.errors import NightauditError
@@ -28,25 +25,6 @@ def log_steps() -> None:
         logger.setLevel(logging.INFO)
 
 
-@contextmanager
-def quiet_terminal() -> Iterator[None]:
-    """Keep Prefect's account of a run from the terminal of a caller who shows progress and errors himself.
-
-    Who asks for it (PREFECT_LOGGING_LEVEL=INFO or DEBUG) gets it all the same.
-    """
-    if os.environ.get("PREFECT_LOGGING_LEVEL", "").upper() in {"INFO", "DEBUG"}:
-        yield
-        return
-    handlers = list(logging.getLogger().handlers)
-    for handler in handlers:
-        handler.addFilter(_not_of_prefect)
-    try:
-        yield
-    finally:
-        for handler in handlers:
-            handler.removeFilter(_not_of_prefect)
-
-
 def _told_once(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, NightauditError):
@@ -57,9 +35,3 @@ def _told_once(record: logging.LogRecord) -> bool:
     _told.add(error)
     record.msg, record.args, record.exc_info = str(error), (), None
     return True
-
-
-def _not_of_prefect(record: logging.LogRecord) -> bool:
-    if record.name in _RUN_LOGGERS:
-        return False
-    return not record.name.startswith("prefect") or record.levelno >= logging.WARNING

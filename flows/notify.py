@@ -1,16 +1,22 @@
-"""Prefect's own notification blocks (Slack, e-mail, a webhook of any form) as a way to tell of a blocked sweep."""
+"""Prefect's own notification blocks (Slack, e-mail, a webhook of any form) as a way to send messages."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from prefect.blocks.abstract import NotificationBlock
 from prefect.blocks.core import Block
+from prefect.settings import get_current_settings
 
 from pipeline.domain.errors import SettingsError
 from pipeline.notify.ways import Tell
+
+
+def block_of_server() -> Callable[[str], Tell] | None:
+    """Return what gives the way through a block, where a Prefect server is configured that keeps blocks."""
+    return notification_block if get_current_settings().api.url else None
 
 
 def notification_block(slug: str) -> Tell:

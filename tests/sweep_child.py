@@ -29,7 +29,7 @@ from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.requests import request_for
-from pipeline.sweep import SweepOptions, begin, normalisers, run
+from pipeline.sweep import Asking, SweepOptions, begin, normalisers, run
 
 SPEC = {
     "properties": {"sandbox": 24},
@@ -92,7 +92,8 @@ async def sweep(lake: Lake, base_url: str, now: datetime) -> str:
         settings, base_url=base_url, client_id=DEFAULT_CLIENT_ID, client_secret=DEFAULT_CLIENT_SECRET
     )
     async with client:
-        await run(lake, manifest, client.ask, request_of, SweepOptions(4, 1, 10**7), now=lambda: datetime.now(UTC))
+        asking = Asking(client.ask, request_of)
+        await run(lake, manifest, asking, SweepOptions(4, 1, 10**7), now=lambda: datetime.now(UTC))
     return manifest.sweep_id
 
 

@@ -1,4 +1,4 @@
-"""`nightaudit audit` and `nightaudit publish`: the gate from the command line."""
+"""`nightaudit audit`: the quality gate from the command line."""
 
 from __future__ import annotations
 
@@ -7,48 +7,28 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.audit import Audit
-from pipeline.cli import views
+from pipeline.cli.given import notification_block, refuse_blocks_without_server
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
-from pipeline.night import steps
-from pipeline.night.gate import (
-    audit_sweep,
-    is_unaudited,
-    publish_checked,
-    refuse_blocked,
-    report_page,
-    tell_if_blocked,
-)
+from pipeline.night.gate import audit_sweep, refuse_blocked, report_page, tell_if_blocked
+from pipeline.night.latest import latest_loaded
 from pipeline.settings import read_settings
 
 
 def audit(sweep_id: str | None) -> None:
     """Audit a sweep and say what was found. Raises GateBlocked where it may not be published."""
     settings = read_settings()
+    refuse_blocks_without_server(settings)
     lake = Lake(settings.lake)
     with lake.writing("an audit"):
-        wanted = sweep_id or steps.latest_loaded(lake)
+        wanted = sweep_id or latest_loaded(lake)
         found = audit_sweep(settings, lake, wanted, settings.clock())
-        tell_if_blocked(settings, lake, found)
+        tell_if_blocked(settings, lake, found, notification_block())
     console = Terminal()
     console.print(audit_view(found))
     console.print(Text(f"See: {report_page(lake, wanted)}"), soft_wrap=True)
     refuse_blocked(lake, wanted, found)
     console.print(Text(f"Publish it with: nightaudit publish {wanted}", style="cyan"), soft_wrap=True)
-
-
-def publish(sweep_id: str | None, override: str | None) -> None:
-    """Publish a sweep, audited first if it was not yet, and say what it changed."""
-    settings = read_settings()
-    lake = Lake(settings.lake)
-    with lake.writing("a publication"):
-        wanted = sweep_id or steps.latest_loaded(lake)
-        if is_unaudited(lake, wanted):
-            found = audit_sweep(settings, lake, wanted, settings.clock())
-            if override is None:
-                tell_if_blocked(settings, lake, found)
-        published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis)
-    Terminal().print(views.published_view(published))
 
 
 def audit_view(found: Audit) -> RenderableType:

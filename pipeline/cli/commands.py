@@ -44,9 +44,9 @@ def _options(
 @app.command()
 def plan(spec: Spec = None, limit: Limit = None) -> None:
     """Show how many cells, requests, bytes and hours a spec will cost, before a single call."""
-    from pipeline.cli import sweep
+    from pipeline.cli import plan
 
-    sweep.show_plan(spec, limit)
+    plan.show_plan(spec, limit)
 
 
 @app.command()
@@ -84,17 +84,17 @@ def publish(
     ] = None,
 ) -> None:
     """Publish a loaded and audited sweep into the DuckDB file."""
-    from pipeline.cli import audit
+    from pipeline.cli import publish
 
-    audit.publish(sweep_id, override)
+    publish.publish(sweep_id, override)
 
 
 @app.command()
 def nightly(spec: Spec = None, limit: Limit = None) -> None:
     """Run the whole night: sweep, load, audit, publish, summary."""
-    from pipeline.cli import sweep
+    from pipeline.cli import nightly
 
-    sweep.nightly(spec, limit)
+    nightly.nightly(spec, limit)
 
 
 @app.command()
@@ -121,9 +121,9 @@ def rebuild() -> None:
 @app.command()
 def status() -> None:
     """Show the sweeps of the lake, their cells by status, and how fresh the published data is."""
-    from pipeline.cli import sweep
+    from pipeline.cli import status
 
-    sweep.status()
+    status.show_status()
 
 
 @app.command()
@@ -252,12 +252,12 @@ def drift(
     fields: Annotated[bool, typer.Option("--fields", help="Show instead the column of each response field.")] = False,
 ) -> None:
     """Compare how a sweep's raw answers are built with the supplier's document."""
-    from pipeline.cli import rebuild
+    from pipeline.cli import drift
 
     if fields:
-        rebuild.show_fields(form)
+        drift.show_fields(form)
     else:
-        rebuild.show_drift(sweep_id, form)
+        drift.show_drift(sweep_id, form)
 
 
 @app.command()
@@ -284,9 +284,9 @@ def alerts(
     rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be told.")] = False,
 ) -> None:
     """Tell what is new and what is over, by the rules of NIGHTAUDIT_ALERTS, to whom it concerns."""
-    from pipeline.cli import report
+    from pipeline.cli import alerts
 
-    report.alert(is_rehearsal=rehearse)
+    alerts.send(is_rehearsal=rehearse)
 
 
 @app.command()
@@ -294,9 +294,9 @@ def serve(
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback address.")] = 8377,
 ) -> None:
     """Serve reports and notebooks to a browser on this machine."""
-    from pipeline.cli import report
+    from pipeline.cli import serve
 
-    report.serve(port)
+    serve.serve(port)
 
 
 @app.command()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.cli.sweep import settings_with
+from pipeline.cli.given import settings_with
 from pipeline.cli.terminal import Terminal
 from pipeline.cli.verify import refuse_damages, told
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
@@ -23,10 +22,10 @@ from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
-from pipeline.night import steps
+from pipeline.night.read_spec import read_spec_of
+from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
-from pipeline.settings import PREFIX, Settings, utc_now
-from pipeline.supplier.client import SupplierClient
+from pipeline.settings import PREFIX, Settings
 from pipeline.supplier.connection import proxy_for
 from pipeline.supplier.outcomes import outcome_of
 from pipeline.supplier.requests import request_for
@@ -125,20 +124,16 @@ def _files(settings: Settings) -> str:
 
 def _spec(settings: Settings) -> str:
     today = settings.clock().date()
-    spec, ids = steps.read_spec_of(settings, today)
+    spec, ids = read_spec_of(settings, today)
     return f"{settings.spec or 'the sample spec'}: {len(ids):,} properties, {len(spec.ask.markets)} markets"
 
 
 async def _probe(settings: Settings) -> str:
-    with _supplier(settings) as (base_url, client_id, client_secret):
-        client = SupplierClient.of(
-            settings, base_url=base_url, client_id=client_id, client_secret=client_secret, now=utc_now
-        )
-        today = settings.clock().date()
-        search = _probe_search(settings, today)
-        request = request_for(search, today=today, send_rate_type=settings.send_rate_type)
-        async with client:
-            answer = await client.ask(search.operation, request.to_wire(), attempts=1)
+    today = settings.clock().date()
+    search = _probe_search(settings, today)
+    request = request_for(search, today=today, send_rate_type=settings.send_rate_type)
+    async with open_client(settings, Lake(settings.lake)) as client:
+        answer = await client.ask(search.operation, request.to_wire(), attempts=1)
     took = (answer.ended_at - answer.started_at).total_seconds()
     if answer.failure is not None:
         raise NightauditError(
@@ -151,19 +146,7 @@ async def _probe(settings: Settings) -> str:
 
 
 def _probe_search(settings: Settings, today: date) -> Search:
-    spec, ids = steps.read_spec_of(settings, today)
+    spec, ids = read_spec_of(settings, today)
     stay = Stay.of(today + timedelta(days=_PROBE_LEAD_DAYS), 1)
     market = spec.ask.markets[0]
     return Search(0, Operation.MULTI, market, ProductType.HOTEL, stay, Party.parse("2"), None, (ids[0],))
-
-
-@contextmanager
-def _supplier(settings: Settings) -> Iterator[tuple[str | None, str | None, str | None]]:
-    if not settings.is_simulated:
-        yield None, None, None
-        return
-    from pipeline.sandbox.server.launch import SandboxProcess
-
-    today = settings.clock().date()
-    with SandboxProcess(seed=settings.sandbox_seed, today=today, properties=settings.sandbox_properties) as sandbox:
-        yield sandbox.base_url, sandbox.client_id, sandbox.client_secret

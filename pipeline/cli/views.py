@@ -14,8 +14,8 @@ from pipeline.domain.search import CellStatus
 from pipeline.lake.raw import Manifest
 from pipeline.night.choose_detail import Choice
 from pipeline.night.overview import Overview, SweepOverview
-from pipeline.night.steps import supplier_name, what_else
 from pipeline.night.summary import SIMULATED, NightSummary, lines_of
+from pipeline.night.supplier import supplier_name, what_else
 from pipeline.plan import PlanCounts
 from pipeline.plan.estimate import Bound, CostHistory, Estimate, Step
 from pipeline.publish import Published

@@ -19,7 +19,8 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.demo_lake import mark_as_demo
-from pipeline.night.gate import audit_and_publish
+from pipeline.night.night import Night
+from pipeline.night.nightly import audit, publish
 from pipeline.night.quotes import WRITE_SCOPE, quote
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
@@ -107,10 +108,10 @@ class _Night:
         """Sweep, audit and publish, as `nightaudit nightly` does."""
         settings, lake, now = self.settings, self.lake, self.settings.clock()
         self.watch("sweep")
-        manifest = steps.start(settings, lake, now)
-        asyncio.run(steps.collect(settings, lake, manifest, sandbox=self.sandbox))
+        night = Night(settings, lake, steps.start(settings, lake, now), sandbox=self.sandbox)
+        asyncio.run(steps.collect(night))
         self.watch("audit and publish")
-        audit_and_publish(settings, lake, manifest.sweep_id, now)
+        publish(audit(night))
 
     def ask_shop_and_quotes(self, folder: Path, *, is_last: bool) -> None:
         """Load what a shop asks this night, and ask a few quotes; the next publication shows them."""

@@ -27,12 +27,12 @@ from pipeline.domain.stay import Party, Stay
 from pipeline.domain.tables import CONFIRMATION
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
-from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import commit_rows, is_committed
 from pipeline.lake.raw import encode_shard, raw_address, read_manifest
 from pipeline.night.order import refuse_earlier
-from pipeline.night.steps import as_sent, supplier_of
+from pipeline.night.steps import as_sent
+from pipeline.night.supplier import allowance_of, open_client
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.replay.evidence import Evidence, evidence_at
@@ -48,8 +48,6 @@ from pipeline.replay.explain import (
 )
 from pipeline.replay.republish import ReplayedNight, findings, replayed
 from pipeline.settings import Clock, Settings
-from pipeline.supplier.client import SupplierClient
-from pipeline.supplier.pacer import Unlimited
 from pipeline.supplier.requests import request_for
 from pipeline.sweep.collect import Ask, record_of
 
@@ -172,27 +170,18 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
     begun_at = now()
     today = manifest.snapshot_date if manifest.is_simulated else begun_at.date()
     run, left = _planned(lake, flags, manifest.sweep_id, begun_at, today, settings.confirm_cap)
-    allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
+    allowance = allowance_of(settings, lake, now)
     unbranded = unbranded_ids(lake)
 
     def request_of(search: Search) -> bytes:
         sent = as_sent(search, unbranded)
         return request_for(sent, today=today, send_rate_type=settings.send_rate_type).to_wire()
 
-    with supplier_of(settings, lake, manifest) as supplier:
-        client = SupplierClient.of(
-            settings,
-            base_url=supplier.base_url if manifest.is_simulated else None,
-            client_id=supplier.client_id,
-            client_secret=supplier.client_secret,
-            allowance=allowance,
-            now=now,
-        )
+    async with open_client(settings, lake, manifest, now=now, allowance=allowance) as client:
         lake.put_new(lake.confirmation_path(run.run_id), msgspec.json.format(msgspec.json.encode(run)))
         rows: list[Row] = []
         try:
-            async with client:
-                await _ask_all(lake, run, client.ask, request_of, settings.in_flight)
+            await _ask_all(lake, run, client.ask, request_of, settings.in_flight)
         except NightauditError as error:
             rows = settle(lake, run, settings.max_body_bytes, f"it was not asked: {error.message}")
             raise

@@ -7,6 +7,7 @@ ledger and in `mart.sweep`. What was not checked is not published.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.costs import timed
 from pipeline.night.order import refuse_earlier
 from pipeline.notify.blocked import tell_of
-from pipeline.notify.ways import Ways, webhook
+from pipeline.notify.ways import Tell, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import told_when_stopped
 from pipeline.publish import Published, publish, published_sweeps
@@ -57,13 +58,15 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
     return found
 
 
-def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, others: Ways | None = None) -> None:
+def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callable[[str], Tell] | None = None) -> None:
     """Tell why a sweep is blocked, one message a cause, to whom it was not told before; see `pipeline.notify.blocked`.
 
-    Whoever could not be reached when an earlier sweep was blocked is told of that as well. The caller holds the lake's
-    writer lock.
+    Whoever could not be reached when an earlier sweep was blocked is told of that as well. `block` gives a way to send
+    through a notification block of Prefect. The caller holds the lake's writer lock.
     """
-    ways = dict(others or {})
+    ways: dict[str, Tell] = {}
+    if settings.notify_block:
+        ways[f"block {settings.notify_block}"] = through(block, settings.notify_block)
     if settings.notify_webhook:
         ways["webhook"] = webhook(settings.notify_webhook.get_secret_value())
     published = {entry.sweep_id for entry in published_sweeps(lake)}
@@ -123,14 +126,6 @@ def _publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | N
     logger.warning("The sweep %s is published although it has not passed its audit: %s", sweep_id, override)
     reason = (override or "").strip()
     return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis)
-
-
-def audit_and_publish(
-    settings: Settings, lake: Lake, sweep_id: str, now: datetime, ways: Ways | None = None
-) -> Published:
-    """Audit a sweep, and publish it if it passes. Tells why it does not, and raises GateBlocked."""
-    tell_if_blocked(settings, lake, audit_sweep(settings, lake, sweep_id, now), ways)
-    return publish_checked(lake, sweep_id, now, analysis=settings.analysis)
 
 
 def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:

@@ -12,10 +12,9 @@ import xxhash
 
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.lake import Lake
-from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.raw import read_manifest
 from pipeline.night.order import refuse_earlier
-from pipeline.night.steps import supplier_of
+from pipeline.night.supplier import allowance_of, open_client
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.quote import ledger
@@ -25,8 +24,6 @@ from pipeline.quote.load import asked_so_far, load_ledger
 from pipeline.quote.outcomes import result_of
 from pipeline.quote.sample import Sample, choose
 from pipeline.settings import Clock, Settings
-from pipeline.supplier.client import SupplierClient
-from pipeline.supplier.pacer import Unlimited
 
 if TYPE_CHECKING:
     from pipeline.sandbox.server.launch import SandboxProcess
@@ -110,21 +107,12 @@ async def quote(
         )
     run = Run(_run_id(begun_at, sample), begun_at, manifest.is_simulated, manifest.supplier, sample, len(offers))
     asking = Asking(settings.quote_cap, begun_at.date(), settings.send_rate_type, max_body_bytes)
-    allowance = Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
+    allowance = allowance_of(settings, lake, now)
     # A product id may be good for its own night only, so the sandbox of that night is asked.
-    with supplier_of(settings, lake, manifest, sandbox=sandbox) as supplier:
-        client = SupplierClient.of(
-            settings,
-            base_url=supplier.base_url if manifest.is_simulated else None,
-            client_id=supplier.client_id,
-            client_secret=supplier.client_secret,
-            allowance=allowance,
-            now=now,
-        )
+    async with open_client(settings, lake, manifest, now=now, allowance=allowance, sandbox=sandbox) as client:
         ledger.begin(lake, run)
         try:
-            async with client:
-                await ask_quotes(lake, run.run_id, offers, client.ask, asking, now=now, watch=watch)
+            await ask_quotes(lake, run.run_id, offers, client.ask, asking, now=now, watch=watch)
         finally:
             load_ledger(lake, max_body_bytes)
             refresh(lake)

@@ -22,7 +22,6 @@ from typing import Any
 
 from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import LakeError
-from pipeline.domain.search import Operation, Search
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, REJECT, SWEEP, WORKING_TABLES
 from pipeline.lake import Lake
@@ -33,7 +32,6 @@ from pipeline.lake.raw import Manifest, landed, read_ending, read_manifest
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import publish_anew, published_sweeps
 from pipeline.quote.load import load_ledger
-from pipeline.supplier.answer import Answer
 from pipeline.sweep import SweepOptions, SweepProgress, run
 from pipeline.sweep.load import SEGMENT_TABLES
 
@@ -76,7 +74,7 @@ async def rebuild(
     fresh = lake.with_new_tables()
     try:
         for manifest in manifests:
-            await run(fresh, manifest, _nothing, _no_request, options, now=now, watch=watch)
+            await run(fresh, manifest, None, options, now=now, watch=watch)
             _keep_quarantine(lake, fresh, manifest.sweep_id)
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)
@@ -162,13 +160,3 @@ def _link(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-
-
-async def _nothing(operation: Operation, body: bytes, *, attempts: int | None = None) -> Answer:  # noqa: ARG001 - as asked of a supplier
-    msg = "a rebuild asks nobody"
-    raise AssertionError(msg)
-
-
-def _no_request(_: Search) -> bytes:
-    msg = "a rebuild asks nobody"
-    raise AssertionError(msg)

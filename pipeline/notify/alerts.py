@@ -19,7 +19,7 @@ from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
 from pipeline.notify.match import Row, messages, news
-from pipeline.notify.ways import NotDelivered, Tell, webhook
+from pipeline.notify.ways import NotDelivered, Tell, through, webhook
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> 
     if receiver.webhook_from:
         ways.append(lambda: webhook(_address(who, receiver.webhook_from or "")))
     if receiver.block:
-        ways.append(lambda: _through(block, receiver.block or ""))
+        ways.append(lambda: through(block, receiver.block or ""))
     return ways
 
 
@@ -148,12 +148,6 @@ def _address(who: str, variable: str) -> str:
     if address := os.environ.get(variable):
         return address
     raise InputError(f"[receiver.{who}] takes its address from {variable}, and that is not set.")
-
-
-def _through(block: Callable[[str], Tell] | None, slug: str) -> Tell:
-    if block is None:
-        raise InputError(f"The block {slug} can be used by the nightly flow only.")
-    return block(slug)
 
 
 def _send(texts: Sequence[tuple[str, str]], ways: Sequence[Callable[[], Tell]]) -> str | None:

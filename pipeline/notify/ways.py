@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 import httpx
 
+from pipeline.domain.errors import SettingsError
+
 _TIMEOUT_SECONDS = 10.0
 
 Tell = Callable[[str, str], None]
@@ -16,6 +18,23 @@ Ways = Mapping[str, Tell]
 
 class NotDelivered(Exception):
     """Why a message did not arrive, in words that keep its address secret."""
+
+
+def no_server(slug: str) -> SettingsError:
+    """Return the refusal of a Prefect notification block where no Prefect server keeps it."""
+    return SettingsError(
+        f"The notification block {slug} is kept by a Prefect server, and none is configured (PREFECT_API_URL).",
+        kept="Nothing was started.",
+        hint="Start one (prefect server start), keep the block there and set PREFECT_API_URL to its address; or use "
+        "an address in place of the block: NIGHTAUDIT_NOTIFY_WEBHOOK, or webhook_from of the receiver.",
+    )
+
+
+def through(block: Callable[[str], Tell] | None, slug: str) -> Tell:
+    """Return the way through a notification block; `block` gives it, where a Prefect server is configured."""
+    if block is None:
+        raise no_server(slug)
+    return block(slug)
 
 
 def webhook(address: str) -> Tell:

@@ -5,6 +5,6 @@ Everything can be repeated: what has landed is not asked again, what is loaded i
 """
 
 from pipeline.sweep.begin import begin, plan_of
-from pipeline.sweep.run import SweepOptions, SweepProgress, close, run
+from pipeline.sweep.run import Asking, SweepOptions, SweepProgress, close, run
 
-__all__ = ["SweepOptions", "SweepProgress", "begin", "close", "plan_of", "run"]
+__all__ = ["Asking", "SweepOptions", "SweepProgress", "begin", "close", "plan_of", "run"]

@@ -37,6 +37,15 @@ class SweepOptions:
     max_body_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How searches are sent: what asks the supplier, the body of each search, and what the day's calls cover."""
+
+    ask: Ask
+    request_of: Callable[[Search], bytes]
+    covers: Covers = always
+
+
 @dataclass(slots=True)
 class SweepProgress:
     """How far a sweep has come. `tally` counts this run alone; cells and shards count what earlier runs landed too.
@@ -67,15 +76,13 @@ Watch = Callable[[SweepProgress], None]
 async def run(
     lake: Lake,
     manifest: Manifest,
-    ask: Ask,
-    request_of: Callable[[Search], bytes],
+    asking: Asking | None,
     options: SweepOptions,
     *,
     now: Callable[[], datetime],
     watch: Watch = lambda _: None,
-    covers: Covers = always,
 ) -> SweepProgress:
-    """Ask what has not landed, then normalise and load the whole sweep.
+    """Ask what has not landed, then normalise and load the whole sweep. One that has ended needs no `asking`.
 
     A first SIGINT or SIGTERM lets the shards and segments in hand end and then raises SweepStopped; a second one gives
     them up. Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
@@ -84,7 +91,7 @@ async def run(
     with stopping_on_signals() as stopping:
         try:
             async with _watched(progress, watch):
-                await _stages(lake, manifest, ask, request_of, options, now, covers, progress, stopping)
+                await _stages(lake, manifest, asking, options, now, progress, stopping)
         except asyncio.CancelledError:
             if not stopping.is_given_up:
                 raise
@@ -96,19 +103,18 @@ async def run(
 async def _stages(
     lake: Lake,
     manifest: Manifest,
-    ask: Ask,
-    request_of: Callable[[Search], bytes],
+    asking: Asking | None,
     options: SweepOptions,
     now: Callable[[], datetime],
-    covers: Covers,
     progress: SweepProgress,
     stopping: Stopping,
 ) -> None:
     async with Normalisers(lake, manifest.sweep_id, options.workers, options.max_body_bytes) as normalisers:
         run = _Run(lake, manifest, normalisers, progress, stopping)
         if read_ending(lake, manifest.sweep_id) is None:
+            assert asking is not None  # noqa: S101 - an open sweep is asked
             try:
-                await run.collect(ask, request_of, options, covers)
+                await run.collect(asking, options)
             finally:
                 await run.abandon()
             write_ending(lake, manifest.sweep_id, Ending(now(), is_complete=True))
@@ -175,20 +181,18 @@ class _Run:
         # Set while the sweep is open: what an ended sweep could not read stays so.
         self._second_look: Callable[[Segment, Sequence[int]], Awaitable[bool]] | None = None
 
-    async def collect(
-        self, ask: Ask, request_of: Callable[[Search], bytes], options: SweepOptions, covers: Covers
-    ) -> None:
+    async def collect(self, asking: Asking, options: SweepOptions) -> None:
         """Ask all searches whose shard has not landed, and again those whose answers nobody can read."""
         plan = plan_of(self._manifest)
         collector = Collector(
             self._lake,
             self._sweep_id,
-            ask,
-            request_of,
+            asking.ask,
+            asking.request_of,
             in_flight=options.in_flight,
             on_landed=self._on_landed,
             tally=self._progress.tally,
-            covers=covers,
+            covers=asking.covers,
         )
         self._second_look = partial(self._look_again, collector, plan, options.max_body_bytes)
         self._stopping.tell(collector.stop)

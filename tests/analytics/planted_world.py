@@ -18,6 +18,7 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night import steps
+from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world import planted
@@ -162,7 +163,7 @@ def made(
             at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
             sandbox.control("night", {"night": number, "today": at.date().isoformat()})
             manifest = steps.start(settings, lake, at)
-            asyncio.run(steps.collect(settings, lake, manifest, now=lambda at=at: at))
+            asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
             publish(lake, manifest.sweep_id, at + timedelta(hours=1), analysis=settings.analysis)
             if number == nights[-2]:
                 seen_at = at + timedelta(days=nights[-1] - number)

@@ -103,7 +103,7 @@ def test_what_is_not_there_any_more_is_gone(settings, lake):
         elsewhere = settings.model_copy(update={"base_url": honest.base_url})
         with pytest.MonkeyPatch.context() as patch:
             asked = rows(lake, "SELECT any_value(supplier) FROM mart.sweep")[0][0]
-            patch.setattr("pipeline.night.steps.supplier_name", lambda _: asked)
+            patch.setattr("pipeline.night.supplier.supplier_name", lambda _: asked)
             summary = run(elsewhere, lake, flags)
     assert summary.outcomes == {"confirmed": 0, "gone": 3, "not_confirmable": 0}
 

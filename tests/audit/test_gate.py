@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from decimal import Decimal
@@ -19,10 +18,12 @@ from pipeline.domain.errors import GateBlocked, InputError, LakeError
 from pipeline.domain.tables import REJECT
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import is_committed
-from pipeline.night import steps
+from pipeline.night import nightly
 from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
+from pipeline.night.night import Night
 from pipeline.notify.blocked import messages
 from pipeline.notify.ways import webhook
+from pipeline.publish import published_sweeps
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -51,14 +52,14 @@ def test_what_was_not_audited_is_not_published_for_a_reason_either(lake):
 
 
 def test_the_command_audits_before_it_overrides(lake, monkeypatch, tmp_path):
-    from pipeline.cli import audit
+    from pipeline.cli import publish
 
     rows = first(doubled(clean_night(0)), "offer", total=Decimal(-5))
     load(lake, 0, rows)
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     monkeypatch.setenv("NIGHTAUDIT_SANDBOX_CLOCK", f"{started_at(0):%Y-%m-%dT%H:%M:%SZ}")
     monkeypatch.chdir(tmp_path)
-    audit.publish(sweep_id(0), "skip it")
+    publish.publish(sweep_id(0), "skip it")
     assert asked(lake, "SELECT audit, override_reason, quarantined FROM mart.sweep") == [("overridden", "skip it", 1)]
     assert asked(lake, "SELECT count(*) FROM lake.offer WHERE total < 0") == [(0,)]
     assert ("key",) in asked(lake, "SELECT check_name FROM mart.quality WHERE outcome = 'failed'")
@@ -230,32 +231,31 @@ def test_a_later_night_brings_what_was_not_told_unless_it_was_published_since(la
     assert {message["subject"].split()[-1] for message in told} == {sweep_id(0)}
 
 
-def test_each_way_of_telling_is_remembered_by_itself(lake):
-    told = []
+def test_each_way_of_sending_is_remembered_by_itself(lake, receiver):
+    address, told = receiver
     found = audited(lake, 0, doubled(clean_night(0)))
-
-    def heard(subject, _text):
-        told.append(subject)
+    reached = settings_of(lake, notify_webhook=address, notify_block="slack-webhook/away")
 
     def deaf(_subject, _text):
         raise OSError
 
     for _ in range(2):
-        tell_if_blocked(settings_of(lake), lake, found, {"one": heard, "another": deaf})
+        tell_if_blocked(reached, lake, found, lambda _: deaf)
     assert len(told) == 1
 
 
 def test_an_audit_that_was_killed_before_it_was_told_is_told_when_it_is_left_over(lake, receiver, monkeypatch):
     address, told = receiver
 
-    async def loaded_already(*_, **__):
+    async def loaded_already(_):
         pass
 
-    monkeypatch.setattr(steps, "collect", loaded_already)
+    monkeypatch.setattr(nightly.steps, "collect", loaded_already)
     settings = settings_of(lake, notify_webhook=address)
     audited(lake, 0, doubled(clean_night(0)), settings=settings)
     tomorrow = started_at(1)
-    assert asyncio.run(steps.publish_left_over(settings, lake, tomorrow.date(), lambda: tomorrow)) is None
+    nightly.finish_left_over(Night(settings, lake, clock=lambda: tomorrow))
+    assert published_sweeps(lake) == []
     assert len(told) == 1
 
 

@@ -16,6 +16,8 @@ from pipeline.domain.errors import GateBlocked
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked
+from pipeline.night.night import Night
+from pipeline.night.supplier import supplier_name
 from pipeline.publish import published_sweeps
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
@@ -72,8 +74,8 @@ class Nights:
         self.number += 1
         spec = parse_spec(SPEC, self.lake.root / "sweep.toml", TODAY)
         ids = property_ids(1, PROPERTIES)
-        manifest = begin(self.lake, spec, ids, now=now, supplier=steps.supplier_name(self.settings), is_simulated=False)
-        asyncio.run(steps.collect(self.settings, self.lake, manifest))
+        manifest = begin(self.lake, spec, ids, now=now, supplier=supplier_name(self.settings), is_simulated=False)
+        asyncio.run(steps.collect(Night(self.settings, self.lake, manifest)))
         in_lake(self.lake, manifest.sweep_id)
         found = audit_sweep(self.settings, self.lake, manifest.sweep_id, now)
         if found.is_passed:

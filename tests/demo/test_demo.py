@@ -11,7 +11,7 @@ from pipeline.demo import make_demo
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
-from pipeline.night import steps
+from pipeline.night.read_spec import read_spec_of
 from pipeline.sandbox.world import planted, story
 from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
@@ -63,7 +63,7 @@ def test_what_users_load_and_ask_is_there(two_nights):
 def test_the_next_night_asks_the_same_without_any_setting(two_nights):
     settings, _, _ = two_nights
     now = datetime.combine(LAST + timedelta(days=1), datetime.min.time(), UTC)
-    spec, ids = steps.read_spec_of(settings, now.date())
+    spec, ids = read_spec_of(settings, now.date())
     before = Lake(settings.lake).sweep_ids()[-1]
     asked = rows(settings, f"SELECT count(DISTINCT property_id) FROM lake.cell WHERE sweep_id = '{before}'")  # noqa: S608 - our own id
     assert [(len(ids),)] == asked

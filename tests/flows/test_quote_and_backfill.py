@@ -10,6 +10,7 @@ from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night import steps
+from pipeline.night.night import Night
 from pipeline.publish import publish
 from pipeline.settings import utc_now
 
@@ -17,16 +18,15 @@ TABLES = ("search", "cell", "offer", "penalty", "promotion", "offer_change", "ro
 
 
 @pytest.fixture
-def published(settings, monkeypatch):
+def published(settings, in_environment, server):  # noqa: ARG001 - flows report to it
     """A lake with one published night, and an environment that leads to it."""
     given = settings(quote_cap=5, scopes="read_rooms write_rooms")
     lake = Lake(given.lake)
     now = utc_now()
     manifest = steps.start(given, lake, now)
-    asyncio.run(steps.collect(given, lake, manifest))
+    asyncio.run(steps.collect(Night(given, lake, manifest)))
     publish(lake, manifest.sweep_id, now)
-    for name in ("lake", "spec", "workers", "quote_cap", "scopes"):
-        monkeypatch.setenv(f"NIGHTAUDIT_{name.upper()}", str(getattr(given, name)))
+    in_environment(given)
     return lake
 
 

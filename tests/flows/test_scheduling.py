@@ -73,12 +73,11 @@ def test_a_bad_cron_expression_is_named_before_anything_starts():
         next_run_of(read_settings(_env_file=None, schedule_cron="0 0 30 2 *"))
 
 
-def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(prefect_records, lake):  # noqa: ARG001 - a fixture that acts
-    from prefect.settings import get_current_settings
+def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(server, lake):
+    from flows.dead_runs import end_dead_runs
+    from flows.deploy import DEPLOYMENT, deployment_of
 
-    from flows.deploy import deployment_of, end_dead_runs
-
-    address = get_current_settings().api.url
+    address = server
 
     async def deploy():
         made = await deployment_of(read_settings(_env_file=None))
@@ -94,45 +93,37 @@ def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(prefec
 
     dead, _ = begin()
     with lake.writing("a night that is not dead"):
-        asyncio.run(end_dead_runs(lake))
+        asyncio.run(end_dead_runs(lake, DEPLOYMENT))
     assert call(address, f"flow_runs/{dead}", method="GET")["state"]["type"] == "RUNNING"
 
-    asyncio.run(end_dead_runs(lake))
+    asyncio.run(end_dead_runs(lake, DEPLOYMENT))
     assert call(address, f"flow_runs/{dead}", method="GET")["state"]["type"] == "CRASHED"
     assert begin()[1] == "ACCEPT"
     assert call(address, f"deployments/{deployment}", method="GET")["global_concurrency_limit"]["active_slots"] == 1
-    asyncio.run(end_dead_runs(lake))
+    asyncio.run(end_dead_runs(lake, DEPLOYMENT))
 
 
-def test_silent_runs_are_ended_by_one_automation_however_often_it_is_asked_for(prefect_records):  # noqa: ARG001 - a fixture that acts
-    from prefect.settings import get_current_settings
+def test_silent_runs_are_ended_by_one_automation_however_often_it_is_asked_for(server):
+    from flows.dead_runs import WATCH_NAME, end_silent_runs
 
-    from flows.deploy import WATCH_NAME, end_silent_runs
-
-    end_silent_runs()
-    end_silent_runs()
-    found = call(get_current_settings().api.url, "automations/filter", {})
+    end_silent_runs("nightly")
+    end_silent_runs("nightly")
+    found = call(server, "automations/filter", {})
     (watch,) = [automation for automation in found if automation["name"] == WATCH_NAME]
     assert watch["trigger"]["match_related"]["prefect.resource.name"] == "nightly"
 
 
-def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_path, write_spec, prefect_records):  # noqa: ARG001 - a fixture that acts
-    from prefect.settings import get_current_settings
-
-    address = get_current_settings().api.url
+def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_path, write_spec, server):
+    address = server
     given = environment(tmp_path, write_spec(), PREFECT_API_URL=address)
 
     def prefect(*arguments: str) -> list[str]:
         return [sys.executable, "-m", "prefect", *arguments]
 
-    for arguments in (
-        ("work-pool", "create", "--type", "process", "nightaudit"),
-        ("--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly"),
-    ):
-        told = subprocess.run(
-            prefect(*arguments), cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=120
-        )
-        assert told.returncode == 0, told.stdout + told.stderr
+    call(address, "work_pools/", {"name": "nightaudit", "type": "process"})
+    deploy = prefect("--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
+    told = subprocess.run(deploy, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    assert told.returncode == 0, told.stdout + told.stderr
     run = begin_run(address)
     log = tmp_path / "log"
     with log.open("w") as out:

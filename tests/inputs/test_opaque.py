@@ -15,6 +15,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.raw import read_shard
 from pipeline.night import steps
+from pipeline.night.night import Night
 from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
 from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.request import Asked
@@ -53,7 +54,7 @@ def swept(tmp_path_factory):
         _env_file=None, lake=str(lake.root), spec=folder / "spec.toml", workers=1, sandbox_properties=100
     )
     manifest = steps.start(settings, lake, now)
-    asyncio.run(steps.collect(settings, lake, manifest))
+    asyncio.run(steps.collect(Night(settings, lake, manifest)))
     publish(lake, manifest.sweep_id, now)
     return lake, manifest
 

@@ -13,7 +13,8 @@ from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night import steps
-from pipeline.night.gate import audit_and_publish, audit_sweep, publish_checked
+from pipeline.night.gate import audit_sweep, publish_checked
+from pipeline.night.night import Night
 from pipeline.publish import published_sweeps
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
@@ -53,8 +54,9 @@ def night_at(folder: Path, at: datetime) -> str:
     settings = settings_at(folder, at)
     lake = Lake(settings.lake)
     manifest = steps.start_or_go_on(settings, lake, settings.clock())
-    asyncio.run(steps.collect(settings, lake, manifest))
-    audit_and_publish(settings, lake, manifest.sweep_id, settings.clock())
+    asyncio.run(steps.collect(Night(settings, lake, manifest)))
+    audit_sweep(settings, lake, manifest.sweep_id, settings.clock())
+    publish_checked(lake, manifest.sweep_id, settings.clock(), analysis=settings.analysis)
     return manifest.sweep_id
 
 
@@ -124,8 +126,8 @@ def test_neither_collecting_nor_the_gate_goes_by_an_earlier_clock(tmp_path):
     manifest = steps.start(settings, lake, FIRST)
     earlier = settings_at(tmp_path, FIRST - timedelta(hours=1))
     with pytest.raises(InputError, match="in order"):
-        asyncio.run(steps.collect(earlier, lake, manifest))
-    asyncio.run(steps.collect(settings, lake, manifest))
+        asyncio.run(steps.collect(Night(earlier, lake, manifest)))
+    asyncio.run(steps.collect(Night(settings, lake, manifest)))
     with pytest.raises(InputError, match="in order"):
         audit_sweep(earlier, lake, manifest.sweep_id, earlier.clock())
     audit_sweep(settings, lake, manifest.sweep_id, FIRST)

@@ -17,10 +17,11 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
 from pipeline.night import rebuild as rebuilding
 from pipeline.night import steps
+from pipeline.night.night import Night
 from pipeline.night.rebuild import rebuild
 from pipeline.publish import publish
 from pipeline.settings import Settings
-from pipeline.sweep import SweepOptions, normalisers
+from pipeline.sweep import SweepOptions, close, normalisers
 
 # Each test rebuilds a lake of several nights.
 pytestmark = pytest.mark.slow
@@ -64,8 +65,8 @@ def home(tmp_path_factory):
         at = NOW + timedelta(days=number)
         manifest = steps.start(settings, lake, at)
         if number == 1:
-            steps.give_up_rest(lake, manifest, at)
-        asyncio.run(steps.collect(settings, lake, manifest, now=lambda at=at: at))
+            close(lake, manifest, at)
+        asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
         publish(lake, manifest.sweep_id, at)
     lake.root.rename(home / "made")
     return home

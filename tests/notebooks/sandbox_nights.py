@@ -19,6 +19,7 @@ from planted_world import MARKUP_PCT, REFERENCE, chosen, load_prices
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.gate import audit_sweep
+from pipeline.night.night import Night
 from pipeline.night.quotes import quote
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
@@ -90,7 +91,7 @@ def _swept(home: Path, process: SandboxProcess) -> Nights:
             process.control("night", {"night": number, "today": at.date().isoformat()})
             manifest = steps.start(settings, lake, at)
             with _clock(at):
-                asyncio.run(steps.collect(settings, lake, manifest, now=lambda at=at: at))
+                asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
             if number == 1:
                 assert audit_sweep(settings, lake, manifest.sweep_id, at + timedelta(hours=1)).is_passed
             publish(

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from pipeline.lake import Lake
 from pipeline.night import steps
+from pipeline.night.night import Night as NightUnderWay
 from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Settings
@@ -74,7 +75,7 @@ def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
     lake = Lake(settings.lake)
     now = datetime.now(UTC)
     manifest = steps.start(settings, lake, now)
-    asyncio.run(steps.collect(settings, lake, manifest))
+    asyncio.run(steps.collect(NightUnderWay(settings, lake, manifest)))
     publish(lake, manifest.sweep_id, now)
     return folder, settings
 

@@ -10,7 +10,11 @@ from pydantic import SecretStr
 
 from pipeline.domain.errors import InputError, SupplierUnreachable
 from pipeline.night import steps
+from pipeline.night.night import Night
+from pipeline.night.nightly import finish_left_over
+from pipeline.publish import published_sweeps
 from pipeline.settings import Settings
+from pipeline.sweep import close
 
 NOW = datetime(2030, 1, 1, 2, tzinfo=UTC)
 SPEC = """
@@ -43,7 +47,7 @@ def test_an_unfinished_sweep_of_today_is_gone_on_with(lake, settings_for):
 
 def test_a_loaded_sweep_of_today_is_judged_again_and_that_is_told(lake, settings_for, caplog):
     begun = steps.start(settings_for(2), lake, NOW)
-    asyncio.run(steps.collect(settings_for(2), lake, begun, now=lambda: NOW))
+    asyncio.run(steps.collect(Night(settings_for(2), lake, begun, clock=lambda: NOW)))
     assert steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
     assert f"{begun.sweep_id} of today is loaded and not published" in caplog.text
 
@@ -63,9 +67,10 @@ def test_a_night_that_a_mistyped_address_began_in_vain_makes_way_for_the_right_o
     )
     begun = steps.start(wrong, lake, NOW)
     with pytest.raises(SupplierUnreachable):
-        asyncio.run(steps.collect(wrong, lake, begun, now=lambda: NOW))
+        asyncio.run(steps.collect(Night(wrong, lake, begun, clock=lambda: NOW)))
     later = NOW.replace(day=day, hour=5)
-    assert asyncio.run(steps.publish_left_over(settings_for(2), lake, later.date())) is None
+    finish_left_over(Night(settings_for(2), lake, clock=lambda: later))
+    assert published_sweeps(lake) == []
     made = steps.start_or_go_on(settings_for(2), lake, later)
     assert made.supplier == "sandbox"
     assert lake.sweep_ids() == [made.sweep_id]
@@ -73,6 +78,6 @@ def test_a_night_that_a_mistyped_address_began_in_vain_makes_way_for_the_right_o
 
 def test_a_sweep_that_was_closed_without_an_answer_is_not_gone_on_with(lake, settings_for):
     begun = steps.start(settings_for(2), lake, NOW)
-    steps.give_up_rest(lake, begun, NOW)
+    close(lake, begun, NOW)
     made = steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5))
     assert lake.sweep_ids() == [begun.sweep_id, made.sweep_id]

@@ -14,6 +14,8 @@ from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import segments
 from pipeline.lake.raw import landed, read_manifest
 from pipeline.night import steps
+from pipeline.night.night import Night
+from pipeline.night.supplier import supplier_name
 from pipeline.normalise import segment as normalising
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
@@ -52,9 +54,9 @@ def sweep(lake, sandbox, tmp_path):
     manifest = (
         read_manifest(lake, ids[0])
         if ids
-        else begin(lake, spec, IDS, now=NOW, supplier=steps.supplier_name(settings), is_simulated=False)
+        else begin(lake, spec, IDS, now=NOW, supplier=supplier_name(settings), is_simulated=False)
     )
-    asyncio.run(steps.collect(settings, lake, manifest, now=lambda: NOW))
+    asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda: NOW)))
     return manifest.sweep_id
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import statistics
 import subprocess
@@ -26,7 +25,7 @@ PART = "start"
 _COMMAND = [sys.executable, "-m", "pipeline.cli"]
 _SELF = [sys.executable, "-m", "benchmarks.parts.start"]
 # What a night imports, without Prefect and with it.
-_MODULES = "pipeline.night.steps, pipeline.night.gate, pipeline.report, pipeline.night.summary"
+_MODULES = "pipeline.night.nightly"
 _MODULES_OF_FLOW = f"{_MODULES}, flows.nightly"
 _TESTS = Path(__file__).parents[2]
 _REQUESTS, _RATE = 10_000, 50
@@ -173,40 +172,25 @@ def _environment(lake: Path) -> dict[str, str]:
 
 
 def flow() -> None:
-    """A night as the nightly flow, with a Prefect server of its own unless one is configured."""
-    from flows.nightly import run_nightly
-    from pipeline.settings import read_settings
+    """A night as the nightly flow, with a temporary server of Prefect's unless one is configured."""
+    from flows.nightly import nightly
 
-    run_nightly(read_settings())
+    nightly()
 
 
 def steps() -> None:
-    """The steps of the nightly flow, one after the other, without Prefect."""
-    from pipeline.night import steps
-    from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, tell_if_blocked
-    from pipeline.night.summary import refuse_too_many_failures, summarise
-    from pipeline.report import reports_page, write_reports
-    from pipeline.settings import read_settings, utc_now
+    """The same night without Prefect."""
+    from pipeline.night.night import Night
+    from pipeline.night.nightly import run_night
+    from pipeline.settings import read_settings
 
     settings = read_settings()
-    place = Lake(settings.lake)
-    now = utc_now
-    steps.refuse_before_making(settings, place, now())
-    with place.writing("a night"):
-        asyncio.run(steps.publish_left_over(settings, place, now().date(), now))
-        manifest = steps.start_or_go_on(settings, place, now())
-        asyncio.run(steps.collect_within_cap(settings, place, manifest))
-        found = audit_sweep(settings, place, manifest.sweep_id, now())
-        tell_if_blocked(settings, place, found)
-        refuse_blocked(place, manifest.sweep_id, found)
-        published = publish_checked(place, manifest.sweep_id, now(), analysis=settings.analysis)
-        write_reports(place)
-    refuse_too_many_failures(summarise(published, reports_page(place)), settings.tolerated_failed_share)
+    run_night(Night(settings, Lake(settings.lake)))
 
 
 def server() -> None:
     """A Prefect server, until standard input ends. Its address is printed."""
-    from flows.server import prefect_server
+    from flows.deploy import prefect_server
 
     with prefect_server() as address:
         print(address, flush=True)  # noqa: T201 - what it is for

@@ -1,0 +1,78 @@
+"""`nightaudit drift`: how raw answers deviate from the supplier's document, and where each field is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Mapping
+
+from rich.text import Text
+
+from pipeline.cli.terminal import Terminal
+from pipeline.domain.errors import InputError, UnknownSweep
+from pipeline.domain.search import Operation
+from pipeline.domain.stored import STORED
+from pipeline.domain.texts import printable_json
+from pipeline.lake import Lake
+from pipeline.lake.raw import read_manifest
+from pipeline.replay.drift import drift_of
+from pipeline.settings import read_settings
+from pipeline.supplier.fields import response_fields
+
+
+def show_drift(sweep_id: str | None, form: str) -> None:
+    """Print how a sweep's answers deviate from the document: the latest sweep's, if none is named."""
+    _refuse_other_forms(form)
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    known = lake.sweep_ids()
+    if not known:
+        raise UnknownSweep(f"The lake {lake.root} holds no sweep yet.", hint="Make one: nightaudit sweep")
+    found = drift_of(lake, read_manifest(lake, sweep_id or known[-1]), settings.max_body_bytes)
+    if form == "json":
+        _write_json(dataclasses.asdict(each) | {"share": each.share} for each in found)
+        return
+    console = Terminal(soft_wrap=True, highlight=False)
+    console.print(Text(f"Sweep {sweep_id or known[-1]}: {len(found)} kinds of deviation from the document."))
+    # Paths and addresses are too long for columns: each finding is three lines, cut nowhere, so that it can be copied.
+    for each in found:
+        # Names and values come from the supplier: nothing in them is markup of ours.
+        console.print(
+            Text.assemble(
+                (f"\n{each.kind}", "bold"),
+                f": {each.operation}, {each.occurrences:,} of {each.of:,} ({each.share:.2%})\n",
+                f"  {each.path or '$'}: {each.detail}\n",
+                (f"  {each.example}", "cyan"),
+            )
+        )
+
+
+def show_fields(form: str) -> None:
+    """Print every response field of the document with the column that it is stored in, and the share that has one."""
+    _refuse_other_forms(form)
+    fields = [
+        {"operation": operation.value, "field": path, "columns": list(STORED[operation].get(path, ()))}
+        for operation in Operation
+        for path in response_fields(operation)
+    ]
+    if form == "json":
+        _write_json(fields)
+        return
+    console = Terminal(soft_wrap=True, highlight=False)
+    for operation in Operation:
+        of_this = [field for field in fields if field["operation"] == operation.value]
+        console.print(Text(f"{operation}", "bold"))
+        for field in of_this:
+            console.print(Text(f"  {field['field']}: {', '.join(field['columns']) or 'NOT STORED'}"))
+        stored = sum(bool(field["columns"]) for field in of_this)
+        console.print(Text(f"  {stored} of {len(of_this)} fields are stored in a column.\n", "green"))
+
+
+def _refuse_other_forms(form: str) -> None:
+    if form not in {"table", "json"}:
+        raise InputError(f"--format is table or json, not {form!r}.")
+
+
+def _write_json(rows: Iterable[Mapping[str, object]]) -> None:
+    sys.stdout.writelines(printable_json(json.dumps(row, ensure_ascii=False)) + "\n" for row in rows)

@@ -1,0 +1,40 @@
+"""`nightaudit nightly`: the whole night, in this process."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from rich.text import Text
+
+from pipeline.cli import views
+from pipeline.cli.given import notification_block, settings_with
+from pipeline.cli.progress import display
+from pipeline.cli.terminal import Terminal
+from pipeline.lake import Lake
+from pipeline.night.night import Night
+from pipeline.night.nightly import run_night
+from pipeline.night.summary import NightSummary
+
+
+def nightly(spec: Path | None, limit: int | None = None) -> None:
+    """Run a night and print what it came to."""
+    settings = settings_with(spec, limit)
+    console = Terminal()
+
+    def show(summary: NightSummary) -> None:
+        console.print(views.night_view(summary))
+        # Unwrapped, so that it can be copied.
+        console.print(Text(f'{_command()} query "{summary.query}"', style="cyan"), soft_wrap=True)
+
+    with display(console) as watch:
+        run_night(Night(settings, Lake(settings.lake), watch=watch, show=show, block=notification_block()))
+
+
+def _command() -> str:
+    """Return how the user can call this command line again from where they are."""
+    if shutil.which("nightaudit"):
+        return "nightaudit"
+    called = Path(sys.argv[0])
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)

@@ -1,0 +1,26 @@
+"""`nightaudit publish`: a sweep becomes part of the published file."""
+
+from __future__ import annotations
+
+from pipeline.cli import views
+from pipeline.cli.given import notification_block, refuse_blocks_without_server
+from pipeline.cli.terminal import Terminal
+from pipeline.lake import Lake
+from pipeline.night.gate import audit_sweep, is_unaudited, publish_checked, tell_if_blocked
+from pipeline.night.latest import latest_loaded
+from pipeline.settings import read_settings
+
+
+def publish(sweep_id: str | None, override: str | None) -> None:
+    """Publish a sweep, audited first if it was not yet, and say what it changed."""
+    settings = read_settings()
+    refuse_blocks_without_server(settings)
+    lake = Lake(settings.lake)
+    with lake.writing("a publication"):
+        wanted = sweep_id or latest_loaded(lake)
+        if is_unaudited(lake, wanted):
+            found = audit_sweep(settings, lake, wanted, settings.clock())
+            if override is None:
+                tell_if_blocked(settings, lake, found, notification_block())
+        published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis)
+    Terminal().print(views.published_view(published))

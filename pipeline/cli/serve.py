@@ -1,0 +1,24 @@
+"""`nightaudit serve`: reports and notebooks for a browser on this machine."""
+
+from __future__ import annotations
+
+from pipeline.cli.terminal import Terminal
+from pipeline.lake import Lake
+from pipeline.process.signals import told_when_stopped
+from pipeline.report.serve import serve_reports
+from pipeline.settings import read_settings
+
+
+def serve(port: int) -> None:
+    """Serve reports and notebooks on the loopback address until interrupted."""
+    console = Terminal()
+
+    def tell(addresses: list[str]) -> None:
+        reports, *notebooks = addresses
+        console.print(f"Reports: {reports}", soft_wrap=True)
+        for address in notebooks:
+            console.print(f"Notebook: {address}", soft_wrap=True)
+        console.print("Each address carries a token: who has it can read these pages. Ctrl-C ends it.", style="dim")
+
+    with told_when_stopped("Reports and notebooks are served no longer.", "Serve them again: nightaudit serve"):
+        serve_reports(Lake(read_settings().lake), port, tell)

@@ -1,0 +1,55 @@
+"""What a night hands from step to step: one value, which each step returns with what it has made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pipeline.lake import Lake
+from pipeline.lake.raw import Manifest
+from pipeline.settings import Clock, Settings
+from pipeline.sweep import SweepProgress
+
+if TYPE_CHECKING:
+    # Slow imports, which a sweep by itself does without.
+    from pipeline.audit import Audit
+    from pipeline.night.summary import NightSummary
+    from pipeline.notify.ways import Tell
+    from pipeline.publish import Published
+    from pipeline.report import Written
+    from pipeline.sandbox.server.launch import SandboxProcess
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """A night under way. What a step has not made yet is None.
+
+    `clock` stands above the clock of the settings. `watch` gets the progress of the sweep a few times a second, and
+    `show` the summary once the night is published, also where the night then ends with an error. `block` gives a way
+    to send messages through a notification block of Prefect. `sandbox` is one that runs already.
+    """
+
+    settings: Settings
+    lake: Lake
+    manifest: Manifest | None = None
+    audit: Audit | None = None
+    published: Published | None = None
+    pages: tuple[Written, ...] = ()
+    summary: NightSummary | None = None
+    clock: Clock | None = None
+    watch: Callable[[SweepProgress], None] = lambda _: None
+    show: Callable[[NightSummary], None] = lambda _: None
+    block: Callable[[str], Tell] | None = None
+    sandbox: SandboxProcess | None = None
+
+    def now(self) -> datetime:
+        """Return the instant that this night goes by."""
+        return (self.clock or self.settings.clock)()
+
+    @property
+    def sweep(self) -> Manifest:
+        """The sweep that this night has begun or goes on with."""
+        assert self.manifest is not None  # noqa: S101 - the step `begin` comes first
+        return self.manifest

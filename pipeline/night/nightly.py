@@ -1,0 +1,177 @@
+"""The whole night: its steps in a row, each a plain function that takes the night and returns it.
+
+They run as they are, or as tasks of Prefect (`flows/nightly.py`). What is done of a sweep is written down after each
+step, so that the next night first finishes what this one leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from pipeline.audit import stored_audit
+from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
+from pipeline.lake.raw import landed
+from pipeline.lake.user_query import Bounds
+from pipeline.night import steps
+from pipeline.night.confirm import confirmer
+from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
+from pipeline.night.latest import is_published, latest_sweep, leads_nowhere
+from pipeline.night.night import Night
+from pipeline.night.read_spec import refuse_before_making
+from pipeline.night.record import done_steps, note_done
+from pipeline.night.summary import NightSummary, refuse_failed_rules, refuse_too_many_failures
+from pipeline.night.summary import summarise as summary_of
+from pipeline.night.supplier import supplier_name
+from pipeline.notify.alert_rules import read_rules
+from pipeline.notify.alerts import tell_alerts
+from pipeline.notify.ways import no_server
+from pipeline.process.signals import told_when_stopped
+from pipeline.report import reports_page, write_reports
+from pipeline.sweep import close
+
+logger = logging.getLogger(__name__)
+
+Step = Callable[[Night], Night]
+
+# Where no step knows it better.
+_WHEN_STOPPED = (
+    "What has landed stays, and the published file is whole.",
+    "Run the night again: it goes on where it was stopped.",
+)
+
+
+def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) -> NightSummary:
+    """Run a night's steps in a row and return what it came to. `as_run` gives the form in which a step is run.
+
+    Raises LakeBusy where another run is under way; SweepStopped and the supplier's errors where the sweep ended early:
+    nothing is published then, and running again goes on; GateBlocked; TooManyFailures once the night is published.
+    """
+    refuse_at_the_start(night)
+    with told_when_stopped(*_WHEN_STOPPED), night.lake.writing("the nightly run"):
+        night = as_run(finish_left_over)(night)
+        night = as_run(begin)(night)
+        for step in STEPS:
+            night = as_run(step)(night)
+            note_done(night.lake, night.sweep.sweep_id, step.__name__)
+    assert night.summary is not None  # noqa: S101 - one of the steps makes it
+    refuse_too_many_failures(night.summary, night.settings.tolerated_failed_share)
+    refuse_failed_rules(night.summary, night.settings.tolerated_failed_rules)
+    return night.summary
+
+
+def refuse_at_the_start(night: Night) -> None:
+    """Refuse what would else be found out when the night is over: a spec, alert rules or a way to send them."""
+    settings = night.settings
+    refuse_before_making(settings, night.lake, night.now())
+    rules = read_rules(settings.alerts) if settings.alerts else None
+    receivers = rules.receiver.values() if rules else ()
+    blocks = [slug for slug in (settings.notify_block, *(receiver.block for receiver in receivers)) if slug]
+    if blocks and night.block is None:
+        raise no_server(blocks[0])
+
+
+def finish_left_over(night: Night) -> Night:
+    """Finish the latest night first, where it was stopped: close, judge and publish it, write its pages, send alerts.
+
+    What an earlier day has left unpublished is not asked further: its check-ins may have passed, and its prices are of
+    that day. A night that cannot be finished, or does not pass its audit, stays as it is, and does not keep today's
+    from being made.
+    """
+    latest = latest_sweep(night.lake)
+    if latest is None:
+        return night
+    left, done = replace(night, manifest=latest), done_steps(night.lake, latest.sweep_id)
+    if is_published(night.lake, latest.sweep_id):
+        # Published by single commands alone, it was no night whose pages and alerts are missing.
+        todo = () if done is None else tuple(step for step in _ONCE_JUDGED if step.__name__ not in done)
+    elif latest.snapshot_date < night.now().date() and not _is_in_vain(left):
+        todo = (collect, audit, *_ONCE_JUDGED)
+    else:
+        return night
+    try:
+        if collect in todo:
+            close(night.lake, latest, night.now())
+        for step in todo:
+            left = step(left)
+            note_done(left.lake, latest.sweep_id, step.__name__)
+    except SweepStopped:
+        raise
+    except NightauditError as error:
+        logger.warning(
+            "The sweep %s of %s is left unfinished: %s", latest.sweep_id, latest.snapshot_date, error.message
+        )
+        return night
+    if todo:
+        logger.warning(
+            "The sweep %s of %s was left unfinished, and is finished now.", latest.sweep_id, latest.snapshot_date
+        )
+    return night
+
+
+def _is_in_vain(left: Night) -> bool:
+    # One that was audited has something to report, whatever its answers were.
+    is_unanswered = leads_nowhere(left.lake, left.sweep, supplier_name(left.settings))
+    return is_unanswered and stored_audit(left.lake, left.sweep.sweep_id) is None
+
+
+def begin(night: Night) -> Night:
+    """Begin today's sweep, or go on with it."""
+    return replace(night, manifest=steps.start_or_go_on(night.settings, night.lake, night.now()))
+
+
+def collect(night: Night) -> Night:
+    """Ask what has not landed, normalise it and load it; where the day's calls end first, close the sweep."""
+    try:
+        asyncio.run(steps.collect(night))
+    except CallsUsedUp as error:
+        if not landed(night.lake, night.sweep.sweep_id):
+            raise
+        logger.warning("%s The sweep is closed, and what has landed is published.", error.message)
+        close(night.lake, night.sweep, night.now())
+        asyncio.run(steps.collect(night))
+    return night
+
+
+def audit(night: Night) -> Night:
+    """Check the sweep, and send word where it may not be published."""
+    found = audit_sweep(night.settings, night.lake, night.sweep.sweep_id, night.now())
+    tell_if_blocked(night.settings, night.lake, found, night.block)
+    return replace(night, audit=found)
+
+
+def publish(night: Night) -> Night:
+    """Make the sweep part of the published file. Raises GateBlocked where it has not passed its audit."""
+    made = publish_checked(night.lake, night.sweep.sweep_id, night.now(), analysis=night.settings.analysis)
+    return replace(night, published=made)
+
+
+def report(night: Night) -> Night:
+    """Write the night's pages."""
+    return replace(night, pages=tuple(write_reports(night.lake)))
+
+
+def summarise(night: Night) -> Night:
+    """Say what the night came to."""
+    assert night.published is not None  # noqa: S101 - the step before
+    summary = summary_of(night.published, reports_page(night.lake))
+    night.show(summary)
+    return replace(night, summary=summary)
+
+
+def alert(night: Night) -> Night:
+    """Send alerts by the rules of the settings, if there are any. Last: a mistake in the rules costs them alone."""
+    settings = night.settings
+    if settings.alerts is not None:
+        rules, again = read_rules(settings.alerts), confirmer(settings, night.lake, night.clock)
+        bounds = Bounds(settings.query_seconds, settings.query_memory_mb)
+        page = str(reports_page(night.lake))
+        tell_alerts(night.lake, rules, page, block=night.block, confirm=again, bounds=bounds)
+    return night
+
+
+STEPS: tuple[Step, ...] = (collect, audit, publish, report, summarise, alert)
+# What is left of a night that was judged; its summary was for who looked on.
+_ONCE_JUDGED: tuple[Step, ...] = (publish, report, alert)

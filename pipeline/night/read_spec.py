@@ -1,0 +1,71 @@
+"""The spec that a night asks by: the settings' own, with its properties resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from pathlib import Path
+
+from pipeline.domain.errors import SettingsError
+from pipeline.lake import Lake
+from pipeline.lake.user_query import Bounds, user_query
+from pipeline.night.demo_lake import demo_spec
+from pipeline.settings import Settings
+from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
+
+
+def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tuple[int, ...]]:
+    """Read the spec that the settings name, and resolve its properties.
+
+    Raises SettingsError where no spec is named although the supplier is real, and SpecError for a spec or a property
+    source that cannot be used.
+    """
+    path = settings.spec or demo_spec(settings)
+    if path is None:
+        if not settings.is_simulated:
+            raise SettingsError(
+                "No sweep spec is set (NIGHTAUDIT_SPEC), and the sample spec asks about properties of the sandbox.",
+                kept="Nothing was started.",
+                hint=f"Write a spec for your properties; {SAMPLE_SPEC} shows every key.",
+            )
+        path = SAMPLE_SPEC
+    spec = read_spec(path, snapshot_date)
+    ids = resolve_properties(
+        spec.properties,
+        Path(path).parent,
+        resolve_query=_query_resolver(settings),
+        resolve_sandbox=_sandbox_resolver(settings) if settings.is_simulated else None,
+    )
+    return spec, ids[: settings.property_limit]
+
+
+def spec_folder(settings: Settings) -> Path:
+    """Return the folder that files named in the spec are meant from."""
+    return Path(settings.spec or SAMPLE_SPEC).parent
+
+
+def refuse_before_making(settings: Settings, lake: Lake, now: datetime) -> None:
+    """Read the spec while there is no lake yet, so that a mistake in it leaves none behind. Raises SpecError."""
+    if not lake.root.exists():
+        read_spec_of(settings, now.date())
+
+
+def _sandbox_resolver(settings: Settings) -> Callable[[int], Iterable[int]]:
+    from pipeline.sandbox.world.identifiers import property_ids
+
+    def resolve(wanted: int) -> Iterable[int]:
+        return property_ids(settings.sandbox_seed, settings.sandbox_properties)[:wanted]
+
+    return resolve
+
+
+def _query_resolver(settings: Settings) -> Callable[[str], Iterable[int]] | None:
+    file = Lake(settings.lake).published_file
+    if not file.exists():
+        return None
+
+    def resolve(query: str) -> Iterable[int]:
+        with user_query(file, query, Bounds(settings.query_seconds, settings.query_memory_mb)) as answer:
+            yield from (row[0] for row in answer.rows())
+
+    return resolve

@@ -1,0 +1,39 @@
+"""Which steps of a night are done, written down in the lake after each, so that the next run finishes the rest.
+
+A sweep without a record was made by the single commands, or by a version that kept none.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake import Lake
+
+_FOLDER = "nights"
+
+
+def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
+    """Return the names of a night's steps that are done; None where nothing was recorded."""
+    path = _path(sweep_id)
+    try:
+        return msgspec.json.decode(lake.get(path), type=frozenset[str])
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise CorruptObject(
+            f"{lake.local(path)} cannot be read: {error}",
+            kept="Nothing was started.",
+            hint="Remove it: the night counts as finished then, as far as it is published.",
+        ) from None
+
+
+def note_done(lake: Lake, sweep_id: str, step: str) -> None:
+    """Write down that a step is done. The caller holds the lake's writer lock."""
+    before = done_steps(lake, sweep_id) or frozenset()
+    if step not in before:
+        lake.put(_path(sweep_id), msgspec.json.encode(sorted(before | {step})))
+
+
+def _path(sweep_id: str) -> str:
+    return f"{_FOLDER}/{sweep_id}.json"

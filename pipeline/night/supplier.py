@@ -1,0 +1,115 @@
+"""Whom a night asks: the supplier of the settings, or a sandbox that lives as long as it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from pipeline.domain.addresses import host_and_port
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.lake.allowance import DailyCalls
+from pipeline.lake.raw import Manifest, landed, read_manifest
+from pipeline.night.demo_lake import story_nights
+from pipeline.settings import Clock, Settings, utc_now
+from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.pacer import Allowance, Unlimited
+
+if TYPE_CHECKING:
+    from pipeline.sandbox.server.launch import SandboxProcess
+
+SANDBOX_NAME = "sandbox"
+
+
+def supplier_name(settings: Settings) -> str:
+    """Return what a supplier is known by in the lake: the sandbox's name, or the host and port of its address."""
+    return SANDBOX_NAME if settings.is_simulated else host_and_port(settings.base_url or "")
+
+
+def allowance_of(settings: Settings, lake: Lake, now: Clock) -> DailyCalls | Unlimited:
+    """Return what counts the day's calls to a lake's supplier."""
+    return Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
+
+
+@asynccontextmanager
+async def open_client(
+    settings: Settings,
+    lake: Lake,
+    manifest: Manifest | None = None,
+    *,
+    now: Clock = utc_now,
+    allowance: Allowance | None = None,
+    sandbox: SandboxProcess | None = None,
+) -> AsyncIterator[SupplierClient]:
+    """Give a client of the supplier that `manifest` has asked, or of the one of the settings where none is given.
+
+    A sandbox answers as it did when that sweep began, so that a resumed sweep is the sweep that it would have been.
+    One that runs already, `sandbox`, is turned to that night, and left running.
+    Raises InputError where the settings name another supplier than the sweep has asked.
+    """
+    if manifest is not None and manifest.supplier != supplier_name(settings):
+        has_landed = bool(landed(lake, manifest.sweep_id))
+        raise another_supplier(
+            manifest, supplier_name(settings), " " + what_else(manifest.sweep_id, has_landed=has_landed)
+        )
+    async with AsyncExitStack() as opened:
+        if not settings.is_simulated:
+            client = SupplierClient.of(settings, allowance=allowance, now=now)
+        else:
+            if sandbox is None:
+                sandbox = opened.enter_context(_sandbox(settings, lake, manifest))
+            elif manifest is not None:
+                _turn(sandbox, settings, lake, manifest)
+            client = SupplierClient.of(
+                settings,
+                base_url=sandbox.base_url,
+                client_id=sandbox.client_id,
+                client_secret=sandbox.client_secret,
+                allowance=allowance,
+                now=now,
+            )
+        yield await opened.enter_async_context(client)
+
+
+def _sandbox(settings: Settings, lake: Lake, manifest: Manifest | None) -> SandboxProcess:
+    """Return the sandbox of the night that a sweep has asked; of its first night where none is given."""
+    from pipeline.sandbox.server.launch import SandboxProcess
+
+    seed, properties = settings.sandbox_seed, settings.sandbox_properties
+    if manifest is None:
+        return SandboxProcess(seed=seed, today=settings.clock().date(), properties=properties)
+    sweeps = lake.sweep_ids()
+    return SandboxProcess(
+        seed=seed,
+        night=sweeps.index(manifest.sweep_id),
+        opened=read_manifest(lake, sweeps[0]).snapshot_date,
+        today=manifest.snapshot_date,
+        clock=settings.sandbox_clock,
+        properties=properties,
+        story=story_nights(lake),
+    )
+
+
+def _turn(sandbox: SandboxProcess, settings: Settings, lake: Lake, manifest: Manifest) -> None:
+    """Have a sandbox that runs already answer as in the night of a sweep."""
+    night = lake.sweep_ids().index(manifest.sweep_id)
+    clock = settings.sandbox_clock.isoformat() if settings.sandbox_clock else None
+    sandbox.control("night", {"night": night, "today": manifest.snapshot_date.isoformat(), "clock": clock})
+
+
+def another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> InputError:
+    """Return the refusal of a lake whose sweep asked somebody else than `supplier`."""
+    return InputError(
+        f"The sweep {manifest.sweep_id} of this lake asked {manifest.supplier}; the settings name {supplier}.",
+        kept="The lake is as it was.",
+        hint="Use the settings that it was begun with (NIGHTAUDIT_BASE_URL), or another lake (NIGHTAUDIT_LAKE)."
+        + instead,
+    )
+
+
+def what_else(sweep_id: str, *, has_landed: bool) -> str:
+    """Return what can be done about an unfinished sweep while the settings name another supplier than its own."""
+    if has_landed:
+        return f"Give up its rest with: nightaudit resume --close {sweep_id}"
+    return "Nothing of it has landed; begin another in its place with: nightaudit sweep"

@@ -1,0 +1,300 @@
+"""The whole night in this process, against the sandbox over HTTP: no Prefect, no server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tiny_night import outside_supplier, published, receiving, rows, settings_in, write_spec_in
+
+from pipeline.domain.errors import (
+    CallsUsedUp,
+    GateBlocked,
+    InputError,
+    LakeBusy,
+    SettingsError,
+    SupplierDown,
+    TooManyFailures,
+)
+from pipeline.lake import Lake
+from pipeline.night import nightly, steps
+from pipeline.night.night import Night
+from pipeline.night.nightly import run_night
+from pipeline.settings import utc_now
+from pipeline.sweep import normalisers
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def workers_of_this_process(monkeypatch):
+    monkeypatch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return lambda **others: settings_in(tmp_path, **others)
+
+
+def run(given, **others):
+    return run_night(Night(given, Lake(given.lake), **others))
+
+
+def command(folder: Path, *arguments: str, **others: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a folder of its own, with nothing of the user's own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "NIGHTAUDIT_"))}
+    given = {"NIGHTAUDIT_LAKE": "lake", "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(folder))}
+    return subprocess.run(
+        [sys.executable, *(arguments if arguments[0].endswith(".py") else ("-m", "pipeline.cli", *arguments))],
+        env={**kept, **given, "PYTHONPATH": str(ROOT), **others},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings):
+    shown, watched = [], []
+    first = run(settings(), show=shown.append, watch=watched.append)
+    second = run(settings(), show=shown.append)
+
+    assert shown == [first, second]
+    assert (first.previous_date, second.previous_date) == (None, first.snapshot_date)
+    assert first.is_simulated
+    assert first.planned == sum(count for _, count in first.cells) == 8
+    assert watched[-1].landed_searches == watched[-1].planned_searches
+    lake = Lake(settings().lake)
+    assert published(lake) == [first.sweep_id, second.sweep_id]
+    assert rows(lake, "SELECT count(*) FROM mart.offer_history")[0][0] >= first.offers > 0
+    assert rows(lake, second.query)
+
+
+def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):
+    given, lake = settings(), Lake(settings().lake)
+    begun = steps.start(given, lake, utc_now())
+
+    assert run(given).sweep_id == begun.sweep_id
+    assert lake.sweep_ids() == [begun.sweep_id]
+
+
+def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings):
+    given, lake = settings(), Lake(settings().lake)
+    begun = steps.start(given, lake, utc_now())
+    asyncio.run(steps.collect(Night(given, lake, begun)))
+    raw = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(begun.sweep_id)).iterdir()}
+
+    assert run(given).sweep_id == begun.sweep_id
+    after = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(begun.sweep_id)).iterdir()}
+    assert after == raw
+
+
+def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_todays_night(settings, tmp_path):
+    given, lake = settings(spec=write_spec_in(tmp_path, days=20)), Lake(settings().lake)
+    left = steps.start(given, lake, utc_now() - timedelta(days=1))
+    with pytest.raises(CallsUsedUp):
+        asyncio.run(steps.collect(Night(given.model_copy(update={"daily_calls": 45}), lake, left)))
+
+    today = run(given)
+
+    assert published(lake) == [left.sweep_id, today.sweep_id]
+    assert dict(today.cells)["not_swept"] == 0
+    states = rows(lake, "SELECT state, not_swept > 0 FROM mart.sweep ORDER BY started_at")
+    assert states == [("closed", True), ("complete", False)]
+    assert (lake.root / "reports" / left.sweep_id / "index.html").exists()
+
+
+def test_a_used_up_daily_cap_closes_the_sweep_and_publishes_what_there_is(settings, tmp_path):
+    summary = run(settings(spec=write_spec_in(tmp_path, days=20), daily_calls=45))
+
+    assert not summary.is_complete
+    assert dict(summary.cells)["not_swept"] > 0
+    assert summary.planned == sum(count for _, count in summary.cells)
+    assert summary.offers > 0
+
+
+def test_a_cap_that_lets_nothing_land_is_refused_and_publishes_nothing(settings, tmp_path):
+    given = settings(spec=write_spec_in(tmp_path, days=20), daily_calls=2)
+    with pytest.raises(SettingsError, match="land together"):
+        run(given)
+    assert published(Lake(given.lake)) == []
+
+
+def test_a_supplier_that_is_down_leaves_the_last_night_published(settings, tmp_path):
+    with outside_supplier(settings, tmp_path) as (sandbox, given):
+        first = run(given)
+        before = first.file.read_bytes()
+        sandbox.control("faults", {"status_500_rate": 1.0})
+        with pytest.raises(SupplierDown) as caught:
+            run(given)
+
+    lake = Lake(given.lake)
+    assert "resume" in caught.value.hint
+    assert caught.value.__cause__ is None
+    assert first.file.read_bytes() == before
+    assert published(lake) == [first.sweep_id]
+    assert len(lake.sweep_ids()) == 2
+
+
+def test_a_second_run_at_the_same_time_is_refused(settings):
+    given = settings()
+    lake = Lake(given.lake)
+    with lake.writing("a test"), pytest.raises(LakeBusy):
+        run(given)
+    assert lake.sweep_ids() == []
+
+
+def test_a_mistake_in_the_alert_rules_is_refused_before_anything_is_asked(settings, tmp_path):
+    given = settings(alerts=tmp_path / "none.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        run(given)
+    assert not Path(given.lake).exists()
+
+
+def rule_file(folder: Path, receiver: str, relation: str = "mart.sweep") -> Path:
+    file = folder / "alerts.toml"
+    file.write_text(
+        f'[[rule]]\nname = "x"\nrelation = "{relation}"\nkey = ["sweep_id"]\nwho = ["me"]\n[receiver.me]\n{receiver}\n'
+    )
+    return file
+
+
+@pytest.mark.parametrize("place", ["settings", "alert rules"])
+def test_a_notification_block_is_refused_at_the_start_where_no_prefect_server_is_configured(settings, tmp_path, place):
+    block = "slack-webhook/watch"
+    given = settings(notify_block=block)
+    if place == "alert rules":
+        given = settings(alerts=rule_file(tmp_path, f'block = "{block}"'))
+    with pytest.raises(SettingsError, match="slack-webhook/watch") as refused:
+        run(given)
+    assert "PREFECT_API_URL" in refused.value.hint
+    assert "NIGHTAUDIT_NOTIFY_WEBHOOK" in refused.value.hint
+    assert not Path(given.lake).exists()
+
+
+def test_rules_that_cannot_be_asked_cost_the_alerts_alone(settings, tmp_path):
+    shown = []
+    given = settings(alerts=rule_file(tmp_path, 'webhook_from = "ADDRESS"', "mart.none"))
+    with pytest.raises(InputError, match="cannot be asked"):
+        run(given, show=shown.append)
+    assert published(Lake(given.lake)) == [shown[0].sweep_id]
+    assert shown[0].reports.exists()
+
+
+def test_too_many_failed_cells_end_with_an_error_once_the_night_is_published(settings, tmp_path):
+    shown = []
+    with outside_supplier(settings, tmp_path, poison=True) as (_, given), pytest.raises(TooManyFailures) as caught:
+        run(given, show=shown.append)
+
+    assert caught.value.exit_code == 4
+    assert published(Lake(given.lake)) == [shown[0].sweep_id]
+    assert dict(shown[0].cells)["failed"] > given.tolerated_failed_share * shown[0].planned
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def killed(*_, **__):
+    raise Killed
+
+
+@pytest.mark.parametrize("step", ["write_reports", "tell_alerts"])
+def test_a_night_that_was_killed_after_it_was_published_gets_its_pages_and_alerts_before_the_next(
+    settings, tmp_path, monkeypatch, step
+):
+    with receiving() as (address, got):
+        monkeypatch.setenv("ADDRESS", address)
+        given = settings(alerts=rule_file(tmp_path, 'webhook_from = "ADDRESS"'))
+        lake = Lake(given.lake)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(nightly, step, killed)
+            with pytest.raises(Killed):
+                run(given)
+        (first,) = published(lake)
+        assert got == []
+        second = run(given).sweep_id
+
+    assert published(lake) == [first, second]
+    for sweep_id in (first, second):
+        assert (lake.root / "reports" / sweep_id / "index.html").exists()
+    assert [first in got[0]["text"], second in got[1]["text"]] == [True, True]
+    assert len(got) == 2
+
+
+def test_a_night_that_is_finished_is_not_finished_again(settings):
+    given = settings()
+    first = run(given)
+    page = Path(given.lake) / "reports" / first.sweep_id / "index.html"
+    page.unlink()
+    run(given)
+    assert not page.exists()
+
+
+def load_doubled(settings) -> str:
+    """Ask and load a night, then store a file of it twice: what the gate is there for. Return its sweep."""
+    lake = Lake(settings.lake)
+    manifest = steps.start(settings, lake, utc_now())
+    asyncio.run(steps.collect(Night(settings, lake, manifest)))
+    file = min((lake.table_root("offer") / manifest.sweep_id).glob("*.parquet"))
+    file.with_name(f"{file.stem}9.parquet").write_bytes(file.read_bytes())
+    return manifest.sweep_id
+
+
+def test_a_blocked_night_is_reported_once_and_keeps_the_last_good_night(settings):
+    with receiving() as (address, got):
+        given = settings(notify_webhook=address)
+        good = run(given)
+        before = good.file.read_bytes()
+        blocked = load_doubled(given)
+        for _ in range(2):
+            with pytest.raises(GateBlocked, match=r"offer\.key") as caught:
+                run(given)
+            assert caught.value.exit_code == 3
+
+    assert published(Lake(given.lake)) == [good.sweep_id]
+    assert good.file.read_bytes() == before
+    causes = [message["subject"].split()[1] for message in got]
+    assert "offer.key" in causes
+    assert len(causes) == len(set(causes))
+    assert all(blocked in message["text"] for message in got)
+
+
+def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, tmp_path):
+    blocked = load_doubled(settings())
+    with receiving() as (address, got):
+        done = command(tmp_path, "nightly", NIGHTAUDIT_NOTIFY_WEBHOOK=address)
+    assert done.returncode == 3, done.stderr
+    shown = " ".join((done.stdout + done.stderr).split())
+    for said in (blocked, "offer.key", "--override", "quality.html", "Nothing is published"):
+        assert said in shown
+    assert "Traceback" not in shown
+    assert "s3cret" not in shown
+    assert "offer.key" in {message["subject"].split()[1] for message in got}
+    assert not Lake(settings().lake).published_file.exists()
+
+
+def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(tmp_path):
+    script = tmp_path / "night.py"
+    script.write_text(
+        "import sys\n"
+        "if __name__ == '__main__':\n"
+        "    import psutil\n"
+        "    from pipeline.cli.nightly import nightly\n"
+        "    nightly(None)\n"
+        "    from multiprocessing import forkserver, resource_tracker\n"
+        "    print('prefect' in sys.modules, 'flows' in sys.modules)\n"
+    )
+    done = command(tmp_path, str(script))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "False False"
+    assert done.stderr == ""
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False).stdout
+    assert left == ""
