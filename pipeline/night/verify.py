@@ -127,10 +127,8 @@ class _Look:
     def _structure(self, place: Path) -> None:
         """Look at a file without a checksum as closely as its own form allows."""
         try:
-            if place.suffix == ".parquet":
-                file = pq.ParquetFile(place, page_checksum_verification=True)
-                if self._is_deep:
-                    file.read()
+            if place.suffix == ".parquet" and self._is_deep:
+                pq.ParquetFile(place, page_checksum_verification=True).read()
             elif place.suffix == ".json" and place.parent.name != "_delta_log":
                 json.loads(place.read_bytes())
         except (pa.ArrowException, OSError, ValueError) as error:

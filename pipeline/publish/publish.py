@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import InputError, LakeError, LakeFull
+from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFull
 from pipeline.domain.tables import (
     CONTENT_STATES,
     CONTENT_TABLES,
@@ -29,6 +29,7 @@ from pipeline.domain.tables import (
     Table,
 )
 from pipeline.lake import Lake, put_in_place, sync
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted, select_files, sql_type, view_sweep_files
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.raw import read_manifest
@@ -137,7 +138,7 @@ def publish(
             hint=f"Finish it first: nightaudit resume {sweep_id}",
         )
     file = lake.published_file
-    held = _sweeps_of(file)
+    held = _sweeps_of(lake)
     wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis)
     entries = {entry.sweep_id: entry for entry in published_sweeps(lake)}
     if sweep_id in held and not entries.keys() - set(held):
@@ -231,9 +232,15 @@ def _remove_left_overs(file: Path) -> None:
         left_over.unlink(missing_ok=True)
 
 
-def _sweeps_of(file: Path) -> list[str]:
-    """Return the sweeps that the published file holds; none where there is no file, or it cannot be opened."""
+def _sweeps_of(lake: Lake) -> list[str]:
+    """Return the sweeps that the published file holds; none where there is no file, or it is damaged."""
+    file = lake.published_file
     if not file.exists():
+        return []
+    try:
+        refuse_damaged(lake.root, [file])
+    except CorruptObject as error:
+        logger.warning("%s It is built again from the tables.", error.message)
         return []
     try:
         with _reading(file) as session:

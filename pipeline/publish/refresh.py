@@ -7,7 +7,9 @@ import shutil
 
 import duckdb
 
+from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake, put_in_place
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted
 from pipeline.publish.catalogue import describe, write_summaries, write_views
 from pipeline.publish.publish import write_macros
@@ -26,6 +28,7 @@ def refresh(lake: Lake) -> bool:
         return False
     beside = file.with_name(f".{file.stem}.refresh.duckdb")
     try:
+        refuse_damaged(lake.root, [file])
         shutil.copyfile(file, beside)
         with connect(lake) as session:
             session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit")
@@ -41,7 +44,7 @@ def refresh(lake: Lake) -> bool:
             session.execute("USE memory")
             session.execute("DETACH nightaudit")
         put_in_place(beside, file)
-    except (OSError, duckdb.Error) as error:
+    except (OSError, duckdb.Error, CorruptObject) as error:
         logger.warning("The published file shows it after the next night: %s", str(error).splitlines()[0])
         return False
     finally:

@@ -286,7 +286,9 @@ def normalised(
 
 def sweep_table(lake: Lake, sweep_id: str) -> pa.Table:
     """Return a sweep's row of the table `sweep`."""
-    return pq.read_table(lake.local(lake.table_file("sweep", sweep_id, "sweep")))
+    file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
+    refuse_damaged(lake.root, [file])
+    return pq.read_table(file)
 
 
 def _without_quarantine(lake: Lake, sweep_id: str, rows: dict[str, list[pa.Table]]) -> dict[str, list[pa.Table]]:

@@ -137,13 +137,14 @@ SELECT
             detail_sent_property_id = list_sent_property_id
             -- Of a detail that could not all be read, a dearer product stands for the key.
             AND bool_and(told.is_whole OR told.told_by <> 'detail')
-            THEN (detail_total - list_total)::DECIMAL(18, 4)
+            THEN try_cast(detail_total - list_total AS DECIMAL(18, 4))
     END AS detail_above_list,
     CASE
-        WHEN quote_sent_property_id = detail_sent_property_id THEN (quote_total - detail_total)::DECIMAL(18, 4)
+        WHEN quote_sent_property_id = detail_sent_property_id
+            THEN try_cast(quote_total - detail_total AS DECIMAL(18, 4))
     END AS quote_above_detail,
     CASE
-        WHEN quote_sent_property_id = list_sent_property_id THEN (quote_total - list_total)::DECIMAL(18, 4)
+        WHEN quote_sent_property_id = list_sent_property_id THEN try_cast(quote_total - list_total AS DECIMAL(18, 4))
     END AS quote_above_list
 FROM told
 GROUP BY told.offer_key, told.property_id

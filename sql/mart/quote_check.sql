@@ -5,7 +5,8 @@
 SELECT
     quote.*,
     CASE
-        WHEN quote.quote_currency = quote.currency THEN (quote.quote_total - quote.search_total)::DECIMAL(18, 4)
+        WHEN quote.quote_currency = quote.currency
+            THEN try_cast(quote.quote_total - quote.search_total AS DECIMAL(18, 4))
     END AS total_change,
     CASE
         WHEN quote.quote_currency = quote.currency AND quote.search_total > 0

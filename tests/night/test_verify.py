@@ -18,12 +18,14 @@ from pipeline.cli.commands import app
 from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
 from pipeline.domain.tables import OFFER, PENALTY
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
 from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import landed, read_manifest, read_shard
 from pipeline.night.gate import audit_sweep
 from pipeline.night.overview import overview
 from pipeline.night.rebuild import rebuild
 from pipeline.night.verify import verify
+from pipeline.publish import publish
 from pipeline.report import write_reports
 
 pytestmark = pytest.mark.slow
@@ -156,6 +158,17 @@ def test_a_damaged_table_file_is_not_audited_or_published(lake):
     settings = _settings(lake)
     with pytest.raises(CorruptObject, match="is damaged"):
         audit_sweep(settings, lake, sweep_id, read_manifest(lake, sweep_id).started_at)
+
+
+def test_a_damaged_published_file_is_built_again_and_not_gone_on_with(lake, caplog):
+    whole = query_published(lake.published_file, "SELECT count(*), sum(total) FROM mart.offer_latest").fetchall()
+    flip(lake.published_file, 8 * (lake.published_file.stat().st_size // 2))
+    sweep_id = lake.sweep_ids()[-1]
+    with lake.writing("a test"):
+        publish(lake, sweep_id, read_manifest(lake, sweep_id).started_at)
+    assert "is damaged" in caplog.text
+    again = query_published(lake.published_file, "SELECT count(*), sum(total) FROM mart.offer_latest").fetchall()
+    assert (again, damaged(lake.root)) == (whole, set())
 
 
 def test_a_damaged_raw_answer_is_not_read(lake):
