@@ -21,6 +21,7 @@ NOUNS = {"finding"}
 SAME_FOR_EACH = {
     "__init__": "a folder's docstring",
     "__main__": "what `python -m` runs",
+    "cases": "flags of one cause: as the night counts them, and as a page shows them",
     "content": "rooms and properties of detail answers: as rows, and as state",
     "flags": "flags as nights keep them, and as pages show them",
     "ledger": "what was entered for good: published sweeps, and quotes",

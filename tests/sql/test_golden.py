@@ -10,7 +10,7 @@ import pytest
 import yaml
 from nights import started_at, sweep_id
 
-from pipeline.lake.relations import declared, relations, sql_folder
+from pipeline.lake.relations import declared, relation, relations, sql_folder
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*/*.yaml"))
@@ -32,15 +32,18 @@ def understood(value):
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: str(path.relative_to(HERE).with_suffix("")))
 def test_the_rows_are_those_expected(golden, path):
-    schema, name = path.parts[-3:-1]
+    assert differs(golden, path, relation(*path.parts[-3:-1])) is None
+
+
+def differs(golden, path, made):
+    """What a case expects and what a relation gives, where they differ."""
     for table, rows in (yaml.safe_load(path.read_text())["given"] or {}).items():
         golden.give(table, [{key: understood(value) for key, value in row.items()} for row in rows])
     expected = yaml.load(path.read_text(), Exactly)["expected"]  # noqa: S506 - a SafeLoader
-    found = golden.rows(schema, name)
-    compared = [{key: tame(row[key]) for key in wanted_columns(expected)} for row in found]
-    wanted = [{key: tame(understood(value)) for key, value in row.items()} for row in expected]
-    assert sorted(compared, key=repr) == sorted(wanted, key=repr)
-    assert len(found) == len(expected)
+    found = golden.rows(made)
+    compared = sorted(({key: tame(row[key]) for key in wanted_columns(expected)} for row in found), key=repr)
+    wanted = sorted(({key: tame(understood(value)) for key, value in row.items()} for row in expected), key=repr)
+    return None if compared == wanted and len(found) == len(expected) else {"given": compared, "expected": wanted}
 
 
 def wanted_columns(expected):

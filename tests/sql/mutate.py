@@ -1,0 +1,112 @@
+"""Change the SQL of relations in one place at a time, and list the changes that no golden case notices.
+
+`.venv/bin/python tests/sql/mutate.py [<schema>/<relation> …]`; without any, of all relations with cases, which takes
+minutes. A change that survives is a case that is missing, or a part of the relation that makes no difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import duckdb
+from session import Golden
+from test_golden import CASES, HERE, differs
+
+from pipeline.lake.relations import Relation, relation
+
+# What is written, and what is written instead. Words between quotes are left alone.
+FLIPS: tuple[tuple[str, str], ...] = (
+    (r"\bLEFT JOIN\b", "INNER JOIN"),
+    (r"\bINNER JOIN\b", "LEFT JOIN"),
+    (r"\bSEMI JOIN\b", "ANTI JOIN"),
+    (r"\bANTI JOIN\b", "SEMI JOIN"),
+    (r"(?<![<>=-])>=", ">"),
+    (r"(?<![<>=-])<=", "<"),
+    (r"(?<![<>=-])>(?![>=])", ">="),
+    (r"(?<![<>=-])<(?![<>=])", "<="),
+    (r"<>", "="),
+    (r"\bIS NOT DISTINCT FROM\b", "="),
+    (r"\bIS DISTINCT FROM\b", "<>"),
+    (r"\bIS NOT NULL\b", "IS NULL"),
+    (r"\bIS NULL\b", "IS NOT NULL"),
+    (r"\bAND\b(?! (CURRENT|UNBOUNDED|\d))", "OR"),
+    (r"\bOR\b(?! REPLACE)", "AND"),
+    (r"\bDESC\b", "ASC"),
+    (r"\bASC\b", "DESC"),
+    (r"\bmin\(", "max("),
+    (r"\bmax\(", "min("),
+    (r"\bsum\(", "avg("),
+    (r"\barg_min\(", "arg_max("),
+    (r"\barg_max\(", "arg_min("),
+    (r"\bbool_and\(", "bool_or("),
+    (r"\bbool_or\(", "bool_and("),
+    (r"\bcount\(DISTINCT ", "count("),
+    (r"\bSELECT DISTINCT\b", "SELECT"),
+    (r"\bUNION ALL\b", "UNION"),
+    (r"\bgreatest\(", "least("),
+    (r"\bleast\(", "greatest("),
+    (r" \+ ", " - "),
+    (r" - ", " + "),
+    (r" \* ", " / "),
+    (r" / ", " * "),
+    (r"\bNOT (?!NULL|DISTINCT|IN\b|EXISTS)", ""),
+    (r" FILTER \(\s*WHERE (?=[^()]*\))[^()]*\)", ""),
+)
+SECONDS = 20
+
+
+def changes(sql: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line number, what was changed into what, and the SQL with that change."""
+    # Comments and texts stay as they are: what they cover is out of bounds.
+    covered = [match.span() for match in re.finditer(r"--[^\n]*|'[^']*'", sql)]
+    for written, instead in FLIPS:
+        for match in re.finditer(written, sql):
+            if any(start < match.end() and match.start() < end for start, end in covered):
+                continue
+            line = sql.count("\n", 0, match.start()) + 1
+            what = f"{' '.join(match[0].split())} -> {instead.strip() or 'nothing'}"
+            yield line, what, sql[: match.start()] + instead + sql[match.end() :]
+
+
+def is_noticed(golden: Golden, cases: list[Path], made: Relation, sql: str) -> bool:
+    for case in cases:
+        clock = threading.Timer(SECONDS, golden.session.interrupt)
+        clock.start()
+        try:
+            if differs(golden, case, Relation(made.schema, made.name, made.grain, sql)):
+                return True
+        except duckdb.Error:
+            # It cannot be run any more, or runs for ever.
+            return True
+        finally:
+            clock.cancel()
+            golden.empty()
+    return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("relations", nargs="*")
+    wanted = parser.parse_args().relations or sorted({"/".join(path.parts[-3:-1]) for path in CASES})
+    golden, tried, survived = Golden(), 0, 0
+    for name in wanted:
+        made = relation(*name.split("/"))
+        cases = sorted((HERE / name).glob("*.yaml"))
+        for line, what, sql in changes(made.sql):
+            tried += 1
+            if not is_noticed(golden, cases, made, sql):
+                survived += 1
+                print(f"{name}:{line}: {what}: {made.sql.splitlines()[line - 1].strip()}", flush=True)  # noqa: T201 - a list for people
+    print(f"{tried} changes, {survived} survived")  # noqa: T201 - a list for people
+
+
+if __name__ == "__main__":
+    main()
