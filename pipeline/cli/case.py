@@ -11,7 +11,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.publish.refresh import refresh
-from pipeline.replay.cases import case_row, open_cases, say_of_case
+from pipeline.replay.case_notes import case_row, open_cases, say_of_case
 from pipeline.replay.explain import Row
 from pipeline.settings import read_settings
 

@@ -13,7 +13,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, choose_flags, confirm
 from pipeline.night.summary import SIMULATED
-from pipeline.replay.cases import flags_of_cases
+from pipeline.replay.case_notes import flags_of_cases
 from pipeline.settings import read_settings
 
 

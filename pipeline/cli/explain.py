@@ -13,7 +13,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
-from pipeline.replay.cases import flags_of_cases
+from pipeline.replay.case_notes import flags_of_cases
 from pipeline.replay.explain import Explanation, Observation, explain
 from pipeline.settings import read_settings
 

@@ -56,6 +56,12 @@ class Analysis:
     quiet_nights: int = field(
         default=3, metadata=_meaning("Days answered without an offer after which a property has gone quiet.")
     )
+    unobserved_nights: int = field(
+        default=2,
+        metadata=_meaning(
+            "Days of answers that leave an offer out, with a part that could not be read, until it is not on sale."
+        ),
+    )
     silent_nights: int = field(
         default=2,
         metadata=_meaning(

@@ -90,7 +90,7 @@ _CHANGES_ORDER = (
 # What relations of a night, and views, are written with.
 MACROS = (
     "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
-    "flag_id", "case_id", "share_bound", "observation",
+    "flag_id", "case_id", "share_bound", "is_on_sale", "observation",
     "conversion", "penalty_of_units", "penalty_cost", "penalty_span",
 )  # fmt: skip
 

@@ -8,4 +8,9 @@ CREATE OR REPLACE MACRO mart.offer_as_of(wanted_sweep_id) AS TABLE (
         AND history.check_in > sweep.snapshot_date
         AND history.valid_from <= sweep.started_at
         AND (history.valid_to IS NULL OR history.valid_to > sweep.started_at)
+        AND mart.is_on_sale(
+            history.doubted_since,
+            sweep.started_at,
+            (SELECT analysis.unobserved_nights FROM ref.analysis AS analysis)
+        )
 )

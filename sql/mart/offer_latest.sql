@@ -1,4 +1,6 @@
 -- One row per source and offer key that was on sale when its cell was last answered.
+-- An answer that leaves an offer out and has a part that could not be read says neither that it is on sale nor that it
+-- is gone. After unobserved_nights (ref.analysis) of such answers it is left out here; its history stays open.
 -- lead_days: Days from the last sweep that saw the offer to check-in.
 -- total_per_night: total / nights, in currency.
 -- board_family: Family of the board basis; unknown ids are `other`.
@@ -9,4 +11,10 @@ SELECT
     coalesce(board.family, 'other') AS board_family
 FROM state.offer_open AS offer
 LEFT JOIN ref.board_basis AS board ON board.board_id = offer.board_id
-WHERE offer.is_offered
+WHERE
+    offer.is_offered
+    AND mart.is_on_sale(
+        offer.doubted_since,
+        (SELECT max(sweep.started_at) FROM mart.sweep AS sweep),
+        (SELECT analysis.unobserved_nights FROM ref.analysis AS analysis)
+    )

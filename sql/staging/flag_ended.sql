@@ -56,11 +56,19 @@ answered AS (
                 -- Of a detail that could not all be read, the product that it was found in may be what was not.
                 AND (offer.is_whole OR offer.source = 'multi')
             )
+            OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
         ) AS seen,
-        coalesce(bool_or(NOT offer.is_offered), FALSE) AS is_gone,
+        coalesce(
+            bool_or(
+                NOT offer.is_offered
+                OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
+            ),
+            FALSE
+        ) AS is_gone,
         coalesce(bool_or(silent.market IS NOT NULL AND NOT offer.is_offered), FALSE) AS is_of_silent_market
     FROM evidence
     CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
     LEFT JOIN state.offer_open AS offer
         ON
             offer.source = evidence.item.source -- noqa: RF01

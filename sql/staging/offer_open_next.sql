@@ -41,6 +41,7 @@ WITH observed AS (
         sweep.started_at AS last_seen_at,
         CASE WHEN change.change IS NULL THEN before.snapshots + 1 ELSE 1 END AS snapshots,
         NULL::TIMESTAMPTZ AS unobserved_since,
+        NULL::TIMESTAMPTZ AS doubted_since,
         CASE WHEN change.change IS NULL THEN before.began_sweep_id ELSE sweep.sweep_id END AS began_sweep_id,
         CASE WHEN change.change IS NULL THEN before.began_search_id ELSE observed.search_id END AS began_search_id,
         CASE WHEN change.change IS NULL THEN before.began_offer_no ELSE observed.offer_no END AS began_offer_no,
@@ -66,6 +67,7 @@ unseen AS (
     SELECT
         before.*,
         cell.is_answered_whole,
+        cell.is_answered,
         cell.search_id AS cell_search_id,
         sweep.sweep_id,
         sweep.started_at,
@@ -91,7 +93,7 @@ UNION ALL BY NAME
 
 -- Answered without the offer: it is gone, now or since an earlier sweep.
 SELECT
-    unseen.* EXCLUDE (is_answered_whole, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
+    unseen.* EXCLUDE (is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
         FALSE AS is_offered,
         NULL AS total,
         NULL AS pre_promo_total,
@@ -104,6 +106,7 @@ SELECT
         unseen.started_at AS last_seen_at,
         CASE WHEN unseen.is_offered THEN 1 ELSE unseen.snapshots + 1 END AS snapshots,
         NULL::TIMESTAMPTZ AS unobserved_since,
+        NULL::TIMESTAMPTZ AS doubted_since,
         CASE WHEN unseen.is_offered THEN unseen.sweep_id ELSE unseen.began_sweep_id END AS began_sweep_id,
         CASE WHEN unseen.is_offered THEN unseen.cell_search_id ELSE unseen.began_search_id END AS began_search_id,
         NULL AS began_offer_no,
@@ -119,11 +122,15 @@ UNION ALL BY NAME
 
 -- Not answered, or not asked: nothing is known, so nothing changes but the mark.
 SELECT
-    unseen.* EXCLUDE (is_answered_whole, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
+    unseen.* EXCLUDE (is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
         CASE
             WHEN unseen.is_asked THEN coalesce(unseen.unobserved_since, unseen.started_at)
             ELSE unseen.unobserved_since
-        END AS unobserved_since
+        END AS unobserved_since,
+        CASE
+            WHEN unseen.is_answered THEN coalesce(unseen.doubted_since, unseen.started_at)
+            ELSE unseen.doubted_since
+        END AS doubted_since
     )
 FROM unseen
 WHERE unseen.is_answered_whole IS NOT TRUE

@@ -66,6 +66,11 @@ _OPEN_COLUMNS = (
     required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
     required("snapshots", INT, "Sweeps that saw this state; those that got no answer do not count."),
     Column("unobserved_since", INSTANT, "First sweep since last_seen_at that asked and got no answer; NULL: none."),
+    Column(
+        "doubted_since",
+        INSTANT,
+        "First sweep since last_seen_at whose answer left it out, with a part that could not be read; NULL: none.",
+    ),
     required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
     required("began_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
     Column("began_offer_no", INT, "Offer of that observation; NULL: gone."),

@@ -12,7 +12,7 @@ from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.publish import publish, publish_anew
 from pipeline.publish.refresh import refresh
-from pipeline.replay.cases import case_row, flags_of_cases, open_cases, say_of_case
+from pipeline.replay.case_notes import case_row, flags_of_cases, open_cases, say_of_case
 
 STAY = {"check_in": date(2030, 3, 1), "nights": 2, "party": "2"}
 

@@ -1,0 +1,8 @@
+-- Whether an offer is taken as on sale at an instant, by since when answers have left it in doubt; NULL: they have not.
+CREATE OR REPLACE MACRO mart.is_on_sale(doubted_since, as_of, unobserved_nights) AS (
+    doubted_since IS NULL
+    OR as_of IS NULL
+    OR doubted_since > as_of
+    OR date_diff('day', (doubted_since AT TIME ZONE 'UTC')::DATE, (as_of AT TIME ZONE 'UTC')::DATE)
+    < unobserved_nights
+)
