@@ -1,7 +1,7 @@
 -- One row per cell of the sweep, with whether its answer tells what is on sale and what is not.
 -- A part of an answer that names no property can be of any that the answer does not name. Likeliest is one that was on
 -- sale whenever it was answered, and is missing now; then one that was on sale when it was answered last; then any
--- other. As many of the likeliest as there are such parts are in doubt, equally likely ones all of them; others are not.
+-- other. As many of the likeliest as there are such parts are in doubt, equally likely ones all of them; others not.
 WITH nameless AS (
     SELECT
         reject.search_id,
