@@ -57,7 +57,7 @@ def ask(file, sql, bounds=FEW):
 
 def asked_here(file, asked, spill):
     """The same without a process of its own, which takes most of the time: rows, or the reason why there are none."""
-    parts = list(_parts_of(file, asked, spill, FEW.memory_mb))
+    parts = list(_parts_of(file, asked, spill, FEW.memory_mb, as_arrow=False))
     failures = [part for part in parts if isinstance(part, tuple)]
     if failures:
         assert failures == parts[-1:]
