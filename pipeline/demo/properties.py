@@ -31,7 +31,7 @@ def choose(world: World, markets: tuple[str, ...], last_night: date) -> Chosen:
     """Return the properties of a demo that ends with `last_night`."""
     ids = world.property_ids()
     index_of = {property_id: index for index, property_id in enumerate(ids)}
-    months = {(last_night + timedelta(days=days)).month for days in (1, 30, 60)}
+    months = {(last_night + timedelta(days=days)).month for days in (1, 20, 40, 60)}
     by_kind = defaultdict(list)
     for anomaly in world.planted():
         if anomaly["market"] in {None, *markets} and months <= set(anomaly["check_in_months"]):

@@ -18,11 +18,11 @@ ids = {ids}
 nights = [2]
 anchor = "calendar"
 
-# Two check-ins, on the same dates night after night: the nearer one has been followed for thirty nights at least, as
-# long as the rules about reference prices look back.
+# Three check-ins, on the same dates night after night: the nearest one has been followed for forty nights, and the
+# rules about reference prices look thirty days back.
 [[stays.horizon]]
 to_days = 60
-every_days = 30
+every_days = 20
 
 [ask]
 markets = {markets}
@@ -32,21 +32,21 @@ currency_by_market = {{ {currencies} }}
 operations = ["multi", "single"]
 
 [detail]
-choose = ["watch", "stale"]
+choose = ["watch"]
 watch = {watched}
 budget = {budget}
 """
 # Check-ins x product types x pairs of market and currency: what one property takes in detail.
-_EACH: Final = 2 * 2 * sum(map(len, MARKETS.values()))
+_EACH: Final = 3 * 2 * sum(map(len, MARKETS.values()))
 
 
 def demo_spec_text(property_ids: Sequence[int], watched: Sequence[int]) -> str:
-    """Return the spec in TOML. Each night asks in detail about the watched properties, and about one more in turn."""
+    """Return the spec in TOML. Each night asks in detail about the watched properties."""
     currencies = ", ".join(f"{market} = {json.dumps(codes)}" for market, codes in MARKETS.items())
     return _TEXT.format(
         ids=json.dumps(list(property_ids)),
         markets=json.dumps(list(MARKETS)),
         currencies=currencies,
         watched=json.dumps(list(watched)),
-        budget=_EACH * (len(watched) + 1),
+        budget=_EACH * len(watched),
     )
