@@ -280,6 +280,14 @@ def report(
 
 
 @app.command()
+def docs() -> None:
+    """Write a data dictionary of the published file: relations, columns, units, lineage, a query each."""
+    from pipeline.cli import report
+
+    report.write_docs()
+
+
+@app.command()
 def alerts(
     rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be told.")] = False,
 ) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
-from pipeline.report import REPORTS, Scope, reports_page, write_reports
+from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
 from pipeline.settings import read_settings
 
 
@@ -30,6 +30,14 @@ def write(names: Sequence[str], first: str | None, last: str | None, limits: Sco
         console.print(Text.assemble((written.name, "bold"), ": ", written.title), soft_wrap=True)
         console.print(Text(f"  {written.file}", style="cyan"), soft_wrap=True)
     console.print(Text(f"All nights: {reports_page(lake)}", style="dim"), soft_wrap=True)
+
+
+def write_docs() -> None:
+    """Write the data dictionary and print where it lies."""
+    lake = Lake(read_settings().lake)
+    console = Terminal()
+    console.print(Text(str(write_dictionary(lake)), style="cyan"), soft_wrap=True)
+    console.print(Text(f"Linked from: {reports_page(lake)}", style="dim"), soft_wrap=True)
 
 
 def _day(option: str, text: str | None) -> date | None:

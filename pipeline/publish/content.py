@@ -7,6 +7,7 @@ content, and the rest is dropped: a description is stored when it is new, not ev
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 
 import duckdb
 
@@ -37,9 +38,14 @@ def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -
 
 
 def forget_working_files(lake: Lake, sweep_id: str) -> None:
-    """Drop what a published sweep said of content beyond its changes. Rebuilding makes it anew from raw."""
+    """Drop what a published sweep said of content beyond its changes. Rebuilding makes it anew from raw.
+
+    What is left among the tables is then a Delta table, each of them: these two are none, and go with their last files.
+    """
     for name in WORKING_TABLES:
         shutil.rmtree(lake.table_root(name) / sweep_id, ignore_errors=True)
+        with suppress(OSError):
+            lake.table_root(name).rmdir()
 
 
 def _view_working_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> bool:

@@ -14,6 +14,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import record_built
 from pipeline.lake.database import open_published
 from pipeline.report import availability, digest, parity, promotions
+from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.page import Page, Section, render
 from pipeline.report.read import Reader
@@ -28,6 +29,7 @@ _MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
 }
 REPORTS = tuple(_MADE)
 _FRONT_PAGE = "digest"
+_DICTIONARY = "dictionary.html"
 # What the audit has written beside them.
 _QUALITY = ("Quality", "quality.html")
 # All rows are in CSV and Parquet.
@@ -96,6 +98,19 @@ def _left_out(section: Section) -> Section:
     )
 
 
+def write_dictionary(lake: Lake) -> Path:
+    """Write the data dictionary beside the nights, link it from the page over them, and return its place.
+
+    Raises InputError where nothing is published.
+    """
+    with open_published(lake.published_file) as session:
+        reader = Reader(session, Scope())
+        context = {"relations": described(session), "schemas": SCHEMAS, "night": reader.night}
+        place = _put(lake.root / "reports" / _DICTIONARY, render("dictionary", context).encode())
+        _write_overview(lake, reader)
+    return place
+
+
 def reports_page(lake: Lake) -> Path:
     """Return where the page over all nights lies."""
     return lake.root / "reports" / "index.html"
@@ -113,7 +128,12 @@ def _escaped(text: str) -> str:
 def _write_overview(lake: Lake, reader: Reader) -> Path:
     root = lake.root / "reports"
     nights = [night | {"pages": pages} for night in reader.nights if (pages := _pages(root, night["sweep_id"]))]
-    text = render("overview", {"nights": nights, "is_simulated": any(night["is_simulated"] for night in nights)})
+    context = {
+        "nights": nights,
+        "is_simulated": any(night["is_simulated"] for night in nights),
+        "dictionary": _DICTIONARY if (root / _DICTIONARY).exists() else "",
+    }
+    text = render("overview", context)
     return _put(root / "index.html", text.encode())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import polars as pl
 import pytest
 from nights import finish, started_at, sweep_id
 from raw_answers import cells_of, land, product, record, tables_of
@@ -242,3 +243,11 @@ def test_a_property_has_the_name_of_the_newest_file_else_that_of_a_detail_answer
         [(1, "Fjord", "Oslo", 4.5, "Nordic", True), sole],
         [(1, "Fjord", None, None, None, False), sole],
     ]
+
+
+def test_polars_reads_every_table_of_a_published_lake(lake, night):
+    night(0, told(suite()))
+    tables = sorted(place.name for place in lake.table_root("room").parent.iterdir())
+    assert {"offer", "room", "search", "sweep"} <= set(tables)
+    counts = {name: pl.scan_delta(str(lake.table_root(name))).select(pl.len()).collect().item() for name in tables}
+    assert (counts["room"], counts["offer"]) == (1, 1)

@@ -19,9 +19,11 @@ from nights import load_night, started_at, sweep_id
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
+from pipeline.lake.database import open_published
 from pipeline.publish import publish
-from pipeline.report import REPORTS, Scope, write_reports
+from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
 from pipeline.report.charts import calendar, svg
+from pipeline.report.dictionary import described
 from pipeline.report.figures import as_csv
 from pipeline.report.page import Column
 from pipeline.report.words import readable
@@ -304,3 +306,21 @@ def test_the_digest_tells_what_became_of_findings(nights_with_findings):
     assert [(row["property_id"], row["ended_by"]) for row in found["ended_findings"]] == [(1, "value")]
     (rule,) = found["findings_by_rule"]
     assert (rule["rule"], rule["standing"], rule["new"], rule["ended"]) == ("unnamed_promotion", 1, 1, 1)
+
+
+def test_the_dictionary_says_what_every_relation_and_column_is_and_what_it_is_made_of(two_nights):
+    write_reports(two_nights, ["digest"])
+    written = write_dictionary(two_nights)
+    page = written.read_text()
+    with open_published(two_nights.published_file) as session:
+        found = {each.full_name: each for each in described(session)}
+        for name in ("mart.offer_latest", "mart.property", "report.flag", "ref.market", "lake.search"):
+            assert f'<section id="{name}">' in page
+            assert session.execute(found[name].example).description
+    assert all(each.grain and all(column.meaning for column in each.columns) for each in found.values())
+    assert "lake.property_file" in found["mart.property"].reads
+    assert "mart.property" in found["lake.property_file"].read_by
+    anchors = set(re.findall(r'id="([\w.]+)"', page))
+    assert set(re.findall(r'href="#([\w.]+)"', page)) <= anchors
+    assert 'href="dictionary.html"' in reports_page(two_nights).read_text()
+    assert "://" not in page
