@@ -14,11 +14,51 @@
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not a verdict.
 -- `never_charged`: the price before promotions is above all totals ever seen, in a history of reference_days or more.
 -- `above_lowest`: it is above lowest_before, where the offer was watched for reference_days before the promotion began.
--- Both beyond tolerance_pct. A promotion that begins less than reference_days after another is above the lowest price,
--- too: that is the rule. Offers without room, board or currency are not told apart from each other, and are left out;
+-- Both beyond tolerance_pct, and beyond what prices of the market have risen since the price that it is held against.
+-- A promotion that begins less than reference_days after another is above the lowest price, too: that is the rule. Offers without room, board or currency are not told apart from each other, and are left out;
 -- and so is what a detail answer that could not all be read says now: another product may stand for the key.
+-- moved_pct: Percent by which prices of the market have moved since highest_from: the mean of all offers seen again.
+-- moved_since_lowest_pct: The same since lowest_from; NULL: there is no lowest_before.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is the higher one; NULL: no such price.
-WITH promoted AS (
+WITH market AS (
+    SELECT DISTINCT
+        move.source,
+        move.market,
+        move.product_type
+    FROM state.price_move AS move
+),
+
+-- How far prices of a market have moved up to each sweep, as the sum of mean logarithmic changes.
+moved AS (
+    SELECT
+        market.source,
+        market.market,
+        market.product_type,
+        sweep.started_at,
+        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        sum(coalesce(of_sweep.change, 0)) OVER (
+            PARTITION BY market.source, market.market, market.product_type ORDER BY sweep.started_at
+        ) AS so_far
+    FROM market
+    CROSS JOIN mart.sweep AS sweep
+    LEFT JOIN (
+        SELECT
+            move.sweep_id,
+            move.source,
+            move.market,
+            move.product_type,
+            sum(move.drift::DECIMAL(38, 9)) / nullif(sum(move.pairs), 0) AS change
+        FROM state.price_move AS move
+        GROUP BY move.sweep_id, move.source, move.market, move.product_type
+    ) AS of_sweep
+        ON
+            of_sweep.sweep_id = sweep.sweep_id
+            AND of_sweep.source = market.source
+            AND of_sweep.market = market.market
+            AND of_sweep.product_type = market.product_type
+),
+
+promoted AS (
     SELECT offer.*
     FROM mart.offer_latest AS offer
     WHERE
@@ -137,13 +177,22 @@ SELECT
     priced.snapshots,
     priced.promoted_snapshots,
     100.0 * priced.promoted_snapshots / priced.snapshots AS promoted_share_pct,
+    round(100 * (exp(coalesce((now.so_far - at_highest.so_far)::DOUBLE, 0)) - 1), 6) AS moved_pct,
+    CASE
+        WHEN priced.lowest_before IS NOT NULL
+            THEN round(100 * (exp(coalesce((now.so_far - at_lowest.so_far)::DOUBLE, 0)) - 1), 6)
+    END AS moved_since_lowest_pct,
     CASE
         WHEN
             history_days >= analysis.reference_days
-            AND promoted.pre_promo_total::DOUBLE > priced.highest::DOUBLE * (1 + analysis.tolerance_pct / 100)
+            AND promoted.pre_promo_total::DOUBLE
+            > priced.highest::DOUBLE * (1 + analysis.tolerance_pct / 100) * (1 + greatest(moved_pct, 0) / 100)
             THEN 'never_charged'
         WHEN days_before < analysis.reference_days OR priced.lowest_before IS NULL THEN 'not_enough_history'
-        WHEN promoted.pre_promo_total::DOUBLE > priced.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
+        WHEN
+            promoted.pre_promo_total::DOUBLE
+            > priced.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
+            * (1 + greatest(moved_since_lowest_pct, 0) / 100)
             THEN 'above_lowest'
         ELSE 'honest'
     END AS reference_verdict,
@@ -157,4 +206,22 @@ INNER JOIN priced
         priced.source = promoted.source
         AND priced.property_id = promoted.property_id
         AND priced.offer_key = promoted.offer_key
+LEFT JOIN moved AS now
+    ON
+        now.source = promoted.source
+        AND now.market = promoted.market
+        AND now.product_type = promoted.product_type
+        AND now.started_at = promoted.last_seen_at
+LEFT JOIN moved AS at_highest
+    ON
+        at_highest.source = promoted.source
+        AND at_highest.market = promoted.market
+        AND at_highest.product_type = promoted.product_type
+        AND at_highest.started_at = priced.highest_from
+LEFT JOIN moved AS at_lowest
+    ON
+        at_lowest.source = promoted.source
+        AND at_lowest.market = promoted.market
+        AND at_lowest.product_type = promoted.product_type
+        AND at_lowest.started_at = priced.lowest_from
 CROSS JOIN ref.analysis AS analysis

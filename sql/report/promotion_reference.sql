@@ -120,7 +120,7 @@ proved AS (
 
 SELECT
     found.rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key(found.rule, concat_ws('|', found.source, found.property_id, found.offer_key)) AS subject_key,
     mart.flag_id(found.rule, subject_key) AS flag_id,
     mart.severity(found.size_pct, found.medium_pct, found.high_pct) AS severity,
@@ -138,7 +138,8 @@ SELECT
         WHEN 'reference_never_charged'
             THEN
                 format(
-                    'The price before promotions of {:.2f} {} is {:.1f}% above the highest total of {} days, {:.2f}.',
+                    'The price before promotions of {:.2f} {} is {:.1f}% above the highest total of {} days, {:.2f}: '
+                    || 'an indicator.',
                     found.pre_promo_total::DOUBLE, found.currency, found.size_pct, found.history_days,
                     found.highest::DOUBLE
                 )
@@ -181,6 +182,8 @@ SELECT
     found.days_before,
     found.lowest_before,
     found.highest,
+    found.moved_pct,
+    found.moved_since_lowest_pct,
     found.promoted_share_pct
 FROM found
 INNER JOIN proved

@@ -2,16 +2,26 @@
 -- An estimate, as most cells are known only so far. A cell counts from the sweep that found it on sale (it enters late)
 -- to the sweep that found it ended, or to the last that found it on sale (it is censored there). Only its first time on
 -- sale counts; re-openings are told apart. Few at risk far ahead make a poor estimate: see at_risk.
+-- A cell that was asked about in several currencies is one cell. Of several sweeps of a day, the cells that the first
+-- finds on sale are at risk in those that follow on that day.
 -- ending: `sold_out`: answered with 1023, 1025 or no code, and the rest is censored; `off_sale`: any without an offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
--- at_risk: Cells on sale in the answer before, and answered at this lead time or nearer.
+-- at_risk: Cells on sale in the answer before, be it of the same day, and answered at this lead time or nearer.
 -- ended: Of those, found ended at this lead time; the event lies between this answer and the one before.
 -- censored: Cells of which nothing more is known, or that ended otherwise, from this lead time on.
 -- entered: Cells found on sale for the first time at this lead time.
 -- reopened: Cells found on sale again at this lead time; not part of the estimate.
 -- on_sale_share: Kaplan-Meier estimate of the share still on sale after this lead time.
 -- standard_error: Its standard error by Greenwood's formula; NULL: all have ended.
-WITH spell AS (
+WITH last_of_day AS (
+    SELECT
+        sweep.snapshot_date,
+        max(sweep.started_at) AS started_at
+    FROM mart.sweep AS sweep
+    GROUP BY sweep.snapshot_date
+),
+
+spell AS (
     SELECT
         history.operation,
         history.market,
@@ -23,9 +33,23 @@ WITH spell AS (
         history.next_status = 'no_offer'
         AND coalesce(history.next_code, 1023) IN (1023, 1025) AS is_sold_out_next,
         history.next_status IN ('absent', 'no_offer') AS is_off_sale_next,
-        history.spells
+        history.spells,
+        coalesce(history.known_from < last_of_day.started_at, FALSE) AS is_asked_again_that_day
     FROM mart.cell_history AS history
+    LEFT JOIN last_of_day ON last_of_day.snapshot_date = (history.known_from AT TIME ZONE 'UTC')::DATE
     WHERE history.known_status = 'offered'
+    -- The same cell in another currency is on sale just as long.
+    QUALIFY
+        history.cell_key = min(history.cell_key) OVER (
+            PARTITION BY
+                history.operation,
+                history.property_id,
+                history.market,
+                history.product_type,
+                history.check_in,
+                history.nights,
+                history.party
+        )
 ),
 
 -- One row per way to count: which answers are the end that is looked for.
@@ -49,6 +73,7 @@ change AS (
         counted.ending,
         counted.lead_days_from AS lead_days,
         count(*) FILTER (WHERE counted.spells = 1) AS entered,
+        count(*) FILTER (WHERE counted.spells = 1 AND counted.is_asked_again_that_day) AS at_risk_that_day,
         0 AS ended,
         0 AS censored,
         count(*) FILTER (WHERE counted.spells > 1) AS reopened
@@ -64,6 +89,7 @@ change AS (
         counted.ending,
         counted.lead_days_end AS lead_days,
         0 AS entered,
+        0 AS at_risk_that_day,
         count(*) FILTER (WHERE counted.is_end) AS ended,
         count(*) FILTER (WHERE NOT counted.is_end) AS censored,
         0 AS reopened
@@ -80,6 +106,7 @@ by_lead AS (
         change.ending,
         change.lead_days,
         sum(change.entered)::BIGINT AS entered,
+        sum(change.at_risk_that_day)::BIGINT AS at_risk_that_day,
         sum(change.ended)::BIGINT AS ended,
         sum(change.censored)::BIGINT AS censored,
         sum(change.reopened)::BIGINT AS reopened
@@ -92,7 +119,9 @@ at_risk AS (
         by_lead.*,
         -- Those that enter at this lead time are not at risk before the next answer, which may be of the same day.
         greatest(
-            coalesce(sum(by_lead.entered - by_lead.ended - by_lead.censored) OVER before, 0), by_lead.ended
+            coalesce(sum(by_lead.entered - by_lead.ended - by_lead.censored) OVER before, 0)
+            + by_lead.at_risk_that_day,
+            by_lead.ended
         )::BIGINT AS at_risk
     FROM by_lead
     WINDOW

@@ -1,4 +1,5 @@
 -- One row per source, market, product type and lead days: what waiting brought with the stays that have begun.
+-- A market that was asked in several currencies is counted in one of them, the first by name.
 -- Of each offer of such a stay, the total on each day on which it was on sale is held against those of later answers.
 WITH begun AS (
     SELECT
@@ -15,6 +16,18 @@ WITH begun AS (
     FROM state.offer_open AS offer
     CROSS JOIN night.sweep AS sweep
     WHERE offer.check_in <= sweep.snapshot_date
+    QUALIFY
+        offer.cell_key = first_value(offer.cell_key) OVER (
+            PARTITION BY
+                offer.source,
+                offer.property_id,
+                offer.market,
+                offer.product_type,
+                offer.check_in,
+                offer.nights,
+                offer.party
+            ORDER BY offer.currency, offer.cell_key
+        )
 ),
 
 state_of AS (
