@@ -175,8 +175,8 @@ def _honesty(reader: Reader) -> Section:
         else "There is not enough history yet to judge a struck-through price",
         "The price before promotions against the totals seen of the same offer: never charged, above the lowest of the "
         "days before the promotion began, or honest. Without enough history nothing is said. Only sweeps were seen: a "
-        "price charged between two of them is not known. It is an indicator, no verdict: what prices of the market have "
-        "risen since is allowed for (moved_pct in mart.reference_price). Drawn and counted are list answers.",
+        "price charged between two of them is not known. It is an indicator, no verdict: a rise of the market's "
+        "prices is allowed for (moved_pct in mart.reference_price). Drawn and counted are list answers.",
         honesty,
         [svg(drawn, left)] if lists.height else (),
         why_empty=_NO_PROMOTION,
