@@ -19,15 +19,15 @@ class _Lines(logging.Formatter):
 def main() -> None:
     """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
     from pipeline.cli.commands import app
-    from pipeline.process.signals import told_when_stopped
+    from pipeline.process.signals import step
 
     lines = logging.StreamHandler()
     lines.setFormatter(_Lines("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[lines])
     try:
-        with told_when_stopped(
+        with step(
             "What has landed stays, and the published file is whole.",
-            "Run it again; a sweep that was begun goes on with: nightaudit resume",
+            "the same command; a sweep that was begun goes on with nightaudit resume",
         ):
             app()
     except NightauditError as error:

@@ -12,6 +12,9 @@ from pipeline import __version__
 app = typer.Typer(
     name="nightaudit",
     help="Sweep a lodging supplier's prices every night, keep every answer, publish what can be trusted.",
+    epilog="Exit codes: 0 done; 1 a failure; 2 wrong usage or input; 3 blocked by the quality gate; 4 too many failed "
+    "cells, or no answer that can be used; 5 another run holds the lake; 6 no space; 130, 143 stopped by "
+    "SIGINT, SIGTERM.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

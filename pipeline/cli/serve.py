@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
-from pipeline.process.signals import told_when_stopped
+from pipeline.process.signals import step
 from pipeline.report.serve import serve_reports
 from pipeline.settings import read_settings
 
@@ -20,5 +20,5 @@ def serve(port: int) -> None:
             console.print(f"Notebook: {address}", soft_wrap=True)
         console.print("Each address carries a token: who has it can read these pages. Ctrl-C ends it.", style="dim")
 
-    with told_when_stopped("Reports and notebooks are served no longer.", "Serve them again: nightaudit serve"):
+    with step("Reports and notebooks are served no longer.", "nightaudit serve"):
         serve_reports(Lake(read_settings().lake), port, tell)

@@ -9,15 +9,16 @@ from pipeline.cli import views
 from pipeline.cli.given import settings_with
 from pipeline.cli.progress import display
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.errors import TooManyFailures
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_manifest
 from pipeline.night import steps
+from pipeline.night.judge import refuse_too_many_failures, refuse_useless
 from pipeline.night.latest import latest_unfinished
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.process.pandasless import keep_pandas_out
+from pipeline.process.signals import step
 from pipeline.settings import Settings, read_settings
 from pipeline.sweep import close as close_sweep
 
@@ -46,16 +47,12 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     keep_pandas_out()
     console = Terminal()
     console.print(views.begun_view(manifest))
-    with display(console) as watch:
+    kept = f"What has landed of the sweep {manifest.sweep_id} is kept."
+    with step(kept, f"nightaudit resume {manifest.sweep_id}"), display(console) as watch:
         asyncio.run(steps.collect(Night(settings, lake, manifest, watch=watch)))
     row = sweep_rows(lake)[manifest.sweep_id]
     console.print(views.sweep_view(row))
-    share = row["failed"] / row["planned"]
-    if share > settings.tolerated_failed_share:
-        raise TooManyFailures(
-            f"{share:.1%} of the cells failed; {settings.tolerated_failed_share:.1%} are tolerated "
-            "(NIGHTAUDIT_TOLERATED_FAILED_SHARE).",
-            kept="The sweep is loaded.",
-            hint=f"Go on all the same with: nightaudit audit {manifest.sweep_id}",
-        )
+    kept, hint = "The sweep is loaded.", f"Go on all the same with: nightaudit audit {manifest.sweep_id}"
+    refuse_useless(lake, row, kept)
+    refuse_too_many_failures(row, settings.tolerated_failed_share, kept, hint)
     console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")

@@ -10,9 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.domain.search import CellStatus
+from pipeline.domain.search import STATUSES
 from pipeline.lake.raw import Manifest
 from pipeline.night.choose_detail import Choice
+from pipeline.night.judge import failed_share
 from pipeline.night.overview import Overview, SweepOverview
 from pipeline.night.summary import SIMULATED, NightSummary, lines_of
 from pipeline.night.supplier import supplier_name, what_else
@@ -21,8 +22,6 @@ from pipeline.plan.estimate import Bound, CostHistory, Estimate, Step
 from pipeline.publish import Published
 from pipeline.settings import Settings
 from pipeline.spec import SweepSpec
-
-_STATUSES = [status.value for status in CellStatus]
 
 
 def plan_view(
@@ -108,7 +107,7 @@ def sweep_view(row: Mapping[str, Any]) -> RenderableType:
     """Show what a loaded sweep came to."""
     table = _pairs()
     table.add_row("Planned cells", f"{row['planned']:,}")
-    for status in _STATUSES:
+    for status in STATUSES:
         table.add_row(f"  {status.replace('_', ' ')}", f"{row[status]:,}")
     table.add_row("Requests", f"{row['requests']:,}")
     table.add_row("Duration", _duration((row["finished_at"] - row["started_at"]).total_seconds()))
@@ -178,17 +177,17 @@ def _how_to_go_on(sweep: SweepOverview, supplier: str) -> str:
 
 def _failed_cells(sweep: SweepOverview, tolerated: float) -> list[Text]:
     """Warn where more cells of a loaded sweep have failed than is tolerated."""
-    share = sweep.counts["failed"] / sweep.planned_cells if sweep.counts else 0
-    if share <= tolerated:
+    if not sweep.counts or failed_share(sweep.counts) <= tolerated:
         return []
-    told = f"{share:.1%} of the cells of {sweep.sweep_id} failed; {tolerated:.1%} are tolerated."
+    share = failed_share(sweep.counts)
+    told = f"{share:.1%} of the planned cells of {sweep.sweep_id} failed; {tolerated:.1%} are tolerated."
     return [Text(told, style="bold yellow")]
 
 
 def _cells(sweep: SweepOverview) -> str:
     """Return the planned cells and, once they are counted, the statuses that make them up."""
     counted = [
-        f"{sweep.counts[name]:,} {name.replace('_', ' ')}" for name in _STATUSES if sweep.counts and sweep.counts[name]
+        f"{sweep.counts[name]:,} {name.replace('_', ' ')}" for name in STATUSES if sweep.counts and sweep.counts[name]
     ]
     return f"{sweep.planned_cells:,} planned" + (": " + " + ".join(counted) if counted else "")
 

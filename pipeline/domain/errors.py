@@ -11,15 +11,17 @@
     │   ├── SupplierDown            it answers, but nothing succeeds any more
     │   └── TokenRefused            the credentials or scopes were not accepted
     ├── LakeError
-    │   ├── LakeBusy                another process is writing to this lake
-    │   ├── LakeFull                no space left, or a write was refused
+    │   ├── LakeBusy                exit code 5: another process is writing to this lake
+    │   ├── LakeFull                exit code 6: no space left, or a write was refused
     │   ├── LakeTooNew              written by a newer version of nightaudit
     │   ├── CorruptObject           an object of the lake cannot be read back
     │   └── UnknownSweep            no such sweep in this lake
-    ├── SweepStopped                a sweep ended early and can be resumed
+    ├── OutOfResources              no memory, address space, files or processes left
+    ├── SweepStopped                a sweep ended early and can be resumed; 130 by SIGINT, 143 by SIGTERM
     │   └── CallsUsedUp             the daily cap on calls is reached
     ├── GateBlocked                 exit code 3: the quality gate refused to publish
-    └── TooManyFailures             exit code 4: published, but too many cells failed
+    └── TooManyFailures             exit code 4: finished, but too many cells failed
+        └── NothingUsable           no answer of the sweep can be used
 
 A message says what happened; `kept` says what survived; `hint` says what to do next.
 """
@@ -37,6 +39,14 @@ class NightauditError(Exception):
         self.message = message
         self.kept = kept
         self.hint = hint
+        self.is_placed = False
+
+    def at_step(self, kept: str, next_step: str) -> None:
+        """Say what the step had kept in which this happened, and how to go on. The innermost step says it."""
+        if not self.is_placed:
+            self.kept = kept
+            self.hint = f"{self.hint} Then: {next_step}" if self.hint else f"Go on with: {next_step}"
+            self.is_placed = True
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.message, self.kept, self.hint) if part)
@@ -94,9 +104,13 @@ class LakeError(NightauditError):
 class LakeBusy(LakeError):
     """Another process holds the lake's writer lock."""
 
+    exit_code = 5
+
 
 class LakeFull(LakeError):
     """A write to the lake failed for want of space or permission."""
+
+    exit_code = 6
 
 
 class LakeTooNew(LakeError):
@@ -113,8 +127,20 @@ class UnknownSweep(LakeError):
     exit_code = 2
 
 
+class OutOfResources(NightauditError):
+    """The system gave no more memory, address space, files or processes."""
+
+
 class SweepStopped(NightauditError):
-    """A sweep ended before its last search. What has landed stays, and the rest can be resumed."""
+    """A sweep ended before its last search. What has landed stays, and the rest can be resumed.
+
+    `signal_number` is the signal that asked for it; the exit code tells it as shells do.
+    """
+
+    def __init__(self, message: str, *, kept: str = "", hint: str = "", signal_number: int | None = None) -> None:
+        super().__init__(message, kept=kept, hint=hint)
+        if signal_number is not None:
+            self.exit_code = 128 + signal_number
 
 
 class CallsUsedUp(SweepStopped):
@@ -128,6 +154,10 @@ class GateBlocked(NightauditError):
 
 
 class TooManyFailures(NightauditError):
-    """The sweep was published, but the share of failed cells is above what is tolerated."""
+    """A sweep was finished, but the share of failed cells, or of rules, is above what is tolerated."""
 
     exit_code = 4
+
+
+class NothingUsable(TooManyFailures):
+    """Every search of a sweep was refused, and for one reason: it was asked wrongly."""

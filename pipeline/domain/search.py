@@ -40,6 +40,9 @@ class CellStatus(StrEnum):
     NOT_SWEPT = "not_swept"
 
 
+STATUSES = tuple(status.value for status in CellStatus)
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
     """One HTTP request: cells that differ only in the property.

@@ -354,7 +354,7 @@ def _write_failed(root: Path, path: str, error: Exception) -> LakeFull:
     return LakeFull(
         f"{root / path} could not be written: {_first_line(error)}",
         kept="What had landed before is untouched.",
-        hint="Free some space or mend the permissions, then go on with: nightaudit resume",
+        hint="Free some space or mend the permissions.",
     )
 
 

@@ -23,12 +23,14 @@ from pipeline.night.order import refuse_earlier
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.ways import Tell, through, webhook
 from pipeline.plan.estimate import Step
-from pipeline.process.signals import told_when_stopped
+from pipeline.process.signals import step
 from pipeline.publish import Published, publish, published_sweeps
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 
 logger = logging.getLogger(__name__)
+
+_STAYS_LOADED = "The sweep {} stays loaded, and the published file is whole."
 
 
 def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
@@ -44,7 +46,7 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
         cold_nights=settings.audit_cold_nights,
         quarantined_share=settings.tolerated_quarantined_share,
     )
-    with told_when_stopped(*_when_stopped(sweep_id)), timed(lake, manifest, Step.AUDIT):
+    with step(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"), timed(lake, manifest, Step.AUDIT):
         found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
         published = published_sweeps(lake)
         write_report(
@@ -110,7 +112,7 @@ def publish_checked(
         raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
     manifest = read_manifest(lake, sweep_id)
     refuse_earlier(lake, now)
-    with told_when_stopped(*_when_stopped(sweep_id)):
+    with step(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
         if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
             return publish(lake, sweep_id, now)
         with timed(lake, manifest, Step.PUBLISH):
@@ -153,14 +155,6 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
 def report_page(lake: Lake, sweep_id: str) -> Path:
     """Return the place of a sweep's quality page."""
     return report_folder(lake, sweep_id) / "quality.html"
-
-
-def _when_stopped(sweep_id: str) -> tuple[str, str]:
-    # Whoever is stopped late may have published: then publishing again says so.
-    return (
-        f"The sweep {sweep_id} stays loaded, and the published file is whole.",
-        f"Go on with: nightaudit publish {sweep_id}",
-    )
 
 
 def _kept(lake: Lake) -> str:

@@ -18,17 +18,18 @@ from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
 from pipeline.night.confirm import confirmer
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
+from pipeline.night.judge import refuse_too_many_failures, refuse_useless
 from pipeline.night.latest import is_published, latest_sweep, leads_nowhere
 from pipeline.night.night import Night
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.record import done_steps, note_done
-from pipeline.night.summary import NightSummary, refuse_failed_rules, refuse_too_many_failures
+from pipeline.night.summary import NightSummary, refuse_failed_rules
 from pipeline.night.summary import summarise as summary_of
 from pipeline.night.supplier import supplier_name
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.ways import no_server
-from pipeline.process.signals import told_when_stopped
+from pipeline.process.signals import step as a_step
 from pipeline.report import reports_page, write_reports
 from pipeline.sweep import close
 
@@ -36,11 +37,9 @@ logger = logging.getLogger(__name__)
 
 Step = Callable[[Night], Night]
 
-# Where no step knows it better.
-_WHEN_STOPPED = (
-    "What has landed stays, and the published file is whole.",
-    "Run the night again: it goes on where it was stopped.",
-)
+# What is kept, and how to go on, where no step knows it better.
+_ON_THE_WAY = "What has landed stays, and the published file is whole.", "nightaudit nightly"
+_WHY = 'See why: nightaudit query "SELECT failure, count(*) FROM lake.search GROUP BY ALL"'
 
 
 def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) -> NightSummary:
@@ -50,14 +49,20 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     nothing is published then, and running again goes on; GateBlocked; TooManyFailures once the night is published.
     """
     refuse_at_the_start(night)
-    with told_when_stopped(*_WHEN_STOPPED), night.lake.writing("the nightly run"):
+    with a_step(*_ON_THE_WAY), night.lake.writing("the nightly run"):
         night = as_run(finish_left_over)(night)
         night = as_run(begin)(night)
         for step in STEPS:
             night = as_run(step)(night)
             note_done(night.lake, night.sweep.sweep_id, step.__name__)
-    assert night.summary is not None  # noqa: S101 - one of the steps makes it
-    refuse_too_many_failures(night.summary, night.settings.tolerated_failed_share)
+    assert night.summary is not None  # noqa: S101 - two of the steps make them
+    assert night.published is not None  # noqa: S101
+    counts, kept = (
+        night.published.sweep,
+        f"The sweep {night.sweep.sweep_id} is published, with its failed cells marked.",
+    )
+    refuse_useless(night.lake, counts, kept)
+    refuse_too_many_failures(counts, night.settings.tolerated_failed_share, kept, _WHY)
     refuse_failed_rules(night.summary, night.settings.tolerated_failed_rules)
     return night.summary
 

@@ -7,10 +7,9 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from pipeline.domain.errors import TooManyFailures
+from pipeline.domain.search import STATUSES
 from pipeline.lake.database import query_published
 from pipeline.publish import Published
-
-STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
 
 SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
 
@@ -47,13 +46,6 @@ class NightSummary:
     failed_rules: tuple[str, ...] = ()
     """Relations of rules that could not be asked: what they would have found is not known."""
 
-    @property
-    def failed_share(self) -> float:
-        """Share of failed cells among those that were asked about."""
-        counts = dict(self.cells)
-        asked = self.planned - counts["not_swept"]
-        return counts["failed"] / asked if asked else 0.0
-
 
 def summarise(published: Published, reports: Path) -> NightSummary:
     """Return the summary of a night that has just been published, whose reports begin at the page `reports`."""
@@ -77,19 +69,6 @@ def summarise(published: Published, reports: Path) -> NightSummary:
         file=published.file,
         reports=reports,
         failed_rules=_failed_rules(published.file, sweep["sweep_id"]),
-    )
-
-
-def refuse_too_many_failures(summary: NightSummary, tolerated_share: float) -> None:
-    """Raise TooManyFailures where more of the cells that were asked about failed than is tolerated."""
-    if summary.failed_share <= tolerated_share:
-        return
-    failed = dict(summary.cells)["failed"]
-    raise TooManyFailures(
-        f"{failed:,} cells failed: {summary.failed_share:.1%} of those asked about, where {tolerated_share:.1%} is "
-        "tolerated (NIGHTAUDIT_TOLERATED_FAILED_SHARE).",
-        kept=f"The sweep {summary.sweep_id} is published, with its failed cells marked as such.",
-        hint='See why: nightaudit query "SELECT failure, count(*) FROM lake.search GROUP BY ALL"',
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.domain.codes import ERROR_CODES, CodeKind
-from pipeline.domain.search import CellStatus, Operation
+from pipeline.domain.search import STATUSES, CellStatus, Operation
 from pipeline.domain.tables import CELL
 from pipeline.normalise.asked_searches import AskedSearches
 from pipeline.normalise.columns import constant, in_declared_order, spread
@@ -24,7 +24,6 @@ _STATUS_OF_KIND = {
 }
 OFFERED: Verdict = (CellStatus.OFFERED, None)
 FAILED: Verdict = (CellStatus.FAILED, None)
-_STATUSES = [status.value for status in CellStatus]
 _STATUS_NUMBERS = {status: number for number, status in enumerate(CellStatus)}
 
 
@@ -57,7 +56,7 @@ class Cells:
         columns = searches.columns(search) | {
             "operation": constant(operation.value, len(search)),
             "property_id": pa.array(self.property_id, pa.int64()),
-            "status": spread(_STATUSES, pa.string(), np.array(self.status, dtype=np.int32)),
+            "status": spread(STATUSES, pa.string(), np.array(self.status, dtype=np.int32)),
             "code": pa.array(self.code, pa.int32()),
             "offers": pa.array(self.offers, pa.int32()),
         }

@@ -1,4 +1,4 @@
-"""What SIGINT and SIGTERM mean: the work in hand is given up, and it is told what was kept and how to go on."""
+"""What SIGINT and SIGTERM mean: the work in hand is given up, with what was kept and how to go on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.domain.errors import SweepStopped
+from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources, SweepStopped
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -31,11 +31,33 @@ def handlers_kept() -> Iterator[None]:
 
 
 @contextmanager
-def told_when_stopped(kept: str, hint: str) -> Iterator[None]:
-    """Give up what is done within on SIGINT or SIGTERM, and raise SweepStopped with `kept` and `hint`.
+def step(kept: str, next_step: str) -> Iterator[None]:
+    """Do a step of the work within: whatever ends it early says what was `kept`, and names the `next_step`.
 
-    Within another one, the inner one tells. Outside the main thread, signals are not for us to hear.
+    SIGINT and SIGTERM raise SweepStopped; a full disk, want of memory and the like raise LakeFull or OutOfResources.
+    Within another step, the inner one speaks. Outside the main thread, signals are not for us to hear.
     """
+    try:
+        with _stopped_by_signals(kept, next_step):
+            yield
+    except (LakeFull, OutOfResources) as error:
+        error.at_step(kept, next_step)
+        raise
+    except NightauditError:
+        raise
+    except Exception as error:
+        # It knows errors of slow imports.
+        from pipeline.process.failures import as_ours
+
+        ours = as_ours(error)
+        if ours is None:
+            raise
+        ours.at_step(kept, next_step)
+        raise ours from None
+
+
+@contextmanager
+def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -43,7 +65,7 @@ def told_when_stopped(kept: str, hint: str) -> Iterator[None]:
 
     def stop(number: int, _: object) -> None:
         asked.append(number)
-        raise _Stop(SweepStopped.exit_code)
+        raise _Stop(128 + number)
 
     with handlers_kept():
         for number in STOP_SIGNALS:
@@ -55,4 +77,4 @@ def told_when_stopped(kept: str, hint: str) -> Iterator[None]:
             if not asked:
                 raise
         if asked:
-            raise SweepStopped("Stopped as asked.", kept=kept, hint=hint)
+            raise SweepStopped("Stopped as asked.", kept=kept, hint=f"Go on with: {next_step}", signal_number=asked[0])

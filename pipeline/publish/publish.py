@@ -176,7 +176,7 @@ def publish(
         raise (LakeFull if is_full else LakeError)(
             f"The published file could not be built: {str(error).splitlines()[0]}",
             kept="The last published file is as it was, and the sweep stays loaded.",
-            hint=f"Mend the cause (space, memory, a damaged file), then: nightaudit publish {sweep_id}",
+            hint="Mend the cause (space, memory, a damaged file).",
         ) from None
     finally:
         _remove_left_overs(file)

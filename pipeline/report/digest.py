@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from pipeline.domain.search import STATUSES
 from pipeline.report.cases import cases_point, cases_section, standing_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
@@ -13,7 +14,6 @@ from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measu
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
-_STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
 _STATUS_COLOURS = ("#4477aa", "#b9c6d2", "#8a8a8a", "#d65a6f", "#b2412f", "#e0c060")
 _FIRST_NIGHT = "This is the first published night: there is no earlier one to compare with."
 # Nights that are drawn, and moves that are listed.
@@ -125,12 +125,12 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
 
 def _coverage(reader: Reader) -> Section:
     reader.whole("mart.sweep")
-    sweeps = pl.DataFrame(reader.nights[:_NIGHTS]).select("sweep_id", "started_at", "planned", *_STATUSES).reverse()
-    words = [said("status", name) for name in _STATUSES]
-    long = sweeps.unpivot(_STATUSES, index=["started_at"], variable_name="status", value_name="cells").with_columns(
+    sweeps = pl.DataFrame(reader.nights[:_NIGHTS]).select("sweep_id", "started_at", "planned", *STATUSES).reverse()
+    words = [said("status", name) for name in STATUSES]
+    long = sweeps.unpivot(STATUSES, index=["started_at"], variable_name="status", value_name="cells").with_columns(
         pl.col("started_at").dt.strftime("%d %b %H:%M").alias("sweep"),
-        pl.col("status").replace_strict({name: place for place, name in enumerate(_STATUSES)}).alias("place"),
-        pl.col("status").replace_strict(dict(zip(_STATUSES, words, strict=True))),
+        pl.col("status").replace_strict({name: place for place, name in enumerate(STATUSES)}).alias("place"),
+        pl.col("status").replace_strict(dict(zip(STATUSES, words, strict=True))),
     )
     night = reader.night
     drawn = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -96,7 +97,9 @@ async def run(
             if not stopping.is_given_up:
                 raise
             stopping.task.uncancel()
-            raise _resumable(SweepStopped("Stopped at once, as asked."), lake, manifest) from None
+            raise _resumable(
+                SweepStopped("Stopped at once, as asked.", signal_number=stopping.signal_number), lake, manifest
+            ) from None
     return progress
 
 
@@ -129,7 +132,8 @@ async def _stages(
         raise SweepStopped(
             "Stopped as asked.",
             kept=f"The sweep {manifest.sweep_id} is loaded.",
-            hint=f"Go on with: nightaudit publish {manifest.sweep_id}",
+            hint=f"Go on with: nightaudit audit {manifest.sweep_id}",
+            signal_number=stopping.signal_number,
         )
 
 
@@ -319,7 +323,11 @@ class _Run:
         """Raise SweepStopped if a user asked for it, once what is being normalised has ended."""
         if self._stopping.is_asked:
             await self._settle()
-            raise _resumable(SweepStopped("Stopped as asked."), self._lake, self._manifest)
+            raise _resumable(
+                SweepStopped("Stopped as asked.", signal_number=self._stopping.signal_number),
+                self._lake,
+                self._manifest,
+            )
 
     async def _settle(self) -> None:
         """Let what is being normalised end, whatever comes of it: it will be looked at again by the next run."""
@@ -335,8 +343,8 @@ def _resumable(error: NightauditError, lake: Lake, manifest: Manifest) -> Nighta
     sweep_id, progress = manifest.sweep_id, _progress(lake, manifest)
     landed_of = f"{progress.landed_searches} of {progress.planned_searches}"
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
-    told = type(error)(error.message)
-    told.kept = kept
+    told = copy(error)
+    told.kept, told.is_placed = kept, True
     go_on = f"nightaudit resume {sweep_id}"
     if isinstance(error, CallsUsedUp):
         # It says when, and what else can be done.

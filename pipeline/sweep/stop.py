@@ -20,6 +20,7 @@ class Stopping:
     task: asyncio.Task[object]
     is_asked: bool = False
     is_given_up: bool = False
+    signal_number: int | None = None
     _told: list[Callable[[], int]] = field(default_factory=list)
 
     def tell(self, stop: Callable[[], int]) -> None:
@@ -28,8 +29,9 @@ class Stopping:
         if self.is_asked:
             stop()
 
-    def on_signal(self) -> None:
+    def on_signal(self, number: int) -> None:
         """Take note of one more signal."""
+        self.signal_number = number
         if self.is_asked:
             self.is_given_up = True
             self.task.cancel()
@@ -54,7 +56,7 @@ def stopping_on_signals() -> Iterator[Stopping]:
         # Outside the main thread, and where the system knows no such handlers, the signals keep their usual meaning.
         with suppress(NotImplementedError, RuntimeError, ValueError):
             for number in STOP_SIGNALS:
-                loop.add_signal_handler(number, stopping.on_signal)
+                loop.add_signal_handler(number, stopping.on_signal, number)
         try:
             yield stopping
         finally:

@@ -397,7 +397,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
         wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
         os.killpg(sweep.pid, signal.SIGINT)
         out, err = sweep.communicate(timeout=60)
-        assert sweep.returncode == 1, out + err
+        assert sweep.returncode == 130, out + err
         assert re.search(r"Stopping: waiting for .* under way; once more stops at once", err)
         assert "nightaudit resume" in err
         assert "Traceback" not in err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import signal
 
 import pytest
 
@@ -40,7 +41,10 @@ def test_the_drawing_of_the_tree_is_the_tree():
         ("RequestRefused", 2),
         ("SupplierUnreachable", 1),
         ("TokenRefused", 1),
-        ("LakeBusy", 1),
+        ("LakeBusy", 5),
+        ("LakeFull", 6),
+        ("NothingUsable", 4),
+        ("OutOfResources", 1),
         ("UnknownSweep", 2),
         ("SweepStopped", 1),
         ("GateBlocked", 3),
@@ -49,6 +53,18 @@ def test_the_drawing_of_the_tree_is_the_tree():
 )
 def test_an_error_has_the_exit_code_that_scripts_rely_on(name, exit_code):
     assert getattr(errors, name).exit_code == exit_code
+
+
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_a_signal_has_stopped_ends_as_in_a_shell(number, exit_code):
+    assert errors.SweepStopped("Stopped.", signal_number=number).exit_code == exit_code
+
+
+def test_the_innermost_step_says_what_was_kept_and_how_to_go_on():
+    error = errors.LakeFull("Full.", hint="Free some space.")
+    error.at_step("The sweep stays loaded.", "nightaudit audit x")
+    error.at_step("What has landed stays.", "nightaudit nightly")
+    assert str(error) == "Full.\nThe sweep stays loaded.\nFree some space. Then: nightaudit audit x"
 
 
 def test_an_error_says_what_happened_what_was_kept_and_what_to_do():

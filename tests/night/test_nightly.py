@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -298,3 +299,66 @@ def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(
     assert done.stderr == ""
     left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False).stdout
     assert left == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "stopped_at", "go_on"),
+    [
+        (signal.SIGTERM, "gate.stored_audit", "nightaudit publish {sweep_id}"),
+        (signal.SIGTERM, "gate.nights_like", "nightaudit audit {sweep_id}"),
+        (signal.SIGINT, "nightly.summary_of", "nightaudit nightly"),
+    ],
+)
+def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_with(tmp_path, number, stopped_at, go_on):
+    module, name = stopped_at.split(".")
+    script = tmp_path / "night.py"
+    script.write_text(
+        "import os, importlib\n"
+        "def stopped(*given, **named):\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "if __name__ == '__main__':\n"
+        f"    setattr(importlib.import_module('pipeline.night.{module}'), '{name}', stopped)\n"
+        "    from pipeline.cli import main\n"
+        "    main()\n"
+    )
+    done = command(tmp_path, str(script), "nightly")
+    assert done.returncode == 128 + number, done.stderr
+    assert "Traceback" not in done.stderr
+    (folder,) = (tmp_path / "lake" / "raw").iterdir()
+    assert "Stopped as asked." in done.stderr
+    assert go_on.format(sweep_id=folder.name) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("failure", "exit_code", "said"),
+    [
+        ("OSError(28, 'No space left on device')", 6, "Free some space. Then: nightaudit audit {sweep_id}"),
+        ("OSError('Generic error: No space left on device (os error 28)')", 6, "Free some space."),
+        ("MemoryError()", 1, "ulimit -v"),
+    ],
+)
+def test_what_the_system_refuses_in_an_audit_is_a_message_with_the_step_to_go_on_with(
+    settings, tmp_path, failure, exit_code, said
+):
+    given = settings()
+    manifest = steps.start(given, Lake(given.lake), utc_now())
+    asyncio.run(steps.collect(Night(given, Lake(given.lake), manifest)))
+    script = tmp_path / "audit.py"
+    script.write_text(
+        "from pipeline.night import gate\n"
+        "def full(*given, **named):\n"
+        f"    raise {failure}\n"
+        "gate.audit = full\n"
+        "from pipeline.cli import main\n"
+        "main()\n"
+    )
+    done = command(tmp_path, str(script), "audit")
+    assert done.returncode == exit_code, done.stderr
+    assert said.format(sweep_id=manifest.sweep_id) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_sweep_whose_every_search_was_refused_with_one_code_says_so_and_exits_with_4(tmp_path):
+    done = command(tmp_path, "sweep", NIGHTAUDIT_SEND_RATE_TYPE="false")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "refused every search, with code" in done.stderr

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.domain.errors import TooManyFailures
-from pipeline.night.summary import NightSummary, as_markdown, lines_of, refuse_too_many_failures
+from pipeline.night.summary import NightSummary, as_markdown, lines_of
 
 NIGHT = NightSummary(
     sweep_id="20300101T020000Z-abc123",
@@ -58,18 +57,3 @@ def test_a_duration_is_told_in_the_units_that_it_is_long_in(seconds, told):
 def test_names_cannot_break_the_table_of_the_markdown():
     table = as_markdown(replace(NIGHT, supplier="a|b_c"))
     assert "a\\|b\\_c" in table
-
-
-@pytest.mark.parametrize(("tolerated", "is_refused"), [(0.05, False), (0.0454, True), (0.0, True)])
-def test_failed_cells_count_against_those_asked_about_and_not_against_those_left_out(tolerated, is_refused):
-    assert NIGHT.failed_share == pytest.approx(50 / 1100)
-    if not is_refused:
-        refuse_too_many_failures(NIGHT, tolerated)
-        return
-    with pytest.raises(TooManyFailures, match=r"50 cells failed: 4\.5%"):
-        refuse_too_many_failures(NIGHT, tolerated)
-
-
-def test_a_night_in_which_nothing_was_asked_has_no_failures():
-    cells = tuple((status, 1200 if status == "not_swept" else 0) for status, _ in NIGHT.cells)
-    refuse_too_many_failures(replace(NIGHT, cells=cells), 0.0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from pipeline.domain.search import STATUSES
 from pipeline.domain.tables.columns import ASKED, PROPERTY_ID, RAW_ADDRESS, SEARCH_ID, SWEEP_ID
 from pipeline.domain.tables.declaration import DAY, FLAG, INSTANT, INT, LONG, SMALL, TEXT, Column, Table, required
-
-_STATUSES = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
 
 SWEEP = Table(
     "sweep",
@@ -88,7 +87,7 @@ CELL = Table(
         required("operation", TEXT, "`multi` or `single`.", ("multi", "single")),
         PROPERTY_ID,
         *ASKED,
-        required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`.", _STATUSES),
+        required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`.", STATUSES),
         Column("code", INT, "Error code behind the status, where the supplier gave one."),
         Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
         required("offers", INT, "Offers stored for this cell.", lowest=0),

@@ -1,0 +1,44 @@
+"""Whether a finished sweep can be relied on: how many of its cells failed, and whether any answer can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.domain.errors import NothingUsable, TooManyFailures
+from pipeline.lake import Lake
+from pipeline.lake.database import connect, view_sweep_files
+
+
+def failed_share(counts: Mapping[str, Any]) -> float:
+    """Return the share of a sweep's planned cells that failed. `counts` are those of its row of the table `sweep`."""
+    planned: int = counts["planned"]
+    return counts["failed"] / planned if planned else 0.0
+
+
+def refuse_too_many_failures(counts: Mapping[str, Any], tolerated: float, kept: str, hint: str) -> None:
+    """Raise TooManyFailures where more of the planned cells of a sweep failed than is tolerated."""
+    share = failed_share(counts)
+    if share > tolerated:
+        raise TooManyFailures(
+            f"{share:.1%} of the planned cells failed ({counts['failed']:,}); {tolerated:.1%} are tolerated "
+            "(NIGHTAUDIT_TOLERATED_FAILED_SHARE).",
+            kept=kept,
+            hint=hint,
+        )
+
+
+def refuse_useless(lake: Lake, counts: Mapping[str, Any], kept: str) -> None:
+    """Raise NothingUsable where every cell that was asked about was refused, all with one code."""
+    asked = counts["planned"] - counts["not_swept"]
+    if not asked or counts["rejected"] < asked:
+        return
+    with connect(lake) as session:
+        view_sweep_files(session, lake, counts["sweep_id"], "sweep_files")
+        codes = session.execute("SELECT DISTINCT code FROM sweep_files.cell WHERE code IS NOT NULL").fetchall()
+    if len(codes) == 1:
+        raise NothingUsable(
+            f"The supplier refused every search, with code {codes[0][0]}: nothing of the sweep can be used.",
+            kept=kept,
+            hint=f"The supplier's document says what code {codes[0][0]} means; correct the spec or the settings.",
+        )

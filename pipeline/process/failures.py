@@ -1,0 +1,66 @@
+"""What the system refuses, as errors of ours: no space, no memory, no more files or processes."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+
+import duckdb
+
+from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources
+
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+_NO_MORE = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
+# Libraries written in Rust give the system's number in their text alone.
+_WRITTEN = {f"(os error {number})": number for number in (*_NO_SPACE, *_REFUSED, *_NO_MORE)}
+
+
+def as_ours(error: BaseException) -> NightauditError | None:
+    """Return an error that the system has caused as one of ours; None where it is another mistake."""
+    for cause in _causes(error):
+        if isinstance(cause, NightauditError):
+            return cause
+        if isinstance(cause, (MemoryError, duckdb.OutOfMemoryException)):
+            return _no_more("memory, or address space (ulimit -v)")
+        if isinstance(cause, BrokenProcessPool):
+            return _no_more("processes: one was ended from outside, perhaps for want of memory")
+        number = _number_of(cause)
+        if number in _NO_SPACE | _REFUSED:
+            return LakeFull(
+                f"A file could not be written: {_first_line(cause)}",
+                hint="Free some space." if number in _NO_SPACE else "Mend the permissions.",
+            )
+        if number in _NO_MORE:
+            return _no_more(f"of what it needs: {_first_line(cause)}")
+    return None
+
+
+def _no_more(what: str) -> OutOfResources:
+    return OutOfResources(
+        f"The system gave this process no more {what}.",
+        hint="Give it more, or make it need less: NIGHTAUDIT_WORKERS, NIGHTAUDIT_CONCURRENCY.",
+    )
+
+
+def _number_of(error: BaseException) -> int | None:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    text = str(error)
+    return next((number for written, number in _WRITTEN.items() if written in text), None)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _causes(each)
+        return
+    yield error
+    cause = error.__cause__ or error.__context__
+    if cause is not None and not isinstance(error, NightauditError):
+        yield from _causes(cause)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

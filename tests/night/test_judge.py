@@ -1,0 +1,48 @@
+"""The tolerated share of failed cells: one denominator for the night, the sweep and the status."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pipeline.cli.views import status_view
+from pipeline.domain.errors import TooManyFailures
+from pipeline.night.judge import failed_share, refuse_too_many_failures
+from pipeline.night.overview import Overview, SweepOverview
+from pipeline.settings import Settings
+
+# 50 of 1,200 planned cells failed: 4.17%. Of the 1,100 that were asked about it would be 4.55%.
+COUNTS = {
+    "planned": 1200, "offered": 900, "no_offer": 100, "absent": 50, "rejected": 0, "failed": 50, "not_swept": 100,
+}  # fmt: skip
+
+
+def is_refused(tolerated: float) -> bool:
+    try:
+        refuse_too_many_failures(COUNTS, tolerated, "", "")
+    except TooManyFailures:
+        return True
+    return False
+
+
+def is_warned_of(tolerated: float) -> bool:
+    sweep = SweepOverview("s", datetime(2030, 1, 1, tzinfo=UTC), True, "sandbox", 1200, 345, 345, "loaded", COUNTS)
+    held = Overview(Path("lake"), Path("lake/file"), (sweep,), 10**12)
+    settings = Settings(_env_file=None, tolerated_failed_share=tolerated)
+    console = Console(file=StringIO(), width=200)
+    console.print(status_view(held, settings, sweep.started_at))
+    return "4.2% of the planned cells" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(("tolerated", "is_above"), [(0.0, True), (0.0416, True), (0.0417, False), (0.0454, False)])
+def test_failed_cells_count_against_those_planned_wherever_it_is_asked(tolerated, is_above):
+    assert failed_share(COUNTS) == pytest.approx(50 / 1200)
+    assert is_refused(tolerated) == is_warned_of(tolerated) == is_above
+
+
+def test_a_sweep_that_planned_nothing_has_no_failures():
+    refuse_too_many_failures(dict.fromkeys(COUNTS, 0), 0.0, "", "")
