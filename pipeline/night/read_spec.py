@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from pathlib import Path
@@ -10,8 +11,11 @@ from pipeline.domain.errors import SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.night.demo_lake import demo_spec
+from pipeline.plan.plan import passed_check_ins
 from pipeline.settings import Settings
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
+
+logger = logging.getLogger(__name__)
 
 
 def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tuple[int, ...]]:
@@ -30,6 +34,10 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
             )
         path = SAMPLE_SPEC
     spec = read_spec(path, snapshot_date)
+    if passed := passed_check_ins(spec.stays, snapshot_date):
+        logger.warning(
+            "%s: not asked about any more, as they have passed: %s", path, ", ".join(day.isoformat() for day in passed)
+        )
     ids = resolve_properties(
         spec.properties,
         Path(path).parent,

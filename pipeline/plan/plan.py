@@ -56,9 +56,9 @@ def count(
 
 
 def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
-    """Return the check-in dates asked about on `snapshot_date`, ascending.
+    """Return the check-in dates asked about on `snapshot_date`, ascending; explicit ones that have passed are dropped.
 
-    Raises SpecError that names every explicit date that is past, or too far away.
+    Raises SpecError that names every explicit date that is too far away, and where no date is left.
     """
     explicit = stays.check_in or ()
     if problems := [problem for day in explicit if (problem := check_in_problem(day, snapshot_date))]:
@@ -68,7 +68,19 @@ def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
             hint="Remove these dates, or use [[stays.horizon]], which moves along with the snapshot.",
         )
     leads = (snapshot_date + timedelta(days=lead) for lead in _lead_days(stays, snapshot_date))
-    return sorted({*leads, *explicit})
+    days = sorted({*leads, *(day for day in explicit if day > snapshot_date)})
+    if not days:
+        raise SpecError(
+            f"Every check-in of the sweep spec has passed: the snapshot date is {snapshot_date} (error 1014).",
+            kept="Nothing was started.",
+            hint="Add later dates to stays.check_in, or use [[stays.horizon]], which moves along with the snapshot.",
+        )
+    return days
+
+
+def passed_check_ins(stays: Stays, snapshot_date: date) -> list[date]:
+    """Return the explicit check-in dates that are not asked about any more, ascending."""
+    return sorted(day for day in stays.check_in or () if day <= snapshot_date)
 
 
 def _lead_days(stays: Stays, snapshot_date: date) -> Iterator[int]:

@@ -83,7 +83,7 @@ class Stays(SpecTable):
     )
     check_in: CheckIns | None = Field(
         default=None,
-        description="Explicit check-in dates, alone or together with horizons. All must lie in the future.",
+        description="Explicit check-in dates, alone or together with horizons. Those that have passed are dropped.",
     )
 
     @model_validator(mode="after")

@@ -11,6 +11,7 @@ from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation, Search
 from pipeline.domain.stay import Stay
 from pipeline.plan import PLAN_VERSION, SweepPlan, check_ins, count, partitions, plan
+from pipeline.plan.plan import passed_check_ins
 from pipeline.spec import Stays, SweepSpec
 
 SNAPSHOT = date(2027, 1, 4)
@@ -260,12 +261,13 @@ def test_every_stretch_has_a_day_every_night_and_no_gap_is_wider_than_its_densit
         before = stretch["to_days"]
 
 
-def test_past_check_ins_are_refused_before_the_first_search_and_all_named():
-    spec = spec_of(check_in=["2027-01-01", "2027-01-04", "2027-01-05", "2031-01-01"])
-    with pytest.raises(SpecError) as refused:
-        plan(spec, [1], SNAPSHOT)
-    text = str(refused.value)
-    assert all(day in text for day in ("2027-01-01", "2027-01-04", "2031-01-01"))
-    assert "2027-01-05 is" not in text
-    assert "Nothing was started" in text
+def test_check_ins_that_have_passed_are_dropped_and_refused_where_none_is_left():
+    spec = spec_of(check_in=["2027-01-01", "2027-01-04", "2027-01-05"])
+    assert {search.stay.check_in for search in plan(spec, [1], SNAPSHOT)} == {date(2027, 1, 5)}
+    assert passed_check_ins(spec.stays, SNAPSHOT) == [date(2027, 1, 1), date(2027, 1, 4)]
+    with pytest.raises(SpecError, match="has passed") as refused:
+        plan(spec_of(check_in=["2027-01-01", "2027-01-04"]), [1], SNAPSHOT)
+    assert "Nothing was started" in str(refused.value)
+    with pytest.raises(SpecError, match="2031-01-01"):
+        plan(spec_of(check_in=["2027-01-05", "2031-01-01"]), [1], SNAPSHOT)
     assert refused.value.exit_code == 2
