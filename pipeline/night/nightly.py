@@ -56,7 +56,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
             night = as_run(step)(night)
             note_done(night.lake, night.sweep.sweep_id, step.__name__)
     assert night.summary is not None  # noqa: S101 - two of the steps make them
-    assert night.published is not None  # noqa: S101
+    assert night.published is not None  # noqa: S101 - two of the steps make them
     counts, kept = (
         night.published.sweep,
         f"The sweep {night.sweep.sweep_id} is published, with its failed cells marked.",
