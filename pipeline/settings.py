@@ -117,6 +117,15 @@ class Settings(BaseSettings):
     )
 
     lake: str = Field("lake", description="Folder of the lake: raw answers, tables, published file.")
+    observation_nights: int = Field(
+        35, ge=0, description="Nights whose offers `nightaudit lake --apply` leaves in the tables. 0: all."
+    )
+    raw_nights: int = Field(
+        0, ge=0, description="Nights whose raw answers it leaves. 0: all. What has none cannot be rebuilt."
+    )
+    grace_hours: float = Field(
+        24, ge=0, description="Hours that files which nothing names any more stay, for those who read them by now."
+    )
     spec: Path | None = Field(
         None, description="The sweep spec's file (TOML or YAML). Unset: the sample spec, on the sandbox only."
     )

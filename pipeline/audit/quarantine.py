@@ -21,6 +21,7 @@ from pipeline.lake import Lake, put_in_place
 from pipeline.lake.database import OF_OFFERS, quarantine_file, quoted, select_kept, sql_type
 from pipeline.lake.delta import commit_files, is_committed, replace_files
 from pipeline.lake.relations import relation
+from pipeline.lake.sweep_files import KEPT
 
 
 def find_violators(session: duckdb.DuckDBPyConnection) -> None:
@@ -107,7 +108,7 @@ def leave_out(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> 
         ).fetchall()
         replaced = {}
         for file in (Path(row[0]) for row in found):
-            path = lake.table_file(name, f"{sweep_id}-kept", file.stem)
+            path = lake.table_file(name, f"{sweep_id}{KEPT}", file.stem)
             is_written = _copy_kept(session, name, file, quarantine, lake.local(path))
             replaced[lake.table_file(name, sweep_id, file.stem)] = path if is_written else None
         replace_files(lake, TABLES[name], replaced, f"{sweep_id}/quarantine")

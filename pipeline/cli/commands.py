@@ -336,6 +336,18 @@ def verify(
     verify.verify_lake(is_deep=deep)
 
 
+@app.command()
+def lake(
+    apply: Annotated[bool, typer.Option("--apply", help="Do what there is to do.")] = False,
+    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    growth: Annotated[bool, typer.Option("--growth", help="Draw the bytes of each night, too.")] = False,
+) -> None:
+    """Show what the lake takes up by table and night; compact it, end retention, remove what nothing names."""
+    from pipeline.cli import lake
+
+    lake.show_lake(form, is_applied=apply, is_growth=growth)
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
 def sandbox(context: typer.Context) -> None:
     """Serve the bundled sandbox supplier until interrupted (see: nightaudit sandbox --help)."""

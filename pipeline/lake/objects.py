@@ -20,8 +20,8 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import obstore
@@ -339,6 +339,13 @@ def put_in_place(built: Path, place: Path) -> None:
     record_built(built, place)
     built.replace(place)
     sync(place.parent)
+
+
+def touch(files: Iterable[Path]) -> None:
+    """Note at files that from now on nothing names them: they stay for a time, counted from here."""
+    for file in files:
+        with suppress(FileNotFoundError):
+            os.utime(file)
 
 
 def sync(place: Path) -> None:

@@ -137,8 +137,26 @@ def landed(lake: Lake, sweep_id: str) -> set[str]:
     return lake.names(lake.raw_folder(sweep_id), ".parquet")
 
 
+def retire_shards(lake: Lake, sweep_id: str) -> None:
+    """Remove the raw answers of a sweep whose retention is over; manifest and ending stay, with a note of it."""
+    lake.put_new(_retirement(lake, sweep_id), b"{}")
+    for name in sorted(landed(lake, sweep_id)):
+        lake.remove(lake.shard_path(sweep_id, name))
+
+
+def is_retired(lake: Lake, sweep_id: str) -> bool:
+    """Whether the raw answers of a sweep were removed because their retention was over."""
+    return lake.exists(_retirement(lake, sweep_id))
+
+
+def _retirement(lake: Lake, sweep_id: str) -> str:
+    return f"{lake.raw_folder(sweep_id)}/retired.json"
+
+
 def has_answer(lake: Lake, sweep_id: str) -> bool:
     """Whether any search of a sweep was answered; failures alone are no answer. A damaged shard may hold one."""
+    if is_retired(lake, sweep_id):
+        return True
     try:
         return any(not it.failure for name in sorted(landed(lake, sweep_id)) for it in read_shard(lake, sweep_id, name))
     except CorruptObject:

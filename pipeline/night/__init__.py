@@ -4,6 +4,7 @@ steps          begin or resume a sweep, collect it, close what an earlier day le
 gate           audit, then publish what passed
 summary        what the night came to
 overview       the sweeps of a lake and how far each has come
+care           few files, retention, clean-up
 costs          what earlier sweeps cost, for estimates
 choose_detail  which properties a detail sweep asks about
 confirm        flagged cells, requested again

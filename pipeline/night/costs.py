@@ -14,12 +14,13 @@ import msgspec
 
 from pipeline.domain.errors import LakeError, NightauditError
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import SWEEP
+from pipeline.domain.tables import SEARCH, SWEEP
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, select_files
 from pipeline.lake.delta import committed_files
 from pipeline.lake.raw import Manifest
 from pipeline.lake.relations import relation
+from pipeline.lake.sweep_files import sweep_files
 from pipeline.plan.estimate import CostHistory, Duration, OperationCost, Step
 
 logger = logging.getLogger(__name__)
@@ -59,7 +60,8 @@ def cost_history(lake: Lake) -> CostHistory | None:
 def _by_operation(lake: Lake) -> tuple[int, dict[Operation, OperationCost]]:
     # A sweep has its row once all its tables are loaded.
     latest = sorted(file.parent.name for file in committed_files(lake, SWEEP))[-_SWEEPS:]
-    files = [file for sweep_id in latest for file in (lake.table_root("search") / sweep_id).glob("*.parquet")]
+    held = sweep_files(lake, SEARCH)
+    files = [file for sweep_id in latest for file in held.get(sweep_id, [])]
     with connect(lake) as session:
         session.execute("CREATE SCHEMA lake")
         session.execute(f"CREATE VIEW lake.search AS {select_files('search', files)}")

@@ -16,6 +16,7 @@ from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
 from pipeline.lake.raw import landed
 from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
+from pipeline.night.care import take_nightly_care
 from pipeline.night.confirm import confirmer
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
 from pipeline.night.judge import refuse_too_many_failures, refuse_useless
@@ -149,6 +150,7 @@ def audit(night: Night) -> Night:
 
 def publish(night: Night) -> Night:
     """Make the sweep part of the published file. Raises GateBlocked where it has not passed its audit."""
+    take_nightly_care(night.settings, night.lake, night.sweep.sweep_id)
     made = publish_checked(night.lake, night.sweep.sweep_id, night.now(), analysis=night.settings.analysis)
     return replace(night, published=made)
 

@@ -28,7 +28,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import carry_over, refuse_damaged
 from pipeline.lake.database import connect, quarantine_file
 from pipeline.lake.delta import commit_files
-from pipeline.lake.raw import Manifest, landed, read_ending, read_manifest
+from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import publish_anew, published_sweeps
 from pipeline.quote.load import load_ledger
@@ -109,6 +109,12 @@ def _replayable(lake: Lake, sweep_id: str) -> Manifest:
     manifest, ending = read_manifest(lake, sweep_id), read_ending(lake, sweep_id)
     there = landed(lake, sweep_id)
     planned = {shard.name for part in manifest.partitions for segment in segments(part) for shard in segment.shards}
+    if is_retired(lake, sweep_id):
+        raise LakeError(
+            f"The raw answers of the sweep {sweep_id} were removed: they were older than NIGHTAUDIT_RAW_NIGHTS.",
+            kept=_KEPT,
+            hint="Without them its tables cannot be rebuilt; restore them from a backup.",
+        )
     if ending is None or (ending.is_complete and planned - there):
         missing = sorted(planned - there)
         raise LakeError(

@@ -23,7 +23,8 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, Recorded, Sum, sum_of_file
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_sizes
-from pipeline.lake.raw import landed, read_ending, read_manifest
+from pipeline.lake.raw import is_retired, landed, read_ending, read_manifest
+from pipeline.lake.sweep_files import sweep_files
 from pipeline.night.rebuild import MADE_ANEW
 from pipeline.publish import published_sweeps
 from pipeline.sweep.load import is_sweep_loaded
@@ -150,7 +151,7 @@ class _Look:
             return
         there = landed(lake, sweep_id)
         planned = {shard.name for part in manifest.partitions for each in segments(part) for shard in each.shards}
-        for name in sorted(planned - there) if ending.is_complete else ():
+        for name in sorted(planned - there) if ending.is_complete and not is_retired(lake, sweep_id) else ():
             self._found(lake.local(lake.shard_path(sweep_id, name)), "is missing, and the sweep has ended")
         if self._is_deep:
             self._searches(sweep_id, there)
@@ -160,12 +161,12 @@ class _Look:
         lake = self._lake
         folder = lake.table_root(SEARCH.name) / sweep_id
         try:
-            if not is_sweep_loaded(lake, sweep_id):
+            if not is_sweep_loaded(lake, sweep_id) or is_retired(lake, sweep_id):
                 return
             answers = sum(
                 pq.read_metadata(lake.local(lake.shard_path(sweep_id, name))).num_rows for name in sorted(shards)
             )
-            rows = sum(pq.read_metadata(file).num_rows for file in sorted(folder.glob("*.parquet")))
+            rows = sum(pq.read_metadata(file).num_rows for file in sweep_files(lake, SEARCH).get(sweep_id, []))
         except (pa.ArrowException, OSError, NightauditError):
             # A file that cannot be read is told by itself.
             return

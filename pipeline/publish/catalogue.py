@@ -7,6 +7,7 @@ from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
+from pathlib import Path
 
 import duckdb
 import xxhash
@@ -32,6 +33,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import quarantine_file, quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, relation, sources, views
+from pipeline.lake.sweep_files import sweep_files
 
 # Whether a row of a side table was known at an instant: by its loading, or by its run, named after its start.
 _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
@@ -131,13 +133,19 @@ def write_views(
         root = lake.table_root(name)
         # What a check found in a sweep that it kept from being published is for reading too.
         wanted = lake.sweep_ids() if name == QUALITY.name else sweeps
-        there = {file.parent.name for file in root.glob("*/*.parquet")}
-        patterns = [root / sweep_id / "*.parquet" for sweep_id in wanted if sweep_id in there]
+        held = sweep_files(lake, TABLES[name])
+        patterns = [place for sweep_id in wanted for place in _all_or_each(root / sweep_id, held.get(sweep_id, []))]
         if name == QUALITY.name and patterns:
             patterns = [root / "*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
     write_side_views(session, lake, as_of)
     write_relations(session)
+
+
+def _all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
+    """Return one pattern where the files of a folder are all of the table, which keeps views short; else each file."""
+    is_all = {*folder.glob("*.parquet")} == {*files}
+    return [folder / "*.parquet"] if files and is_all else files
 
 
 def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: datetime | None) -> None:

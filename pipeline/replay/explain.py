@@ -23,13 +23,14 @@ import pyarrow.parquet as pq
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.domain.search import Operation
-from pipeline.domain.tables import FINDING_COLUMNS, REJECT
+from pipeline.domain.tables import CELL, FINDING_COLUMNS, REJECT, SEARCH
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quarantine_file, query_published, select_files
 from pipeline.lake.finding_rules import detectors, finding_rules
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.lake.relations import Relation, relation, sources
+from pipeline.lake.sweep_files import sweep_files
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish import published_sweeps
 from pipeline.replay.evidence import Evidence, evidence_at
@@ -200,10 +201,8 @@ def answers_behind(lake: Lake, flags: Iterable[Row]) -> Answers:
     properties = sorted({item["property_id"] for item in items})
     first, last = min(sweep for sweep, _ in named), max(sweep for sweep, _ in named)
     sweeps = [entry.sweep_id for entry in published_sweeps(lake) if first <= entry.sweep_id <= last]
-    files = {
-        name: [file for sweep in sweeps for file in sorted((lake.table_root(name) / sweep).glob("*.parquet"))]
-        for name in ("cell", "search")
-    }
+    held = {table.name: sweep_files(lake, table) for table in (CELL, SEARCH)}
+    files = {name: [file for sweep in sweeps for file in of.get(sweep, [])] for name, of in held.items()}
     asked = ", ".join(_ASKED)
     with connect(lake) as session:
         session.register("named", pa.table({"sweep_id": [s for s, _ in named], "search_id": [n for _, n in named]}))

@@ -46,7 +46,8 @@ batch = 1
 """
 # 2 markets x 2 days x (12 multi + 2 single); of a night.
 SEARCHES = 56
-STEPS = ("sweep", "audit", "publish", "report")
+STEPS = ("sweep", "audit", "publish", "report", "lake")
+ARGV = {"lake": ("lake", "--apply")}
 # Files that say who is writing, or hold what a session spills: no part of what a lake holds.
 _PASSING = (".lock", ".lock.note", ".spill")
 
@@ -89,11 +90,11 @@ class Lab:
     def _make_nights(self) -> None:
         """Make a first night, then a second one, and keep the lake as it is before and after each step of that."""
         for step in STEPS:
-            self.must(step)
+            self.must(*self.argv(step))
         self.turn_to(1)
         self._keep("before")
         for step in STEPS:
-            self.counted[step] = self.must(step)
+            self.counted[step] = self.must(*self.argv(step))
             self._keep(step)
 
     def turn_to(self, night: int, clock: datetime | None = None) -> None:
@@ -136,6 +137,8 @@ class Lab:
             "NIGHTAUDIT_SANDBOX_SEED": str(SEED),
             "NIGHTAUDIT_SANDBOX_PROPERTIES": str(PROPERTIES),
             "NIGHTAUDIT_WORKERS": "1",
+            "NIGHTAUDIT_OBSERVATION_NIGHTS": "1",
+            "NIGHTAUDIT_GRACE_HOURS": "0",
             "SHARED_SANDBOX": json.dumps(lent),
         }
         command = Command(list(argv), settings | (env or {}), str(self.lake), str(self.folder / "said"))
@@ -154,7 +157,7 @@ class Lab:
     def argv(self, step: str) -> tuple[str, ...]:
         """Return the command that begins a step or goes on with it, as a user would find it from the lake."""
         begun = sorted(file.parent.name for file in self.lake.glob("raw/*/sweep.json"))
-        return ("resume", begun[-1]) if step == "sweep" and len(begun) > 1 else (step,)
+        return ("resume", begun[-1]) if step == "sweep" and len(begun) > 1 else ARGV.get(step, (step,))
 
     def address_space_mb(self) -> int:
         """Return the address space that each command begins with."""

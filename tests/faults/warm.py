@@ -87,6 +87,7 @@ def _import_all() -> None:
 
     import pipeline.cli.audit
     import pipeline.cli.commands
+    import pipeline.cli.lake
     import pipeline.cli.publish
     import pipeline.cli.report
     import pipeline.cli.sweep  # noqa: F401 - imported to be warm

@@ -10,7 +10,7 @@ from faults.parts import Try
 from faults.tally import Tally, disturb
 
 # Of how many tries each step has how many; what commits more has more.
-_SHARES = {"sweep": 0.35, "audit": 0.15, "publish": 0.25, "report": 0.1, "lake": 0.15}
+_SHARES = {"sweep": 0.3, "audit": 0.15, "publish": 0.2, "report": 0.1, "lake": 0.25}
 _AT_RANDOM = 0.25
 
 

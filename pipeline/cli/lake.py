@@ -1,0 +1,122 @@
+"""`nightaudit lake`: what the lake takes up, and what care of it would do, or does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.cli.terminal import Terminal
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.lake.inventory import Stock, age_days, inventory
+from pipeline.night.care import Care, plan_care, take_care
+from pipeline.settings import read_settings
+
+_NIGHTS_SHOWN = 60
+
+
+def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
+    """Print what the lake takes up and what there is to do; do it, if it is to be applied."""
+    if form not in {"table", "json"}:
+        raise InputError(f"--format is table or json, not {form!r}.")
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    if is_applied:
+        with lake.writing("care of the lake"):
+            care = take_care(settings, lake)
+    else:
+        care = plan_care(settings, lake)
+    stocks = inventory(lake)
+    if form == "json":
+        _write_json(stocks, care, settings.clock())
+        return
+    console = Terminal()
+    console.print(by_kind(stocks))
+    console.print(by_night(stocks, settings.clock()))
+    if is_growth:
+        console.print(Text(f"Picture: {_draw(stocks, lake)}"), soft_wrap=True)
+    console.print(care_view(care, is_applied=is_applied))
+
+
+def by_kind(stocks: Iterable[Stock]) -> Table:
+    """Show files, bytes and rows by what they are."""
+    table = _table("what")
+    sums: dict[str, list[int]] = {}
+    for stock in stocks:
+        _add(sums.setdefault(stock.kind, [0, 0, 0]), stock)
+    total = [sum(counts[at] for counts in sums.values()) for at in range(3)]
+    for kind, counts in [*sums.items(), ("all", total)]:
+        table.add_row(kind, *(f"{count:,}" for count in counts))
+    return table
+
+
+def by_night(stocks: Iterable[Stock], now: datetime) -> Table:
+    """Show files, bytes and rows of the latest nights."""
+    table = _table("night", "age, days")
+    sums = _nights(stocks)
+    for night in sorted(sums)[-_NIGHTS_SHOWN:]:
+        table.add_row(f"{night}", f"{age_days(night, now):,}", *(f"{count:,}" for count in sums[night]))
+    return table
+
+
+def care_view(care: Sequence[Care], *, is_applied: bool) -> Table | Text:
+    """Show what there is to do, or was done."""
+    if not care:
+        return Text("There is nothing to do.", style="green")
+    table = Table("done" if is_applied else "to do", "where", "nights", "files", "bytes", header_style="bold")
+    sums: dict[tuple[str, str], list[int]] = {}
+    for item in care:
+        counts = sums.setdefault((item.kind, item.where), [0, 0, 0])
+        for at, count in enumerate((1, item.files, item.bytes)):
+            counts[at] += count
+    for (kind, where), counts in sums.items():
+        table.add_row(kind, where, *(f"{count:,}" for count in counts))
+    if not is_applied:
+        table.caption = "Do it with: nightaudit lake --apply"
+    return table
+
+
+def _table(*names: str) -> Table:
+    table = Table(*names, header_style="bold")
+    for name in ("files", "bytes", "rows"):
+        table.add_column(name, justify="right")
+    return table
+
+
+def _nights(stocks: Iterable[Stock]) -> dict[date, list[int]]:
+    sums: dict[date, list[int]] = {}
+    for stock in stocks:
+        if stock.night is not None:
+            _add(sums.setdefault(stock.night, [0, 0, 0]), stock)
+    return sums
+
+
+def _add(counts: list[int], stock: Stock) -> None:
+    for at, count in enumerate((stock.files, stock.bytes, stock.rows)):
+        counts[at] += count
+
+
+def _draw(stocks: Sequence[Stock], lake: Lake) -> Path:
+    from pipeline.report.growth import draw_growth
+
+    return draw_growth(stocks, lake.root / "reports" / "growth.svg", _NIGHTS_SHOWN)
+
+
+def _write_json(stocks: Iterable[Stock], care: Iterable[Care], now: datetime) -> None:
+    rows: list[dict[str, object]] = [
+        {"is": "stock", **dataclasses.asdict(stock), "age_days": age_days(stock.night, now) if stock.night else None}
+        for stock in stocks
+    ]
+    rows += [
+        {"is": "care", "kind": one.kind, "where": one.where, "sweep_id": one.sweep_id}
+        | {"files": one.files, "bytes": one.bytes}
+        for one in care
+    ]
+    sys.stdout.writelines(json.dumps(row, default=str) + "\n" for row in rows)

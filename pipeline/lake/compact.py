@@ -1,0 +1,97 @@
+"""A night's many files of a table, written again as few, sorted by property: views over many nights open fewer.
+
+A segment of a sweep is a file of its own, as it must be while it lands. Once all is loaded they become files of about
+128 MB in a folder beside, in one commit. The rows are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+
+from pipeline.domain.errors import LakeError, LakeFull
+from pipeline.domain.tables import Table
+from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.database import connect, quoted, sql_type
+from pipeline.lake.delta import replace_files
+from pipeline.lake.objects import Lake, put_in_place, touch
+from pipeline.lake.sweep_files import COMPACT
+
+_FILE_BYTES = 128_000_000
+
+
+def files_wanted(files: Sequence[Path]) -> int:
+    """Return how few files would do."""
+    return max(1, math.ceil(sum(file.stat().st_size for file in files) / _FILE_BYTES))
+
+
+def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> None:
+    """Put few files in the place of many, all of one sweep. The caller holds the lake's writer lock.
+
+    Raises CorruptObject where one of them is damaged, and LakeError where they cannot be written or rows would be lost;
+    then the table is as it was.
+    """
+    refuse_damaged(lake.root, files)
+    try:
+        paths = _written(lake, table, sweep_id, files)
+    except (OSError, duckdb.Error) as error:
+        is_full = isinstance(error, (OSError, duckdb.IOException, duckdb.OutOfMemoryException))
+        raise (LakeFull if is_full else LakeError)(
+            f"The files of {table.name} of {sweep_id} could not be made fewer: {str(error).splitlines()[0]}",
+            kept="The table is as it was.",
+            hint="Mend the cause (space, memory), then: nightaudit lake --apply",
+        ) from None
+    before = sum(pq.read_metadata(file).num_rows for file in files)
+    after = sum(pq.read_metadata(lake.local(path)).num_rows for path in paths)
+    if before != after:
+        raise LakeError(f"{table.name} of {sweep_id} has {before:,} rows, and {after:,} were written.")
+    touch(files)
+    former = [file.relative_to(lake.root).as_posix() for file in files]
+    replaced = dict(zip_longest(former, paths))
+    replace_files(lake, table, replaced, f"{sweep_id}/compact")
+
+
+def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> list[str]:
+    names = [column.name for column in table.stored]
+    by = "property_id" if "property_id" in names else "search_id"
+    columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.stored)
+    source = f"read_parquet([{', '.join(quoted(str(file)) for file in files)}])"
+    order = ", ".join([f"{by} NULLS FIRST", *(name for name in table.key if name != by)])
+    paths = []
+    with connect(lake) as session:
+        session.execute("SET preserve_insertion_order = true")
+        for number, within in enumerate(_ranges(session, source, by, files_wanted(files))):
+            path = lake.table_file(table.name, f"{COMPACT}{sweep_id}", str(number))
+            place = lake.local(path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            beside = place.with_name(f".{place.name}")
+            session.execute(
+                f"COPY (SELECT {columns} FROM {source} WHERE {within} ORDER BY {order}) "  # noqa: S608 - our own names
+                f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+            )
+            put_in_place(beside, place)
+            paths.append(path)
+    return paths
+
+
+def _ranges(session: duckdb.DuckDBPyConnection, source: str, by: str, count: int) -> list[str]:
+    """Return a condition for each of so many files, of about as many rows; NULL belongs to the first."""
+    shares = ", ".join(str(number / count) for number in range(1, count))
+    bounds: list[int] = []
+    if shares:
+        found = session.execute(f"SELECT quantile_disc({by}, [{shares}]) FROM {source}").fetchone()  # noqa: S608 - our own names
+        bounds = sorted(set((found or [None])[0] or ()))
+    lower = [f"{by} > {bound}" for bound in bounds]
+    upper = [f"{by} <= {bound}" for bound in bounds]
+    if not bounds:
+        return ["true"]
+    return [
+        f"({upper[0]} OR {by} IS NULL)",
+        *(f"{above} AND {below}" for above, below in zip(lower, upper[1:], strict=False)),
+        lower[-1],
+    ]

@@ -1,0 +1,199 @@
+"""Care of the lake: few files, no more nights than are wanted, nothing that nothing names.
+
+    compact     the files of a night in a table become few, sorted by property
+    retire      offers of nights beyond NIGHTAUDIT_OBSERVATION_NIGHTS leave the tables
+    retire raw  raw answers of nights beyond NIGHTAUDIT_RAW_NIGHTS are removed
+    remove      files that neither a table nor the published file names, once they are older than the grace period
+
+What an open flag rests on, the latest offers and the history need no offers of a retired night: a night that one of
+them names stays. Each step is one commit or one removal, so a process that is killed leaves a lake that is whole,
+and the next run goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from pipeline.audit import stored_audit
+from pipeline.domain.tables import OFFER, PENALTY, PROMOTION, SIDE_TABLES, TABLES, Table
+from pipeline.lake import Lake
+from pipeline.lake.compact import compact, files_wanted
+from pipeline.lake.database import open_published, quarantine_file, query_published
+from pipeline.lake.delta import committed_files, is_committed, replace_files
+from pipeline.lake.objects import touch
+from pipeline.lake.raw import is_retired, landed, read_manifest, retire_shards
+from pipeline.lake.sweep_files import retirement, sweep_files, sweep_of
+from pipeline.publish import published_sweeps
+from pipeline.publish.refresh import refresh
+from pipeline.settings import Settings
+from pipeline.sweep.load import SEGMENT_TABLES, is_sweep_loaded
+
+OBSERVATIONS = (OFFER, PENALTY, PROMOTION)
+
+_NAMED = re.compile(r"'((?:[^']|'')*\.parquet)'")
+# Sweeps that the published file leads back to, and the first that a flag rests on.
+_LATEST = "SELECT DISTINCT seen_sweep_id FROM mart.offer_latest"
+_BEHIND_FLAGS = "SELECT DISTINCT item.sweep_id FROM (SELECT unnest(evidence) AS item FROM report.flag)"
+# In a night, so many files of a table are no trouble yet.
+_FEW = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """One thing to do: `kind` is of those above, about the files of a table or folder, of one sweep where it is one."""
+
+    kind: str
+    where: str
+    sweep_id: str
+    files: int
+    bytes: int
+    do: Callable[[], None]
+
+
+def plan_care(settings: Settings, lake: Lake) -> list[Care]:
+    """Say what there is to do, in the order in which it is done; nothing is changed."""
+    retired = list(_to_retire(settings, lake))
+    gone = {(care.where, care.sweep_id) for care in retired}
+    compacted = (care for care in _to_compact(lake, lake.sweep_ids(), 1) if (care.where, care.sweep_id) not in gone)
+    return [*retired, *compacted, *_to_remove(settings, lake)]
+
+
+def take_care(settings: Settings, lake: Lake) -> list[Care]:
+    """Do what there is to do, and return it. The caller holds the lake's writer lock. Raises LakeError."""
+    done = [care for care in plan_care(settings, lake) if care.kind != "remove"]
+    for care in done:
+        care.do()
+    if _is_behind(lake):
+        refresh(lake)
+    removed = list(_to_remove(settings, lake))
+    for care in removed:
+        care.do()
+    return [*done, *removed]
+
+
+def take_nightly_care(settings: Settings, lake: Lake, sweep_id: str) -> None:
+    """Do the cheap part between auditing and publishing a sweep: nothing published names its files yet."""
+    for care in [*_to_compact(lake, [sweep_id], _FEW), *_to_remove(settings, lake)]:
+        care.do()
+
+
+def _to_compact(lake: Lake, sweep_ids: Iterable[str], few: int) -> Iterator[Care]:
+    # Which offers go into quarantine is settled by the audit. Where some do, the night stays as it was loaded.
+    published = {entry.sweep_id for entry in published_sweeps(lake)}
+    wanted = [each for each in sweep_ids if each in published or stored_audit(lake, each) is not None]
+    for name in SEGMENT_TABLES:
+        table, held, committed = TABLES[name], sweep_files(lake, TABLES[name]), set(committed_files(lake, TABLES[name]))
+        for sweep_id in wanted:
+            files = [file for file in held.get(sweep_id, []) if file != quarantine_file(lake, sweep_id)]
+            if not committed.issuperset(files) or is_committed(lake, table, f"{sweep_id}/compact"):
+                continue
+            if len(files) > max(few, files_wanted(files) if files else 1):
+                yield _care("compact", name, sweep_id, files, _compaction(lake, table, sweep_id, files))
+
+
+def _compaction(lake: Lake, table: Table, sweep_id: str, files: list[Path]) -> Callable[[], None]:
+    return lambda: compact(lake, table, sweep_id, files)
+
+
+def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
+    published = [entry.sweep_id for entry in published_sweeps(lake)]
+    if not published or not lake.published_file.exists():
+        # Without it there is no saying what is needed.
+        return
+    behind_flags = {row[0] for row in query_published(lake.published_file, _BEHIND_FLAGS).fetchall()}
+    needed = behind_flags | {row[0] for row in query_published(lake.published_file, _LATEST).fetchall()}
+    for sweep_id in _beyond(lake, published, settings.observation_nights):
+        if sweep_id in needed:
+            continue
+        for table in OBSERVATIONS:
+            files = [file for file in committed_files(lake, table) if sweep_of(file.parent.name) == sweep_id]
+            if files and not is_committed(lake, table, retirement(sweep_id)):
+                yield _care("retire", table.name, sweep_id, files, _retirement(lake, table, sweep_id, files))
+    for sweep_id in _beyond(lake, published, settings.raw_nights):
+        # A finding is worked out again from every answer since the first of its evidence.
+        if sweep_id in needed or any(first <= sweep_id for first in behind_flags):
+            continue
+        shards = [lake.local(lake.shard_path(sweep_id, name)) for name in sorted(landed(lake, sweep_id))]
+        if shards or not is_retired(lake, sweep_id):
+            yield _care("retire raw", "raw", sweep_id, shards, _raw_retirement(lake, sweep_id))
+
+
+def _beyond(lake: Lake, published: list[str], nights: int) -> list[str]:
+    """Return the published sweeps before the latest so many nights; none where all are kept."""
+    dates = {sweep_id: read_manifest(lake, sweep_id).snapshot_date for sweep_id in published}
+    latest = sorted(set(dates.values()))[-nights:] if nights else []
+    return [sweep_id for sweep_id in published if latest and dates[sweep_id] < latest[0]]
+
+
+def _retirement(lake: Lake, table: Table, sweep_id: str, files: list[Path]) -> Callable[[], None]:
+    def retire() -> None:
+        touch([*files, *sweep_files(lake, table).get(sweep_id, [])])
+        former = [file.relative_to(lake.root).as_posix() for file in files]
+        replace_files(lake, table, dict.fromkeys(former), retirement(sweep_id))
+
+    return retire
+
+
+def _raw_retirement(lake: Lake, sweep_id: str) -> Callable[[], None]:
+    return lambda: retire_shards(lake, sweep_id)
+
+
+def _to_remove(settings: Settings, lake: Lake) -> Iterator[Care]:
+    oldest = time.time() - settings.grace_hours * 3600
+    named = _named_by_published(lake)
+    for table in (*TABLES.values(), *SIDE_TABLES.values()):
+        left: dict[str, list[Path]] = {}
+        for file in _unnamed(lake, table):
+            if file.stat().st_mtime <= oldest and not any(fnmatch(str(file), pattern) for pattern in named):
+                left.setdefault(sweep_of(file.parent.name), []).append(file)
+        for sweep_id, files in sorted(left.items()):
+            yield _care("remove", table.name, sweep_id, files, _removal(lake, files))
+
+
+def _removal(lake: Lake, files: list[Path]) -> Callable[[], None]:
+    def remove() -> None:
+        for file in files:
+            lake.remove(file.relative_to(lake.root).as_posix())
+
+    return remove
+
+
+def _unnamed(lake: Lake, table: Table) -> Iterator[Path]:
+    """Yield files that neither the log of a table names nor our own reading.
+
+    A sweep that is not loaded yet has files that will be named.
+    """
+    root = lake.table_root(table.name)
+    named = set(committed_files(lake, table))
+    if table.name in TABLES:
+        named.update(file for files in sweep_files(lake, table).values() for file in files)
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        is_open = table.name in TABLES and not is_sweep_loaded(lake, sweep_of(folder.name))
+        if folder.name == "_delta_log" or not folder.is_dir() or is_open:
+            continue
+        yield from (file for file in sorted(folder.iterdir()) if ".parquet" in file.name and file not in named)
+
+
+def _named_by_published(lake: Lake) -> set[str]:
+    """Return the files and patterns that the views of the published file read."""
+    if not lake.published_file.exists():
+        return set()
+    with open_published(lake.published_file) as session:
+        views = session.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
+    return {path.replace("''", "'") for view in views for path in _NAMED.findall(view[0])}
+
+
+def _is_behind(lake: Lake) -> bool:
+    """Whether the published file reads files that its tables do not name any more."""
+    named = _named_by_published(lake)
+    unnamed = (file for table in TABLES.values() for file in _unnamed(lake, table))
+    return any(fnmatch(str(file), pattern) for file in unnamed for pattern in named)
+
+
+def _care(kind: str, where: str, sweep_id: str, files: list[Path], do: Callable[[], None]) -> Care:
+    return Care(kind, where, sweep_id, len(files), sum(file.stat().st_size for file in files), do)

@@ -1,0 +1,51 @@
+"""How a lake grows: a picture of the bytes that each night has written, by what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import altair as alt
+import polars as pl
+import vl_convert
+
+from pipeline.domain.errors import InputError
+from pipeline.lake import put_in_place
+from pipeline.lake.inventory import Stock
+from pipeline.report.charts import SERIES
+
+# Kinds that are drawn apart; the others are small, and are one.
+_MOST_KINDS = 6
+
+
+def draw_growth(stocks: Iterable[Stock], place: Path, nights: int) -> Path:
+    """Write the picture of the latest `nights` as SVG. Raises InputError where there is no night."""
+    rows = [(stock.kind, f"{stock.night}", stock.bytes / 1e6) for stock in stocks if stock.night is not None]
+    frame = pl.DataFrame(rows, schema={"kind": pl.String, "night": pl.String, "megabytes": pl.Float64}, orient="row")
+    if frame.is_empty():
+        raise InputError("The lake holds no night yet.", hint="Make one: nightaudit nightly")
+    largest = frame.group_by("kind").agg(pl.col("megabytes").sum()).sort("megabytes", "kind", descending=True)
+    kept = largest["kind"].head(_MOST_KINDS)
+    drawn = (
+        frame.filter(pl.col("night").is_in(frame["night"].unique().sort().tail(nights).implode()))
+        .with_columns(
+            pl.when(pl.col("kind").is_in(kept.implode())).then("kind").otherwise(pl.lit("other")).alias("kind")
+        )
+        .group_by("kind", "night")
+        .agg(pl.col("megabytes").sum())
+        .sort("night", "kind")
+    )
+    chart = (
+        alt.Chart(drawn, title="Megabytes that each night has in the lake", width=860, height=240)
+        .mark_bar()
+        .encode(
+            x=alt.X("night:O", title=None, axis=alt.Axis(labelAngle=-90, labelOverlap=True)),
+            y=alt.Y("megabytes:Q", title="MB"),
+            color=alt.Color("kind:N", title=None, scale=alt.Scale(range=list(SERIES))),
+        )
+    )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".{place.name}")
+    beside.write_text(vl_convert.vegalite_to_svg(chart.to_dict()), encoding="utf-8")
+    put_in_place(beside, place)
+    return place
