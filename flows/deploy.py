@@ -31,7 +31,7 @@ from prefect.types.entrypoint import EntrypointType
 
 from flows.dead_runs import end_dead_runs, end_silent_runs
 from flows.nightly import nightly
-from pipeline.domain.errors import NightauditError, SettingsError
+from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.settings import Settings, read_settings
 
@@ -84,17 +84,10 @@ async def deployment_of(settings: Settings) -> RunnerDeployment:
 
 
 def next_run_of(settings: Settings) -> datetime:
-    """Return when the next run is due, in the time zone of the schedule. Raises SettingsError for a bad expression."""
-    try:
-        schedule = CronSchedule(cron=settings.schedule_cron, timezone=settings.schedule_timezone)
-        dates = asyncio.run(schedule.get_dates(1))
-    except ValueError:
-        raise SettingsError(
-            f"NIGHTAUDIT_SCHEDULE_CRON is {settings.schedule_cron!r}, which no day fits.",
-            kept="Nothing was started.",
-            hint="Five fields: minute, hour, day of the month, month, day of the week. 30 2 * * * is 02:30 each night.",
-        ) from None
-    return dates[0].astimezone(ZoneInfo(settings.schedule_timezone))
+    """Return when the next run is due, in the time zone of the schedule."""
+    schedule = CronSchedule(cron=settings.schedule_cron, timezone=settings.schedule_timezone)
+    (due,) = asyncio.run(schedule.get_dates(1))
+    return due.astimezone(ZoneInfo(settings.schedule_timezone))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from croniter import croniter
 from pydantic import AwareDatetime, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -32,16 +33,6 @@ SANDBOX_REQUESTS_PER_SECOND, SANDBOX_CONCURRENCY = 500.0, 8
 
 # Far enough from the ends of the calendar that every stay and deadline around a clock is a date.
 _CLOCK_YEARS = range(2000, 2200)
-
-# Minute, hour, day of the month, month, day of the week: their lowest and highest numbers, and the names of some.
-_CRON_FIELDS: tuple[tuple[int, int, str], ...] = (
-    (0, 59, ""),
-    (0, 23, ""),
-    (1, 31, ""),
-    (1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
-    (0, 7, "sun mon tue wed thu fri sat"),
-)
-_CRON_PART = re.compile(r"(?:\*|([0-9a-z]+)(?:-([0-9a-z]+))?)(?:/([1-9][0-9]*))?")
 
 _ENV_NAME = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
 
@@ -99,7 +90,7 @@ class Settings(BaseSettings):
     )
     daily_calls: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description="Calls a UTC day at most, over all sweeps of this lake; 32 or more. Unset: no cap.",
+        description="Calls a UTC day at most, over all sweeps of this lake; 1 or more. Unset: no cap.",
     )
     attempts: int = Field(4, ge=1, le=20, description="Attempts a search at most, the first included.")
     connect_timeout_seconds: float = Field(10, gt=0, description="Seconds to wait for a connection.")
@@ -251,11 +242,15 @@ class Settings(BaseSettings):
     @field_validator("schedule_cron")
     @classmethod
     def _is_a_cron_expression(cls, value: str) -> str:
-        fields = value.lower().split()
-        if len(fields) != len(_CRON_FIELDS) or not all(map(_is_cron_field, fields, _CRON_FIELDS)):
+        try:
+            # The library that the scheduler itself goes by; five fields, for it would take seconds and years too.
+            is_cron = len(value.split()) == 5 and croniter(value, utc_now()).get_next() > 0
+        except ValueError:
+            is_cron = False
+        if not is_cron:
             msg = (
-                f"{value!r} is not a cron expression. It has five fields: minute, hour, day of the month, month, "
-                "day of the week. 30 2 * * * is 02:30 each night"
+                f"{value!r} is not a cron expression that any day fits. It has five fields: minute, hour, day of the "
+                "month, month, day of the week. 30 2 * * * is 02:30 each night"
             )
             raise ValueError(msg)
         return value
@@ -331,18 +326,6 @@ class Settings(BaseSettings):
     def max_body_bytes(self) -> int:
         """Bytes of an inflated answer at most."""
         return self.max_body_mb * 1_000_000
-
-
-def _is_cron_field(text: str, field: tuple[int, int, str]) -> bool:
-    low, high, names = field
-    known = {str(number): number for number in range(low, high + 1)}
-    known |= {f"0{number}": number for number in range(low, 10)}
-    known |= {name: number for number, name in enumerate(names.split(), low)}
-    for part in text.split(","):
-        found = _CRON_PART.fullmatch(part)
-        if not found or any(bound is not None and bound not in known for bound in found.groups()[:2]):
-            return False
-    return True
 
 
 def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Settings

@@ -173,3 +173,20 @@ def test_a_reference_market_that_does_not_exist_is_refused_at_once(no_settings_a
     no_settings_around.setenv("NIGHTAUDIT_REFERENCE_MARKET", given)
     with pytest.raises(SettingsError, match=told):
         read_settings()
+
+
+@pytest.mark.parametrize("cron", ["at night", "99 99 * * *", "0 0 30 2 *", "30 2 * *", "0 30 2 * * *", "@daily"])
+def test_a_schedule_that_is_no_cron_expression_or_that_no_day_fits_is_named(cron):
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_SCHEDULE_CRON"):
+        read_settings(_env_file=None, schedule_cron=cron)
+
+
+@pytest.mark.parametrize("cron", ["30 2 * * *", "0 2 * * MON-FRI", "*/15 0-4 1,15 jan 0"])
+def test_a_schedule_is_what_cron_understands(cron):
+    assert read_settings(_env_file=None, schedule_cron=cron).schedule_cron == cron
+
+
+def test_the_daily_calls_are_one_or_more():
+    assert read_settings(_env_file=None, daily_calls=1).daily_calls == 1
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_DAILY_CALLS"):
+        read_settings(_env_file=None, daily_calls=0)

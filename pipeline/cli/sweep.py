@@ -12,11 +12,11 @@ from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_manifest
 from pipeline.night import steps
-from pipeline.night.judge import refuse_too_many_failures, refuse_useless
 from pipeline.night.latest import latest_unfinished
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
+from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.signals import step
 from pipeline.settings import Settings, read_settings

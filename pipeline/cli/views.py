@@ -13,10 +13,10 @@ from rich.text import Text
 from pipeline.domain.search import STATUSES
 from pipeline.lake.raw import Manifest
 from pipeline.night.choose_detail import Choice
-from pipeline.night.judge import failed_share
 from pipeline.night.overview import Overview, SweepOverview
 from pipeline.night.summary import SIMULATED, NightSummary, lines_of
 from pipeline.night.supplier import supplier_name, what_else
+from pipeline.night.tolerance import failed_share
 from pipeline.plan import PlanCounts
 from pipeline.plan.estimate import Bound, CostHistory, Estimate, Step
 from pipeline.publish import Published

@@ -72,7 +72,7 @@ def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callabl
     if settings.notify_webhook:
         ways["webhook"] = webhook(settings.notify_webhook.get_secret_value())
     published = {entry.sweep_id for entry in published_sweeps(lake)}
-    tell_of(lake, found, report_page(lake, found.sweep_id), ways, published)
+    tell_of(lake, found.sweep_id, found.causes("critical"), report_page(lake, found.sweep_id), ways, published)
 
 
 def nights_like(lake: Lake, manifest: Manifest) -> list[str]:

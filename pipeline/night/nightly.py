@@ -19,7 +19,6 @@ from pipeline.night import steps
 from pipeline.night.care import take_nightly_care
 from pipeline.night.confirm import confirmer
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
-from pipeline.night.judge import refuse_too_many_failures, refuse_useless
 from pipeline.night.latest import is_published, latest_sweep, leads_nowhere
 from pipeline.night.night import Night
 from pipeline.night.read_spec import refuse_before_making
@@ -27,6 +26,7 @@ from pipeline.night.record import done_steps, note_done
 from pipeline.night.summary import NightSummary, refuse_failed_rules
 from pipeline.night.summary import summarise as summary_of
 from pipeline.night.supplier import supplier_name
+from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.ways import no_server
@@ -57,7 +57,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
             night = as_run(step)(night)
             note_done(night.lake, night.sweep.sweep_id, step.__name__)
     assert night.summary is not None  # noqa: S101 - two of the steps make them
-    assert night.published is not None  # noqa: S101 - two of the steps make them
+    assert night.published is not None  # noqa: S101 - so does the one before
     counts, kept = (
         night.published.sweep,
         f"The sweep {night.sweep.sweep_id} is published, with its failed cells marked.",

@@ -3,6 +3,7 @@
 ways         by which a message is sent: a webhook, a notification block
 alert_rules  which rows of which relation are news, and for whom
 match        what is new and what is resolved since the last message
+outbox       each message once, by receiver and way
 alerts       messages about findings
 blocked      messages about a night that the gate blocked
 """

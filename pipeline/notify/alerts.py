@@ -1,7 +1,6 @@
 """Telling receivers what the published file has to say to them, once.
 
-What was told is kept in the lake, for each rule and receiver by itself: a receiver who could not be reached is told the
-next time, and the others are not told twice.
+What was sent is kept in the lake, for each rule, receiver and way by itself, message by message.
 """
 
 from __future__ import annotations
@@ -9,22 +8,22 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
-import msgspec
-
-from pipeline.domain.errors import CorruptObject, InputError
+from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
-from pipeline.notify.match import Row, messages, news
-from pipeline.notify.ways import NotDelivered, Tell, through, webhook
+from pipeline.notify.match import News, Row, messages, news
+from pipeline.notify.outbox import Outbox, Outgoing
+from pipeline.notify.ways import Tell, through, webhook
 
 logger = logging.getLogger(__name__)
 
-_STATE = "alerts/told.json"
-# Rule, receiver and key of a row: the words in which it was told.
+_OUTBOX = "alerts/told.json"
+# Rule, receiver (or receiver and way, where there are two) and key of a row: the words in which it was told.
 _Told = dict[str, dict[str, dict[str, str]]]
 
 # A message lists the first few: the gravest, and not ten of one property.
@@ -75,29 +74,58 @@ def tell_alerts(
 
     Raises InputError where a rule's relation or condition cannot be read: then nothing has been sent.
     """
-    told = _read(lake)
+    outbox: Outbox[_Told] = Outbox(lake, _OUTBOX, _Told, {})
+    told = outbox.held
     found = {rule.name: _rows(lake, rule, bounds) for rule in rules.rule}
     results = []
     for rule in rules.rule:
         rows = confirmed(rule, found[rule.name], told.get(rule.name, {}), None if is_rehearsal else confirm)
-        for who in rule.who:
-            before = told.setdefault(rule.name, {}).setdefault(who, {})
-            changed = news(rule, rows, before)
-            counts = (len(changed.new), len(changed.over), changed.standing)
-            texts = tuple(messages(rule, changed, where))
-            failure = None
-            if changed and not is_rehearsal:
-                failure = _send(texts, _ways(who, rules.receiver[who], block))
-                if failure:
-                    logger.warning("%r could not be told of %r: %s. It is tried again.", who, rule.name, failure)
-                else:
-                    for key in changed.over:
-                        del before[key]
-                    before |= changed.new
-                    # After each receiver: what was sent must not be sent again, whatever happens next.
-                    lake.put(_STATE, msgspec.json.encode(told))
-            results.append(Told(rule.name, who, *counts, failure, texts))
+        results += [
+            _tell(outbox, rule, who, rows, _ways(who, rules.receiver[who], block), where, is_rehearsal)
+            for who in rule.who
+        ]
     return results
+
+
+def _tell(
+    outbox: Outbox[_Told],
+    rule: Rule,
+    who: str,
+    rows: Sequence[Row],
+    ways: Mapping[str, Tell],
+    where: str,
+    is_rehearsal: bool,
+) -> Told:
+    """Send a receiver by each of its ways what has changed since the last message that arrived by it."""
+    by_name = outbox.held.setdefault(rule.name, {})
+    first: News | None = None
+    texts: dict[tuple[str, str], None] = {}
+    failures = []
+    # A way that was added later knows what the receiver was sent by the others until now.
+    known = {name: by_name.setdefault(name, dict(by_name.get(who, {}))) for name in ways}
+    for name, tell in ways.items():
+        before = known[name]
+        changed = news(rule, rows, before)
+        first = first or changed
+        parts = [part for part in (replace(changed, over={}), replace(changed, new={})) if part]
+        outgoing = [
+            Outgoing(subject, text, partial(_remember, before, part))
+            for (subject, text), part in zip(messages(rule, changed, where), parts, strict=True)
+        ]
+        texts |= dict.fromkeys((message.subject, message.text) for message in outgoing)
+        if outgoing and not is_rehearsal and (why := outbox.send(tell, outgoing)):
+            logger.warning("%r could not be told of %r: %s. It is tried again.", who, rule.name, why)
+            failures.append(why)
+    assert first is not None  # noqa: S101 - a receiver has a way
+    return Told(
+        rule.name, who, len(first.new), len(first.over), first.standing, failures[0] if failures else None, tuple(texts)
+    )
+
+
+def _remember(before: dict[str, str], part: News) -> None:
+    before |= part.new
+    for key in part.over:
+        del before[key]
 
 
 def _rows(lake: Lake, rule: Rule, bounds: Bounds) -> list[Row]:
@@ -135,46 +163,25 @@ def confirmed(
     return [row for row in rows if row["flag_id"] in known or row["flag_id"] in stand]
 
 
-def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> list[Callable[[], Tell]]:
-    ways: list[Callable[[], Tell]] = []
+def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> dict[str, Tell]:
+    """Return the ways to a receiver, by the name under which it is remembered what went out by each."""
+    ways: dict[str, Tell] = {}
     if receiver.webhook_from:
-        ways.append(lambda: webhook(_address(who, receiver.webhook_from or "")))
+        ways[who] = partial(_by_webhook, who, receiver.webhook_from)
     if receiver.block:
-        ways.append(lambda: through(block, receiver.block or ""))
+        ways[f"{who}, block {receiver.block}" if ways else who] = partial(_by_block, block, receiver.block)
     return ways
+
+
+def _by_webhook(who: str, variable: str, subject: str, text: str) -> None:
+    webhook(_address(who, variable))(subject, text)
+
+
+def _by_block(block: Callable[[str], Tell] | None, slug: str, subject: str, text: str) -> None:
+    through(block, slug)(subject, text)
 
 
 def _address(who: str, variable: str) -> str:
     if address := os.environ.get(variable):
         return address
     raise InputError(f"[receiver.{who}] takes its address from {variable}, and that is not set.")
-
-
-def _send(texts: Sequence[tuple[str, str]], ways: Sequence[Callable[[], Tell]]) -> str | None:
-    """Send by every way; return why it failed, None if it did not."""
-    try:
-        for way in ways:
-            tell = way()
-            for subject, text in texts:
-                tell(subject, text)
-    except InputError as error:
-        return error.message.removesuffix(".")
-    except NotDelivered as error:
-        return str(error)
-    except Exception as error:
-        # Not the error's text: that of a notification block may hold the secret part of its address.
-        return type(error).__name__
-    return None
-
-
-def _read(lake: Lake) -> _Told:
-    try:
-        return msgspec.json.decode(lake.get(_STATE), type=_Told)
-    except FileNotFoundError:
-        return {}
-    except msgspec.MsgspecError as error:
-        raise CorruptObject(
-            f"{lake.local(_STATE)} cannot be read: {error}",
-            kept="No alert was sent.",
-            hint="Remove it to begin anew: what stands now is then told once more.",
-        ) from None

@@ -1,32 +1,46 @@
-"""Telling somebody that a sweep was blocked: one message a cause, until it has arrived.
+"""Messages about a sweep that the gate blocked: one a cause, until it has arrived.
 
-What is to be told is written down in the lake before it is sent, for each way of telling by itself: whom a message did
-not reach is told the next time that anything is judged, and nobody is told twice. A message whose sending was cut short
-may come again.
+What is to be sent is written down in the lake first, for each way by itself: whom a message did not reach gets it the
+next time that anything is judged.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-import msgspec
-
-from pipeline.audit.results import Audit, Cause
-from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
-from pipeline.notify.ways import NotDelivered, Tell, Ways
+from pipeline.notify.outbox import Outbox, Outgoing
+from pipeline.notify.ways import Ways
 
 logger = logging.getLogger(__name__)
 
 _OUTBOX = "audit/told.json"
 
 
+class Cause(Protocol):
+    """Why a sweep is blocked: a check of a table that failed, in one line."""
+
+    @property
+    def table_name(self) -> str:
+        """Table that was checked."""
+
+    @property
+    def check_name(self) -> str:
+        """Check that failed."""
+
+    @property
+    def line(self) -> str:
+        """The cause in one line."""
+
+
 @dataclass(slots=True)
 class Message:
-    """What somebody is told of a cause, and whether it has arrived."""
+    """What is sent of a cause, and whether it has arrived."""
 
     subject: str
     text: str
@@ -46,20 +60,19 @@ _FOLLOWS = {
 }
 
 # Sweep, way of telling and cause.
-_Outbox = dict[str, dict[str, dict[str, Message]]]
+_Held = dict[str, dict[str, dict[str, Message]]]
 
 
-def messages(audit: Audit, page: Path) -> dict[str, Message]:
+def messages(sweep_id: str, critical: Sequence[Cause], page: Path) -> dict[str, Message]:
     """Return the message of each cause, however many rows, markets and checks show it."""
     by_root: dict[str, list[Cause]] = {}
-    critical = audit.causes("critical")
     names = {_family(cause) for cause in critical}
     for cause in sorted(critical, key=lambda each: _root(_family(each), names) != _family(each)):
         by_root.setdefault(_root(_family(cause), names), []).append(cause)
     return {
         root: Message(
-            f"nightaudit: {causes[0].table_name}.{causes[0].check_name} blocks {audit.sweep_id}",
-            "\n".join(cause.line for cause in causes) + f"\nThe sweep {audit.sweep_id} is not published. See {page}",
+            f"nightaudit: {causes[0].table_name}.{causes[0].check_name} blocks {sweep_id}",
+            "\n".join(cause.line for cause in causes) + f"\nThe sweep {sweep_id} is not published. See {page}",
         )
         for root, causes in by_root.items()
     }
@@ -75,69 +88,54 @@ def _root(name: str, failed: Collection[str]) -> str:
     return name if parent is None else _root(parent, failed)
 
 
-def tell_of(lake: Lake, audit: Audit, page: Path, ways: Ways, published: Collection[str] = ()) -> None:
-    """Tell by each way what it was not told yet of this audit, and of earlier ones of sweeps not published since.
+def tell_of(
+    lake: Lake,
+    sweep_id: str,
+    critical: Sequence[Cause],
+    page: Path,
+    ways: Ways,
+    published: Collection[str] = (),
+) -> None:
+    """Send by each way what it was not sent yet of a sweep's critical causes, and of sweeps not published since.
 
     A message that cannot be sent is a warning: what blocks the sweep is the news. The caller holds the writer lock.
     """
-    told = _read(lake)
-    waiting = _waiting(told, audit, page, ways, published)
-    if waiting != told:
-        _write(lake, waiting)
+    outbox: Outbox[_Held] = Outbox(lake, _OUTBOX, _Held, {})
+    before = outbox.held
+    outbox.held = _waiting(before, sweep_id, messages(sweep_id, critical, page), ways, published)
+    if outbox.held != before:
+        outbox.save()
     for name, tell in ways.items():
-        _deliver(lake, waiting, name, tell)
+        waiting = [
+            Outgoing(message.subject, message.text, partial(_deliver, message))
+            for by_way in outbox.held.values()
+            for message in by_way.get(name, {}).values()
+            if not message.is_delivered
+        ]
+        if why := outbox.send(tell, waiting):
+            logger.warning("A notification could not be sent: %s. It is tried again with the next audit.", why)
 
 
-def _waiting(outbox: _Outbox, audit: Audit, page: Path, ways: Ways, published: Collection[str]) -> _Outbox:
-    """Return the outbox with this audit's causes, and without what is no news any more."""
-    found = messages(audit, page)
+def _waiting(held: _Held, audited: str, found: dict[str, Message], ways: Ways, published: Collection[str]) -> _Held:
+    """Return what the outbox is to hold: the audited sweep's causes, and nothing that is no news any more."""
     kept = {
         sweep_id: {
             way: {
                 cause: message
                 for cause, message in told.items()
-                if message.is_delivered or (cause in found if sweep_id == audit.sweep_id else sweep_id not in published)
+                if message.is_delivered or (cause in found if sweep_id == audited else sweep_id not in published)
             }
             for way, told in by_way.items()
         }
-        for sweep_id, by_way in outbox.items()
+        for sweep_id, by_way in held.items()
     }
     if found and ways:
-        by_way = kept.setdefault(audit.sweep_id, {})
+        by_way = kept.setdefault(audited, {})
         for way in ways:
-            by_way[way] = messages(audit, page) | by_way.get(way, {})
+            fresh = {cause: Message(message.subject, message.text) for cause, message in found.items()}
+            by_way[way] = fresh | by_way.get(way, {})
     return kept
 
 
-def _deliver(lake: Lake, outbox: _Outbox, way: str, tell: Tell) -> None:
-    for by_way in outbox.values():
-        for message in by_way.get(way, {}).values():
-            if message.is_delivered:
-                continue
-            try:
-                tell(message.subject, message.text)
-            except Exception as error:
-                # The text of other errors may hold the secret part of an address.
-                why = str(error) if isinstance(error, NotDelivered) else type(error).__name__
-                logger.warning("A notification could not be sent: %s. It is tried again with the next audit.", why)
-                return
-            message.is_delivered = True
-            # After each: what was sent is not to be sent again, whatever happens next.
-            _write(lake, outbox)
-
-
-def _read(lake: Lake) -> _Outbox:
-    try:
-        return msgspec.json.decode(lake.get(_OUTBOX), type=_Outbox)
-    except FileNotFoundError:
-        return {}
-    except (msgspec.DecodeError, msgspec.ValidationError):
-        raise CorruptObject(
-            f"{lake.local(_OUTBOX)} cannot be read.",
-            kept="Nothing was sent.",
-            hint="Remove the file; then all that still blocks a sweep is told once more.",
-        ) from None
-
-
-def _write(lake: Lake, outbox: _Outbox) -> None:
-    lake.put(_OUTBOX, msgspec.json.encode(outbox))
+def _deliver(message: Message) -> None:
+    message.is_delivered = True

@@ -210,7 +210,7 @@ def test_who_could_not_be_reached_is_told_with_the_next_audit_and_once(lake, rec
     tell_if_blocked(away, lake, found)
     for _ in range(2):
         tell_if_blocked(here, lake, audit_sweep(here, lake, sweep_id(0), started_at(0)))
-        assert len(told) == len(messages(found, report_page(lake, sweep_id(0)))) == 1
+        assert len(told) == len(messages(sweep_id(0), found.causes("critical"), report_page(lake, sweep_id(0)))) == 1
 
 
 def test_the_address_of_a_webhook_is_in_no_log(receiver, caplog):

@@ -94,6 +94,62 @@ def test_who_could_not_be_reached_is_told_the_next_time_and_the_others_are_not_t
         assert len(got) == 1
 
 
+@contextmanager
+def failing_at(number):
+    """A receiver that refuses its `number`-th message, counted from 0."""
+    with receiver() as (address, got):
+        original = ways.webhook
+
+        def webhook(to):
+            send = original(to)
+
+            def tell(subject, text):
+                if len(got) == number:
+                    raise ways.NotDelivered("it answered 500")
+                send(subject, text)
+
+            return tell
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pipeline.notify.alerts.webhook", webhook)
+            yield address, got
+
+
+def test_what_is_new_is_not_sent_again_where_the_message_of_what_is_over_did_not_arrive(lake, monkeypatch):
+    with receiver() as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        tell_alerts(lake, rules(key=["sweep_id"]), WHERE)
+        assert len(got) == 1
+    # The same row under another key: one is new, the other is over.
+    with failing_at(1) as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        (told,) = tell_alerts(lake, rules(key=["state"]), WHERE)
+        assert told.failure == "it answered 500"
+        assert [message["subject"] for message in got] == ["nightaudit [warning] sweeps: 1 new"]
+    with receiver() as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        tell_alerts(lake, rules(key=["state"]), WHERE)
+        tell_alerts(lake, rules(key=["state"]), WHERE)
+        assert [message["subject"] for message in got] == ["nightaudit [resolved] sweeps: 1 over"]
+
+
+def test_a_way_that_failed_does_not_send_again_what_arrived_by_the_other(lake, monkeypatch):
+    def away(_subject, _text):
+        raise OSError
+
+    both = rules()
+    both = both.model_copy(
+        update={"receiver": {"one": both.receiver["one"].model_copy(update={"block": "slack-webhook/one"})}}
+    )
+    heard = []
+    with receiver() as (address, got):
+        monkeypatch.setenv("ADDRESS_ONE", address)
+        (told,) = tell_alerts(lake, both, WHERE, block=lambda _: away)
+        assert (told.failure, len(got)) == ("OSError", 1)
+        tell_alerts(lake, both, WHERE, block=lambda _: lambda subject, _: heard.append(subject))
+        assert (len(got), len(heard)) == (1, 1)
+
+
 def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from pipeline.cli.views import status_view
 from pipeline.domain.errors import TooManyFailures
-from pipeline.night.judge import failed_share, refuse_too_many_failures
 from pipeline.night.overview import Overview, SweepOverview
+from pipeline.night.tolerance import failed_share, refuse_too_many_failures
 from pipeline.settings import Settings
 
 # 50 of 1,200 planned cells failed: 4.17%. Of the 1,100 that were asked about it would be 4.55%.

@@ -1,0 +1,67 @@
+"""One outbox: messages go out one by one, and each is remembered once it has arrived.
+
+What was sent is written down in the lake after each message, by whom it was sent to and by which way: who could not be
+reached gets it the next time, and nothing is sent twice. A message whose sending was cut short may come again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from pipeline.domain.errors import CorruptObject, InputError
+from pipeline.lake import Lake
+from pipeline.notify.ways import NotDelivered, Tell
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message, and what remembers in the outbox that it has arrived."""
+
+    subject: str
+    text: str
+    remember: Callable[[], None]
+
+
+class Outbox(Generic[T]):
+    """What was sent, as an object of the lake. The caller holds the lake's writer lock."""
+
+    def __init__(self, lake: Lake, path: str, kind: type[T], empty: T) -> None:
+        """Read the outbox. Raises CorruptObject where it cannot be read."""
+        self._lake = lake
+        self._path = path
+        try:
+            self.held = msgspec.json.decode(lake.get(path), type=kind)
+        except FileNotFoundError:
+            self.held = empty
+        except msgspec.MsgspecError as error:
+            raise CorruptObject(
+                f"{lake.local(path)} cannot be read: {error}",
+                kept="Nothing was sent.",
+                hint="Remove the file; what is open now is then sent once more.",
+            ) from None
+
+    def save(self) -> None:
+        """Write the outbox down."""
+        self._lake.put(self._path, msgspec.json.encode(self.held))
+
+    def send(self, tell: Tell, messages: Iterable[Outgoing]) -> str | None:
+        """Send messages by one way, in order; return why one did not arrive, None where all did."""
+        try:
+            for message in messages:
+                tell(message.subject, message.text)
+                message.remember()
+                self.save()
+        except InputError as error:
+            return error.message.removesuffix(".")
+        except NotDelivered as error:
+            return str(error)
+        except Exception as error:
+            # Not the error's text: that of a notification block may hold the secret part of its address.
+            return type(error).__name__
+        return None
