@@ -24,7 +24,7 @@ from faults.lab import Lab
 from faults.parts import Try
 from faults.tally import Tally
 
-PARTS = ("kills", "disk", "limits", "together", "clocks")
+PARTS = ("kills", "disk", "limits", "together", "clocks", "flips", "supplier")
 TRIES = 200
 _HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- table: written by `make test-faults` -->", "<!-- end of the table -->"

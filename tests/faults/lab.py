@@ -66,7 +66,7 @@ class Lab:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=_environment() | ({"LD_PRELOAD": str(shim)} if shim else {}),
+            env=environment() | ({"LD_PRELOAD": str(shim)} if shim else {}),
         )
         self.clock = FIRST
         self.undisturbed: dict[str, Held] = {}
@@ -176,7 +176,8 @@ class Lab:
         return sum(pq.read_metadata(file).num_rows for sweep in sweeps for file in sweep.parent.glob("*.parquet"))
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the environment of a process of the suite: no setting of ours is taken over."""
     root = Path(__file__).parents[2]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")}
     return kept | {"PYTHONPATH": f"{root / 'tests'}:{root}"}
