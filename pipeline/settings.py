@@ -59,6 +59,26 @@ class TotalRole(StrEnum):
     SELL = "sell"
 
 
+# Numbers of `ref.analysis` that are settings of the same name.
+ANALYSIS_NUMBERS = (
+    "reference_rate_pct",
+    "disparity_pct",
+    "medium_pct",
+    "high_pct",
+    "price_days",
+    "reference_days",
+    "plausible_rooms",
+    "quiet_nights",
+    "silent_nights",
+    "unobserved_nights",
+    "ladder_stays",
+    "ladder_pct",
+    "discount_rounding",
+    "cancel_horizon_days",
+    "check_in_hour",
+)
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Each field's description is the text of the settings table."""
 
@@ -169,6 +189,56 @@ class Settings(BaseSettings):
     what_if_markup_pct: float | None = Field(
         None, ge=0, le=1000, description="Mark-up on `total`, in percent, that is held against the floor. Unset: none."
     )
+    reference_rate_pct: float = Field(
+        3.0,
+        ge=0,
+        le=100,
+        description="Percent added to the tolerance where markets are compared at a reference rate alone.",
+    )
+    disparity_pct: float = Field(
+        1.0, ge=0, le=100, description="Percent from which a gap between markets is a finding."
+    )
+    medium_pct: float = Field(2.0, ge=0, le=1000, description="Percent from which a finding is of medium severity.")
+    high_pct: float = Field(5.0, ge=0, le=1000, description="Percent from which a finding is of high severity.")
+    price_days: int = Field(
+        7, ge=0, le=365, description="Days between a selling price and a floor up to which they are compared."
+    )
+    reference_days: int = Field(
+        30, ge=1, le=365, description="Days before a promotion in which its reference price must have been charged."
+    )
+    plausible_rooms: int = Field(
+        10000, ge=1, description="Rooms still bookable above which the number is a marker, and left out."
+    )
+    quiet_nights: int = Field(
+        3, ge=1, le=60, description="Days answered without an offer after which a property has gone quiet."
+    )
+    silent_nights: int = Field(
+        2, ge=0, le=60, description="Days for which findings of a market without any offer stay open."
+    )
+    unobserved_nights: int = Field(
+        2,
+        ge=1,
+        le=60,
+        description="Days of answers that could not all be read until what they leave out is not on sale.",
+    )
+    ladder_stays: int = Field(
+        5, ge=1, le=1000, description="Stays in which two rooms are compared before one of them is the better room."
+    )
+    ladder_pct: float = Field(
+        90.0, ge=50, le=100, description="Percent of those stays in which the better room must be the dearer one."
+    )
+    discount_rounding: float = Field(
+        0.51,
+        ge=0,
+        le=100,
+        description="Points and units of money by which a stated discount may miss that of the prices.",
+    )
+    cancel_horizon_days: int = Field(
+        30, ge=1, le=365, description="Days before check-in over which the strictness of a cancel policy is taken."
+    )
+    check_in_hour: int = Field(
+        15, ge=0, le=23, description="Hour of check-in, in UTC, that windows of penalties are counted from."
+    )
 
     query_seconds: float = Field(
         300, gt=0, description="Seconds that a query of yours may take: of the command line, a spec, an alert rule."
@@ -272,6 +342,13 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _high_is_above_medium(self) -> Self:
+        if self.high_pct < self.medium_pct:
+            msg = f"{PREFIX}HIGH_PCT ({self.high_pct}) is below {PREFIX}MEDIUM_PCT ({self.medium_pct})"
+            raise ValueError(msg)
+        return self
+
     @property
     def clock(self) -> Clock:
         """What tells the time of all that is written down: the real time, or the sandbox's clock, which stands still.
@@ -308,6 +385,7 @@ class Settings(BaseSettings):
             tolerance_pct=self.tolerance_pct,
             what_if_markup_pct=self.what_if_markup_pct,
             total_role=self.total_role.value,
+            **{name: getattr(self, name) for name in ANALYSIS_NUMBERS},
         )
 
     @property

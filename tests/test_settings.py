@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import SettingsError
 from pipeline.settings import PREFIX, Credentials, Settings, read_settings, utc_now
 
@@ -190,3 +192,8 @@ def test_the_daily_calls_are_one_or_more():
     assert read_settings(_env_file=None, daily_calls=1).daily_calls == 1
     with pytest.raises(SettingsError, match="NIGHTAUDIT_DAILY_CALLS"):
         read_settings(_env_file=None, daily_calls=0)
+
+
+def test_every_number_that_the_analytics_compare_with_is_a_setting_with_the_same_default():
+    assert {each.name for each in fields(Analysis)} <= set(Settings.model_fields)
+    assert Settings(_env_file=None).analysis == Analysis()

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import InputError, LakeError
+from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import CELL, FINDING_COLUMNS, REJECT, SEARCH
 from pipeline.lake import Lake
@@ -31,6 +31,7 @@ from pipeline.lake.finding_rules import detectors, finding_rules
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.lake.relations import Relation, relation, sources
 from pipeline.lake.sweep_files import sweep_files
+from pipeline.normalise.request import asked_of_request
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish import published_sweeps
 from pipeline.replay.evidence import Evidence, evidence_at
@@ -246,7 +247,29 @@ def _raw(lake: Lake, search: Row, records_of: Callable[[Lake, str, str], Sequenc
     address = search["raw_address"]
     if not lake.exists(address.partition("#")[0]):
         raise _gone(search["sweep_id"])
-    return evidence_at(lake, address, records_of=records_of, loaded=(search["body_sha256"],))
+    evidence = evidence_at(lake, address, records_of=records_of, loaded=(search["body_sha256"],))
+    if changed := _changed(search, evidence.record):
+        raise CorruptObject(
+            f"The raw record at {address} is not the one that was loaded: its {changed} differs from lake.search.",
+            kept="Nothing was changed.",
+            hint="Restore the shard from a backup, or rebuild the tables from what the raw zone holds now: "
+            "nightaudit rebuild",
+        )
+    return evidence
+
+
+def _changed(search: Row, record: RawRecord) -> str:
+    """Return what of a record, beside its body, is not what the tables hold of its search; empty: nothing."""
+    if record.started_at != search["started_at"]:
+        return "start (started_at)"
+    if record.http_status != search["http_status"]:
+        return "status (http_status)"
+    try:
+        asked = asked_of_request(record.request)
+    except msgspec.MsgspecError:
+        return "request"
+    sent = (asked.market, asked.product_type, asked.check_in, asked.nights, asked.party, asked.currency)
+    return "" if sent == tuple(search[name] for name in _ASKED) else "request"
 
 
 def _gone(sweep_id: str) -> LakeError:

@@ -190,6 +190,26 @@ def test_changed_bytes_are_told(lake):
         explain(lake, flag_id, MOST)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"started_at": datetime(2031, 1, 1, tzinfo=UTC)}, "started_at"),
+        ({"http_status": 500}, "http_status"),
+        ({"request": b"{}"}, "request"),
+    ],
+)
+def test_a_record_that_differs_beside_its_body_is_told_by_what_differs(lake, change, said):
+    flag_id = flag_of(lake, "wrong_discount")
+    item = flag_row(lake, flag_id)["evidence"][-1]
+    search, found = answer_of(lake, item)
+    shard = lake.local(search["raw_address"].partition("#")[0])
+    records = read_shard(lake, item["sweep_id"], shard.stem)
+    changed = [replace(record, **change) if record == found.record else record for record in records]
+    lake.put(search["raw_address"].partition("#")[0], encode_shard(changed))
+    with pytest.raises(CorruptObject, match=said):
+        explain(lake, flag_id, MOST)
+
+
 def test_another_answer_in_the_place_of_the_one_that_was_loaded_is_told_of_each_rule(world, year, tmp_path):
     for lake, _, _, flag_id in flags_of(*copies(world, year, tmp_path)):
         with answered_otherwise(lake, flag_id, is_loaded=False), pytest.raises(CorruptObject, match="not the one"):
