@@ -136,7 +136,8 @@ def write_views(
         held = sweep_files(lake, TABLES[name])
         patterns = [place for sweep_id in wanted for place in _all_or_each(root / sweep_id, held.get(sweep_id, []))]
         if name == QUALITY.name and patterns:
-            patterns = [root / "*" / "*.parquet"]
+            # Folders of sweeps, which begin with a year: the table's log lies beside them, and is summed up as Parquet.
+            patterns = [root / "[0-9]*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
     write_side_views(session, lake, as_of)
     write_relations(session)

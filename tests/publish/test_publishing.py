@@ -10,15 +10,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 import duckdb
+import pyarrow as pa
 import pytest
-from nights import FIRST_DAY, digest, finish, load_night, started_at, sweep_id
+from nights import FIRST_DAY, digest, filled, finish, load_night, started_at, sweep_id
 
 from pipeline.domain.errors import InputError, LakeError, LakeFull
-from pipeline.domain.tables import STATE_TABLES
+from pipeline.domain.tables import QUALITY, STATE_TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
+from pipeline.lake.delta import commit_rows
 from pipeline.publish.ledger import published_sweeps
 from pipeline.publish.publish import publish
+from pipeline.publish.refresh import refresh
 
 publishing = importlib.import_module("pipeline.publish.publish")
 
@@ -212,6 +215,17 @@ def test_another_process_opens_the_last_night_while_the_next_is_built(lake, publ
     monkeypatch.setattr(publishing, "describe", describe_while_read)
     publish(lake, night(lake, 2, 102), started_at(2))
     assert seen == ["101.0000"]
+
+
+def test_what_audits_found_can_be_read_once_their_log_is_summed_up(lake, published):
+    checks = [filled(QUALITY, {"sweep_id": sweep_id(0), "check_name": f"check {number}"}) for number in range(25)]
+    for number, check in enumerate(checks):
+        # A log is summed up after so many commits, into a file of Parquet beside its entries.
+        made = pa.Table.from_pylist([check], schema=QUALITY.schema)
+        commit_rows(lake, QUALITY, made, sweep_id(0), f"audit-{number}", f"audit {number}")
+    assert list((lake.table_root("quality") / "_delta_log").glob("*.parquet"))
+    assert refresh(lake)
+    assert query_published(lake.published_file, "SELECT count(*) FROM mart.quality").fetchall() == [(25,)]
 
 
 def test_everything_that_analysts_see_is_commented(published):
