@@ -217,10 +217,11 @@ def test_another_process_opens_the_last_night_while_the_next_is_built(lake, publ
     assert seen == ["101.0000"]
 
 
-def test_what_audits_found_can_be_read_once_their_log_is_summed_up(lake, published):
-    checks = [filled(QUALITY, {"sweep_id": sweep_id(0), "check_name": f"check {number}"}) for number in range(25)]
-    for number, check in enumerate(checks):
+@pytest.mark.usefixtures("published")
+def test_what_audits_found_can_be_read_once_their_log_is_summed_up(lake):
+    for number in range(25):
         # A log is summed up after so many commits, into a file of Parquet beside its entries.
+        check = filled(QUALITY, {"sweep_id": sweep_id(0), "check_name": f"check {number}"})
         made = pa.Table.from_pylist([check], schema=QUALITY.schema)
         commit_rows(lake, QUALITY, made, sweep_id(0), f"audit-{number}", f"audit {number}")
     assert list((lake.table_root("quality") / "_delta_log").glob("*.parquet"))
