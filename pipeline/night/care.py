@@ -153,6 +153,10 @@ def _to_remove(settings: Settings, lake: Lake) -> Iterator[Care]:
                 left.setdefault(sweep_of(file.parent.name), []).append(file)
         for sweep_id, files in sorted(left.items()):
             yield _care("remove", table.name, sweep_id, files, _removal(lake, files))
+    # So the object store names what it is writing, until it gets its name.
+    left_over = [file for file in sorted(lake.root.glob("raw/*/*#[0-9]*")) if file.stat().st_mtime <= oldest]
+    for file in left_over:
+        yield _care("remove", "raw", file.parent.name, [file], _removal(lake, [file]))
 
 
 def _removal(lake: Lake, files: list[Path]) -> Callable[[], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,7 +74,9 @@ def _tables(lake: Path) -> dict[str, Counter[object]]:
 
 
 def _files(lake: Path, folder: str) -> Counter[object]:
-    files = (file for file in (lake / folder).rglob("*") if file.is_file() and not file.name.startswith("."))
+    # Under these names files are being written; one that a killed process has left is read by nothing.
+    unnamed = re.compile(r"\..*|.*#\d+")
+    files = (file for file in (lake / folder).rglob("*") if file.is_file() and not unnamed.fullmatch(file.name))
     return Counter((file.relative_to(lake).as_posix(), _digest(file)) for file in files)
 
 

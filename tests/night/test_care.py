@@ -146,7 +146,10 @@ def test_history_is_not_built_again_from_nights_whose_offers_are_gone(lake):
 
 
 def test_files_that_a_killed_process_left_go_after_the_grace_period_but_not_those_of_an_open_sweep(lake):
-    left = [lake.table_root("offer") / sweep_id(0) / ".multi-GB-00009.parquet"]
+    left = [
+        lake.table_root("offer") / sweep_id(0) / ".multi-GB-00009.parquet",
+        lake.root / "raw" / sweep_id(0) / "multi-GB-000000.parquet#1",
+    ]
     of_an_open_sweep = lake.table_root("offer") / "20300109T020000Z-aaaaaa" / "multi-GB-00000.parquet"
     for place in (*left, of_an_open_sweep):
         place.parent.mkdir(exist_ok=True)
