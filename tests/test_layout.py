@@ -57,8 +57,6 @@ LONGER = {
     "pipeline/inputs/user_table.py": "one reader of users' tables in three formats, with faults by row and column",
     "pipeline/lake/objects.py": "the one module that knows the lake's paths",
     "pipeline/lake/user_query.py": "the bounded process for users' SQL: both ends of its pipe",
-    "pipeline/night/confirm.py": "asking about flags again, from the choice of cells to the verdict",
-    "pipeline/night/steps.py": "the steps of a night in their order",
     "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
     "pipeline/publish/publish.py": "building the next file beside the last one",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -20,13 +20,12 @@ from pipeline.normalise.segment import SegmentResult, done, is_unreadable
 from pipeline.plan import SweepPlan
 from pipeline.supplier.answer import Answer
 from pipeline.sweep.begin import plan_of
-from pipeline.sweep.collect import Ask, Collector, Covers, Tally, always
+from pipeline.sweep.collect import Ask, Collector, Covers, always
 from pipeline.sweep.end import load_sweep
 from pipeline.sweep.load import is_loaded, load_partition
 from pipeline.sweep.normalisers import Normalisers
+from pipeline.sweep.progress import SweepProgress, Watch, progress_of, shards_of, watched
 from pipeline.sweep.stop import Stopping, stopping_on_signals
-
-_WATCH_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +46,6 @@ class Asking:
     covers: Covers = always
 
 
-@dataclass(slots=True)
-class SweepProgress:
-    """How far a sweep has come. `tally` counts this run alone; cells and shards count what earlier runs landed too.
-
-    `landed_before` are the searches that earlier runs landed.
-    """
-
-    sweep_id: str
-    planned_cells: int
-    planned_searches: int
-    landed_searches: int = 0
-    landed_before: int = 0
-    tally: Tally = field(default_factory=Tally)
-    normalised: Counter[str] = field(default_factory=Counter)
-    offers: int = 0
-    rejects: int = 0
-    step: str = "collecting"
-
-    @property
-    def answered_searches(self) -> int:
-        """Searches that were answered, landed or not: counted one by one, where landing goes by shards of dozens."""
-        return min(self.landed_before + self.tally.searches, self.planned_searches)
-
-
-Watch = Callable[[SweepProgress], None]
-
-
 async def run(
     lake: Lake,
     manifest: Manifest,
@@ -88,10 +60,10 @@ async def run(
     A first SIGINT or SIGTERM lets the shards and segments in hand end and then raises SweepStopped; a second one gives
     them up. Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
     """
-    progress = _progress(lake, manifest)
+    progress = progress_of(lake, manifest)
     with stopping_on_signals() as stopping:
         try:
-            async with _watched(progress, watch):
+            async with watched(progress, watch):
                 await _stages(lake, manifest, asking, options, now, progress, stopping)
         except asyncio.CancelledError:
             if not stopping.is_given_up:
@@ -140,20 +112,6 @@ async def _stages(
 def close(lake: Lake, manifest: Manifest, now: datetime) -> None:
     """End a sweep early: what has not landed is not swept, for good. `run` then normalises and loads the rest."""
     write_ending(lake, manifest.sweep_id, Ending(now, is_complete=False))
-
-
-def _progress(lake: Lake, manifest: Manifest) -> SweepProgress:
-    there = landed(lake, manifest.sweep_id)
-    searches = 0
-    for partition in manifest.partitions:
-        searches += sum(shard.stop - shard.start for shard in _shards(partition) if shard.name in there)
-    planned = sum(partition.searches for partition in manifest.partitions)
-    return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches, landed_before=searches)
-
-
-def _shards(partition: Partition) -> Iterator[Shard]:
-    for segment in segments(partition):
-        yield from segment.shards
 
 
 class _Run:
@@ -228,7 +186,7 @@ class _Run:
 
     def _missing(self, plan: SweepPlan) -> Iterator[tuple[Shard, Iterable[Search]]]:
         for partition in self._manifest.partitions:
-            for shard in _shards(partition):
+            for shard in shards_of(partition):
                 if shard.name not in self._landed:
                     yield shard, plan.searches(shard.start, shard.stop)
 
@@ -340,7 +298,7 @@ def _unasked(plan: SweepPlan, shards: Iterable[Shard]) -> dict[int, Asked]:
 
 def _resumable(error: NightauditError, lake: Lake, manifest: Manifest) -> NightauditError:
     # Counted in the lake: what was landing while the workers were ended has landed too.
-    sweep_id, progress = manifest.sweep_id, _progress(lake, manifest)
+    sweep_id, progress = manifest.sweep_id, progress_of(lake, manifest)
     landed_of = f"{progress.landed_searches} of {progress.planned_searches}"
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
     told = copy(error)
@@ -352,25 +310,3 @@ def _resumable(error: NightauditError, lake: Lake, manifest: Manifest) -> Nighta
     else:
         told.hint = f"{error.hint} Then go on with: {go_on}" if error.hint else f"Go on with: {go_on}"
     return told
-
-
-class _watched:  # noqa: N801 - used like a function
-    """Call `watch` a few times a second, and once at the end."""
-
-    def __init__(self, progress: SweepProgress, watch: Watch) -> None:
-        self._progress = progress
-        self._watch = watch
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(self._repeat())
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._task is not None  # noqa: S101 - entered before
-        self._task.cancel()
-        self._watch(self._progress)
-
-    async def _repeat(self) -> None:
-        while True:
-            self._watch(self._progress)
-            await asyncio.sleep(_WATCH_SECONDS)

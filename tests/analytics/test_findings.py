@@ -19,7 +19,8 @@ from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CONFIRMATION
 from pipeline.lake.delta import is_committed
 from pipeline.night import confirm as confirming
-from pipeline.night.confirm import choose_flags, confirm, confirmer
+from pipeline.night.confirm import confirm, confirmer
+from pipeline.night.confirm_plan import choose_flags
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.publish.publish import publish

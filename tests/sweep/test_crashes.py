@@ -20,7 +20,7 @@ from pipeline.domain.tables import TABLES
 from pipeline.lake import Lake
 from pipeline.lake.raw import landed, read_manifest
 from pipeline.sandbox.server.launch import SandboxProcess
-from pipeline.sweep.run import _progress
+from pipeline.sweep.progress import progress_of
 
 # Each test stops a night of its own and runs it to its end.
 pytestmark = pytest.mark.slow
@@ -88,7 +88,7 @@ def tables_of(lake: Lake):
 
 def landed_searches(lake: Lake) -> int:
     sweep_ids = lake.sweep_ids()
-    return _progress(lake, read_manifest(lake, sweep_ids[0])).landed_searches if sweep_ids else 0
+    return progress_of(lake, read_manifest(lake, sweep_ids[0])).landed_searches if sweep_ids else 0
 
 
 @pytest.fixture(scope="module")
