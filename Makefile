@@ -26,7 +26,7 @@ nightly: setup  ## run a night: sweep, load, publish, summary (the sandbox, unle
 	@$(BIN)/nightaudit nightly
 	@echo "To see nights in Prefect's UI, and have them run by a schedule: make schedule"
 
-demo: setup  ## fill an empty lake with 45 simulated nights, and say where to look (some three minutes)
+demo: setup  ## fill an empty lake with 45 simulated nights, and say where to look (some minutes)
 	@$(BIN)/nightaudit demo
 
 schedule: setup  ## serve the nightly deployment on this machine, by NIGHTAUDIT_SCHEDULE_CRON
