@@ -22,6 +22,9 @@ _MEMORY_LIMIT = "1500MB"
 # Tables of which a row belongs to an offer.
 OF_OFFERS = ("offer", "penalty", "promotion")
 
+# Tables of a sweep of which a row is about one property.
+_OF_PROPERTIES = frozenset({*OF_OFFERS, "reject", "cell"})
+
 _SQL_TYPES = {
     "string": "VARCHAR",
     "int16": "SMALLINT",
@@ -50,11 +53,11 @@ def _sql_type(kind: pa.DataType) -> str:
 
 
 @contextmanager
-def connect(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a session in memory, in UTC, that spills into the lake's folder if it must."""
+def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a session in memory, in UTC, that spills into the lake's folder what is more than `memory`."""
     spill = lake.root / ".spill"
     with duckdb.connect(":memory:") as session:
-        session.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
+        session.execute(f"SET memory_limit = '{memory}'")
         session.execute(f"SET temp_directory = {quoted(str(spill))}")
         session.execute("SET TimeZone = 'UTC'")
         session.execute("SET preserve_insertion_order = false")
@@ -63,11 +66,18 @@ def connect(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def view_sweep_files(
-    session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, schema: str, *, is_before_audit: bool = False
+    session: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    sweep_id: str,
+    schema: str,
+    within: str = "",
+    *,
+    is_before_audit: bool = False,
 ) -> None:
     """Create one view per table over the files of one sweep; a table without files is an empty view.
 
     Offers in quarantine are left out, with what belongs to them; `is_before_audit` shows all as if there were none.
+    `within` is a condition on `property_id` that rows about another property do not meet.
     """
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     quarantine = quarantine_file(lake, sweep_id)
@@ -81,6 +91,9 @@ def view_sweep_files(
             select = select_files(name, [file for file in files if file != quarantine])
         else:
             select = select_kept(name, files, [quarantine])
+        if within and name in _OF_PROPERTIES:
+            # A part of an answer without a property may be about any of them.
+            select = f"SELECT * FROM ({select}) WHERE {within} OR property_id IS NULL"  # noqa: S608 - our own names
         session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select}")
 
 

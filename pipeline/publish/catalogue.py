@@ -19,13 +19,11 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
     CASE_NOTE,
     CONFIRMATION,
-    CONTENT_STATES,
     FAILED_RULE,
     INPUT_TABLES,
     QUALITY,
     QUOTE_TABLES,
     SIDE_TABLES,
-    STATE_TABLES,
     SWEEP_PUBLISHED,
     TABLES,
 )
@@ -34,6 +32,8 @@ from pipeline.lake.database import quarantine_file, quoted, select_files, select
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, relation, sources, views
 from pipeline.lake.sweep_files import sweep_files
+from pipeline.publish.state import NATIVE
+from pipeline.publish.summaries import SUMMARIES
 
 # Whether a row of a side table was known at an instant: by its loading, or by its run, named after its start.
 _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
@@ -43,16 +43,7 @@ _KNOWN_AT[CASE_NOTE.name] = "noted_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+0
 _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 
 # Views in form, tables in the file: what they are made of is long, and what they give is short. Others read the first.
-_KEPT = frozenset({"mart.fx_of_sweep", "mart.reference_market"})
-# These are what readers begin with: few lines, each over all that is on sale. Nothing else is made of them.
-_SUMMARIES = (
-    "report.market_parity",
-    "report.gap_decomposition",
-    "report.promotion_honesty",
-    "report.promotion_length",
-    "report.policy_drift",
-    "report.stay_price",
-)
+_KEPT = frozenset({"mart.fx_of_sweep"})
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -127,6 +118,27 @@ def write_views(
     With `as_of`, what users have loaded and asked since is left out, so that a night that is worked out again finds
     what it found.
     """
+    _write_lake_views(session, lake, published)
+    write_side_views(session, lake, as_of)
+    write_relations(session)
+
+
+def write_range_views(
+    session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], wanted: Iterable[str]
+) -> None:
+    """Write the views that the relations `wanted` are read through, in a session where all that are tables are there.
+
+    Each view takes time to bind, and a large night has many ranges.
+    """
+    _write_lake_views(session, lake, published)
+    names = set(wanted)
+    needed = names.union(*(sources(relation(*name.split("."))) for name in names))
+    for made in views():
+        if made.full_name in needed and _kind(made) == "VIEW":
+            _create_relation(session, made)
+
+
+def _write_lake_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str]) -> None:
     sweeps = list(published)
     quarantine = [quarantine_file(lake, sweep_id) for sweep_id in sweeps]
     for name in TABLES:
@@ -139,8 +151,6 @@ def write_views(
             # Folders of sweeps, which begin with a year: the table's log lies beside them, and is summed up as Parquet.
             patterns = [root / "[0-9]*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
-    write_side_views(session, lake, as_of)
-    write_relations(session)
 
 
 def _all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
@@ -170,20 +180,14 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     if not is_kept:
         # A file of an earlier version may have as a view what is a table by now, and one does not replace the other.
         found = session.execute("SELECT schema_name || '.' || view_name FROM duckdb_views()").fetchall()
-        for name in sorted(_KEPT.union(_SUMMARIES) & {row[0] for row in found}):
+        for name in sorted(_KEPT.union(SUMMARIES) & {row[0] for row in found}):
             session.execute(f"DROP VIEW {name}")
     for made in views():
-        if made.full_name in _KEPT or not (is_kept or made.full_name in _SUMMARIES):
+        if made.full_name in _KEPT or not (is_kept or made.full_name in SUMMARIES):
             _create_relation(session, made)
     if not is_kept:
         _create_reference(session, "CREATE OR REPLACE TABLE", "written_with")
         session.execute("INSERT INTO ref.written_with VALUES (?)", [_fingerprint()])
-
-
-def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
-    """Work out the relations that readers begin with. What they are made of is there, and nothing is made of them."""
-    for name in _SUMMARIES:
-        _create_relation(session, relation(*name.split(".")))
 
 
 def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
@@ -223,7 +227,8 @@ def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
         f"ref.{name}": (grain, {column: text for column, (_, text) in columns.items()})
         for name, (grain, columns) in _REFERENCE.items()
     }
-    declared = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES, FAILED_RULE)}
+    declared = {name: table for name, table in NATIVE.items() if name.startswith("state.")}
+    declared["state.failed_rule"] = FAILED_RULE
     declared |= {f"lake.{table.name}": table for table in (*TABLES.values(), *SIDE_TABLES.values())}
     for name, table in (declared | {"mart.sweep": SWEEP_PUBLISHED}).items():
         said[name] = (table.grain, {column.name: column.meaning for column in table.columns})
@@ -237,4 +242,4 @@ def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
 
 
 def _kind(made: Relation) -> str:
-    return "TABLE" if made.full_name in _KEPT.union(_SUMMARIES) else "VIEW"
+    return "TABLE" if made.full_name in _KEPT.union(SUMMARIES) else "VIEW"

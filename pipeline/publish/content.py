@@ -24,6 +24,9 @@ def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -
     A sweep that was published before has its changes in the lake already; they are the state's next step as they are.
     """
     has_files = _view_working_files(session, lake, sweep_id)
+    if has_files:
+        observed = relation("staging", "cell_observed").sql
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.cell_observed AS {observed}")
     for table, state in zip(CONTENT_TABLES, CONTENT_STATES, strict=True):
         if is_committed(lake, table, sweep_id):
             changes = select_files(table.name, [lake.local(_path(lake, table, sweep_id))])
@@ -35,6 +38,7 @@ def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -
         _commit(session, lake, table, sweep_id)
         _move_on(session, state)
         session.execute("DROP TABLE memory.night.content")
+    session.execute("DROP TABLE IF EXISTS memory.night.cell_observed")
 
 
 def forget_working_files(lake: Lake, sweep_id: str) -> None:

@@ -6,13 +6,13 @@ Worked out once the state has moved on to after the night, by the very views tha
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
+import pyarrow as pa
 
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
 from pipeline.lake.database import sql_type
-from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
 
 logger = logging.getLogger(__name__)
@@ -24,17 +24,19 @@ _NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.I
 
 
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+    """Ask rules, and put what they find tonight into `night.finding`; see `ask_rules`."""
+    ask_rules(session, names)
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.finding AS {relation('staging', 'finding').sql}")
+
+
+def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     """Ask every rule, and put what it finds into `night.found` and those that cannot be asked into `night.failed_rule`.
 
-    `names` are relations with their schema. One that fails is told and keeps no night from being published; its
+    `names` are relations with their schema. One that fails is reported and keeps no night from being published; its
     flags stay as they were.
     """
-    declared = ", ".join(
-        f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in FINDING_COLUMNS
-    )
+    _create_found(session)
     columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in FINDING_COLUMNS)
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
-    session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR, reason VARCHAR)")
     for name in names:
         try:
             session.execute(
@@ -46,7 +48,29 @@ def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
             reason = str(error).splitlines()[0][:_REASON_CHARACTERS]
             logger.error("%s finds nothing tonight, for it failed: %s", name, reason)  # noqa: TRY400 - a traceback tells no more
             session.execute("INSERT INTO memory.night.failed_rule VALUES (?, ?)", [name, reason])
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.finding AS {relation('staging', 'finding').sql}")
+
+
+def gather(session: duckdb.DuckDBPyConnection, found: Sequence[pa.Table], failed: Mapping[str, str]) -> None:
+    """Put what rules found in ranges together. A rule that failed in one of them says nothing tonight.
+
+    `failed` are the reasons by relation.
+    """
+    _create_found(session)
+    for part in found:
+        session.register("found_in_range", part)
+        session.execute("INSERT INTO memory.night.found BY NAME FROM found_in_range")
+        session.unregister("found_in_range")
+    for name, reason in sorted(failed.items()):
+        session.execute("INSERT INTO memory.night.failed_rule VALUES (?, ?)", [name, reason])
+        session.execute("DELETE FROM memory.night.found WHERE relation = ?", [name])
+
+
+def _create_found(session: duckdb.DuckDBPyConnection) -> None:
+    declared = ", ".join(
+        f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in FINDING_COLUMNS
+    )
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
+    session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR, reason VARCHAR)")
 
 
 def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
@@ -61,10 +85,9 @@ def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
-    """Open, go on with and close flags by what is found after the night. `night.sweep` is the sweep."""
-    find(session, detectors())
+    """Open, go on with and close flags by what was found after the night. `night.sweep` is the sweep."""
     _keep_failures(session)
-    for name in ("flag_ended", "flag_closed_next", "flag_open_next"):
+    for name in ("finding", "flag_ended", "flag_closed_next", "flag_open_next"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
     session.execute(
         "INSERT INTO state.flag_closed BY NAME FROM memory.night.flag_closed_next ORDER BY property_id, flag_id"

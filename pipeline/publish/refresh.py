@@ -11,8 +11,9 @@ from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake, put_in_place
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted
-from pipeline.publish.catalogue import describe, write_summaries, write_views
-from pipeline.publish.publish import write_macros
+from pipeline.publish.catalogue import describe, write_views
+from pipeline.publish.state import write_macros
+from pipeline.publish.summaries import write_summaries
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,17 @@ from pipeline.lake import Lake
 from pipeline.lake.database import connect, sql_type
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
 from pipeline.publish.flags import find
-from pipeline.publish.publish import compare, create, move_on, prepare, write_view_macros
+from pipeline.publish.state import (
+    FILED,
+    NATIVE,
+    choose_reference,
+    compare,
+    create,
+    move_on,
+    note_audit,
+    prepare,
+    write_view_macros,
+)
 
 # What a sweep's answers are rows of.
 _OF_ANSWERS = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell")
@@ -44,6 +54,8 @@ def replayed(
     with connect(lake) as session:
         session.execute("ATTACH ':memory:' AS nightaudit")
         prepare(session)
+        for name, table in (NATIVE | {f"state.{name}": table for name, table in FILED.items()}).items():
+            session.execute(create(name, table))
         write_reference(session, analysis)
         write_side_views(session, lake, as_of)
         for name, table in TABLES.items():
@@ -54,7 +66,9 @@ def replayed(
                 _fill(session, f"memory.sweep_files.{name}", TABLES[name], night.rows.get(name, ()))
                 session.execute(f"INSERT INTO lake.{name} FROM memory.sweep_files.{name}")
             session.execute("INSERT INTO lake.sweep FROM memory.night.sweep")
-            compare(session, "none", None)
+            note_audit(session, "none", None)
+            choose_reference(session)
+            compare(session)
             move_on(session)
         write_relations(session)
         write_view_macros(session)

@@ -267,7 +267,7 @@ owed AS (
             scoped.base_currency,
             scoped.pair_currency,
             scoped.currency,
-            sum(abs(scoped.amount))::DECIMAL(18, 4) AS amount
+            sum(abs(scoped.amount))::DECIMAL(38, 4) AS amount
         FROM scoped
         WHERE
             scoped.is_open

@@ -2,15 +2,9 @@
 -- The pairs, their currency_basis and verdicts are those of the exact grade of mart.market_parity; see there.
 -- Detail answers that could not all be read are left out: see mart.comparable_offer.
 WITH chosen AS (
-    SELECT coalesce(analysis.reference_market, most.market) AS market
+    SELECT coalesce(analysis.reference_market, reference.market) AS market
     FROM ref.analysis AS analysis
-    LEFT JOIN (
-        SELECT offer.market
-        FROM night.offer_observed AS offer
-        GROUP BY offer.market
-        ORDER BY count(*) DESC, offer.market ASC
-        LIMIT 1
-    ) AS most ON TRUE
+    LEFT JOIN state.reference_choice AS reference ON TRUE
 ),
 
 priced AS (

@@ -19,12 +19,14 @@ from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CONFIRMATION
 from pipeline.lake.delta import is_committed
 from pipeline.night import confirm as confirming
+from pipeline.night import confirm_settle
 from pipeline.night.confirm import confirm, confirmer
 from pipeline.night.confirm_plan import choose_flags
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
-from pipeline.publish.publish import publish
+from pipeline.publish.publish import publish, publish_anew
 from pipeline.publish.refresh import refresh
+from pipeline.publish.summaries import SUMMARIES
 from pipeline.sandbox.server.launch import SandboxProcess
 
 MOST = 64_000_000
@@ -61,6 +63,23 @@ def test_a_file_built_anew_holds_the_same_flags(lake):
     lake.published_file.unlink()
     publish(lake, lake.sweep_ids()[-1], datetime(2031, 1, 1, tzinfo=UTC))
     assert rows(lake, flags) == before
+
+
+def test_a_night_in_many_ranges_of_properties_finds_what_one_range_finds(lake):
+    relations = "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE schema_name IN ('mart', 'report')"
+    names = [
+        *(row[0] for row in rows(lake, relations)),
+        *SUMMARIES,
+        "state.flag_open",
+        "state.flag_closed",
+        "mart.sweep",
+    ]
+    before = {name: rows(lake, f"FROM {name} ORDER BY ALL") for name in names}
+    assert before["state.flag_open"]
+    assert publish_anew(lake, lambda: None, most_offers=len(before["mart.offer_latest"]))
+    assert rows(lake, "SELECT count(DISTINCT first_property_id) FROM state.file")[0][0] > 1
+    for name, expected in before.items():
+        assert rows(lake, f"FROM {name} ORDER BY ALL") == expected, name
 
 
 def test_a_flag_that_stood_twice_is_read_as_it_stood_last(lake):
@@ -158,7 +177,7 @@ def test_a_run_that_was_killed_is_settled_by_the_next_one(settings, lake, monkey
     assert sum(outcomes.values()) == 6
     assert outcomes["not_confirmable"] >= 1
     assert rows(lake, "SELECT DISTINCT reason FROM lake.confirmation WHERE reason IS NOT NULL") == [
-        (confirming._STOPPED,)
+        (confirm_settle._STOPPED,)
     ]
 
 

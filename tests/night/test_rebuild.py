@@ -85,12 +85,12 @@ def run(lake):
 
 
 def contents(file) -> dict[str, list[tuple]]:
-    """Every row of every table and view of the published file."""
+    """Every row of every table and view of the published file, but for where the files of its state lie."""
     # One session for all: each opens the file, and there are two hundred relations.
     with open_published(file) as session:
         names = session.execute(
             "SELECT table_schema || '.' || table_name FROM information_schema.tables "
-            "WHERE table_catalog = 'nightaudit' ORDER BY ALL"
+            "WHERE table_catalog = 'nightaudit' AND table_schema || '.' || table_name <> 'state.file' ORDER BY ALL"
         ).fetchall()
         return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
 

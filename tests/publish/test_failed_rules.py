@@ -18,7 +18,7 @@ BROKEN = "report.no_such_rule"
 def night(lake, monkeypatch):
     """A published night of which one rule cannot be asked; and one before it, of which all could be."""
     publish(lake, load_night(lake, 0), started_at(0))
-    monkeypatch.setattr("pipeline.publish.flags.detectors", lambda: ["report.floor_breach", BROKEN])
+    monkeypatch.setattr("pipeline.publish.range_work.detectors", lambda: ["report.floor_breach", BROKEN])
     return lake, publish(lake, load_night(lake, 1), started_at(1))
 
 

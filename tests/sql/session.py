@@ -13,7 +13,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FLAG, LONG, TEXT, Column, Table
 from pipeline.lake.relations import Relation, relation, sources, sql_folder, views
 from pipeline.publish.catalogue import write_reference
-from pipeline.publish.publish import MACROS
+from pipeline.publish.state import MACROS
 
 STARTED = started_at(5)
 USUAL = {
@@ -63,6 +63,7 @@ _WITH = {
         (Column("gap_pct", tables.NUMBER, ""), Column("is_losing", FLAG, "")),
     ),
     "night.sweep": (tables.SWEEP, ()),
+    "night.change_count": (replace(tables.SWEEP_PUBLISHED, columns=tables.SWEEP_PUBLISHED.columns[-5:]), ()),
     "mart.sweep": (tables.SWEEP_PUBLISHED, ()),
     "night.found": (_FOUND, ()),
     "night.finding": (replace(_FOUND, columns=(tables.FLAG_ID, *_FOUND.columns)), ()),

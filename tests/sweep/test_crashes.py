@@ -110,7 +110,7 @@ POINTS = {
     "just after a shard has landed": "pipeline.lake.objects:Lake.put_new:3:after",
     "between two files of a segment": "pipeline.lake.objects:Lake.put:3:after",
     "between the commits of two tables": "pipeline.sweep.load:commit_files:3:after",
-    "after the changes are loaded": "pipeline.publish.publish:commit_files:1:after",
+    "after the changes are loaded": "pipeline.publish.night_build:commit_files:1:after",
     "between ledger and rename": "pipeline.publish.publish:enter:1:after",
 }
 
@@ -138,7 +138,7 @@ FULL = {
     "raw": "pipeline.lake.objects:Lake.put_new:3:full",
     "segment": "pipeline.lake.objects:Lake.put:2:full",
     "table": "pipeline.sweep.load:commit_files:2:full",
-    "changes": "pipeline.publish.publish:commit_files:1:full",
+    "changes": "pipeline.publish.night_build:commit_files:1:full",
     "published file": "pipeline.publish.publish:_build:1:full",
 }
 
@@ -217,19 +217,19 @@ def test_a_sweep_that_is_told_to_stop_while_it_normalises_says_how_to_go_on(nigh
 
 
 STOPPED = {
-    "counting": ("pipeline.sweep.run:load_sweep:1:stop", "is loaded"),
-    "publishing": ("pipeline.publish.publish:_build:1:stop", "stays loaded, and the published file is whole"),
+    "counting": ("pipeline.sweep.run:load_sweep:1:stop", "is loaded", "audit"),
+    "publishing": ("pipeline.publish.publish:_build:1:stop", "stays loaded", "publish"),
 }
 
 
 @pytest.mark.parametrize("step", STOPPED)
-def test_a_night_that_is_told_to_stop_after_its_sweep_says_how_to_publish_it(nights, undisturbed, tmp_path, step):
+def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_next_step(nights, undisturbed, tmp_path, step):
     lake = Lake(str(tmp_path / "lake"))
-    place, kept = STOPPED[step]
+    place, kept, next_step = STOPPED[step]
     told = nights(lake.root, place).finish()
     assert told.startswith("SweepStopped Stopped as asked.")
     assert kept in told
-    assert f"nightaudit publish {lake.sweep_ids()[0]}" in told
+    assert f"nightaudit {next_step} {lake.sweep_ids()[0]}" in told
     assert not lake.published_file.exists()
     assert nights(lake.root).finish() == ""
     assert tables_of(lake) == undisturbed

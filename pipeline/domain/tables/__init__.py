@@ -60,6 +60,7 @@ from pipeline.domain.tables.offer_state import DETAIL_PENALTY, OFFER_CLOSED, OFF
 from pipeline.domain.tables.price_state import FLOOR_MOVE, PARITY_CLOSED, PARITY_OPEN, PRICE_MOVE, WAITING
 from pipeline.domain.tables.quality import DRIFT, QUALITY, REJECT
 from pipeline.domain.tables.quote import QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOTE_PROMOTION, QUOTE_TABLES
+from pipeline.domain.tables.state_file import REFERENCE_CHOICE, STATE_FILE
 from pipeline.domain.tables.sweep import CELL, SEARCH, SWEEP, SWEEP_PUBLISHED
 
 __all__ = [
@@ -69,8 +70,8 @@ __all__ = [
     "NUMBER", "OFFER", "OFFER_CHANGE", "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CONTENT", "PROPERTY_FILE",
     "PROPERTY_MAP", "QUALITY", "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY",
     "QUOTE_PROMOTION", "QUOTE_TABLES", "RATE", "RATE_SCALE", "REJECT",
-    "ROOM_CONTENT", "SEARCH", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_TABLES", "SWEEP", "SWEEP_PUBLISHED",
-    "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",
+    "ROOM_CONTENT", "SEARCH", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_FILE", "STATE_TABLES", "SWEEP",
+    "SWEEP_PUBLISHED", "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",
 ]  # fmt: skip
 
 # What sweeps fill.
@@ -91,4 +92,5 @@ STATE_TABLES = (
     *(FLAG_OPEN, FLAG_CLOSED),
     *(CELL_CLOSED, CELL_COUNT, STOCK_CHANGE, PRICE_MOVE, WAITING, PROPERTY_SALE, QUIET_SEARCH),
     *(PARITY_OPEN, PARITY_CLOSED, FLOOR_MOVE),
+    REFERENCE_CHOICE,
 )

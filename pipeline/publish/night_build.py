@@ -1,0 +1,206 @@
+"""One night of a publication: what a sweep changes, range by range, and what is then found over all of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from pipeline.domain.tables import NUMBER, OFFER_CHANGE, Column
+from pipeline.lake import Lake
+from pipeline.lake.database import view_sweep_files
+from pipeline.lake.delta import commit_files, is_committed
+from pipeline.lake.finding_rules import detectors
+from pipeline.publish.catalogue import write_reference, write_side_views, write_views
+from pipeline.publish.content import add_content
+from pipeline.publish.flags import gather, move_flags_on
+from pipeline.publish.ledger import LedgerEntry
+from pipeline.publish.range_work import (
+    RangeJob,
+    RangeNight,
+    RangeWorkers,
+    Work,
+    find_in_range,
+    select_summed,
+    view_sweep,
+    work_out,
+)
+from pipeline.publish.ranges import choose_ranges
+from pipeline.publish.state import (
+    NATIVE,
+    SEARCH_PATH,
+    SMALL_STEPS,
+    SmallStep,
+    attach,
+    choose_reference,
+    note_audit,
+    note_sweep,
+    write_view_macros,
+)
+from pipeline.publish.state_files import files_of, forget_folder, note_files, write_state_views
+from pipeline.publish.summaries import SUMMED, sum_up, write_summaries
+
+T = TypeVar("T")
+
+
+class NightBuild:
+    """Adds one sweep to the file that is being built. `published` are the sweeps of the file up to it."""
+
+    def __init__(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        lake: Lake,
+        file: Path,
+        entry: LedgerEntry,
+        published: tuple[str, ...],
+        workers: RangeWorkers,
+        most_offers: int,
+    ) -> None:
+        self._session = session
+        self._lake = lake
+        self._file = file
+        self._entry = entry
+        self._workers = workers
+        self._most_offers = most_offers
+        self._published = published
+        self._jobs: list[RangeJob] = []
+
+    def add(self, folder: str) -> None:
+        """Work out what the sweep changes, move the state on to after it, and open and close flags.
+
+        `folder` is where the night's files of the state go.
+        """
+        session, lake, entry = self._session, self._lake, self._entry
+        write_reference(session, entry.analysis)
+        # A night compares markets at the rates that were loaded by then.
+        write_side_views(session, lake, entry.published_at)
+        view_sweep_files(session, lake, entry.sweep_id, "memory.sweep_files")
+        view_sweep(session, lake, entry.sweep_id)
+        note_audit(session, entry.audit, entry.override_reason)
+        choose_reference(session)
+        self._begin(folder)
+        nights = self._across(work_out)
+        self._load_changes(nights)
+        _add_small(session, nights)
+        note_files(session, [file for night in nights for file in night.files])
+        write_state_views(session, lake, files_of(session))
+        note_sweep(session)
+        add_content(session, lake, entry.sweep_id)
+        session.execute("BEGIN")
+        write_views(session, lake, self._published, as_of=entry.published_at)
+        write_view_macros(session)
+        session.execute("COMMIT")
+        self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
+        findings = self._across(find_in_range, detectors())
+        failed = {name: reason for part in findings for name, reason in part.failed.items()}
+        gather(session, [part.found for part in findings], failed)
+        move_flags_on(session)
+
+    def summarise(self, published: Sequence[str]) -> None:
+        """Work out the relations that readers begin with, over all that is loaded. The views are there."""
+        if len(self._jobs) == 1:
+            write_summaries(self._session)
+            return
+        folder = self._lake.root / ".spill" / f"summing-{self._entry.sweep_id}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        try:
+            self._jobs = [
+                replace(job, folder=str(folder), published=tuple(published), as_of=None) for job in self._jobs
+            ]
+            parts = self._across(select_summed, SUMMED)
+            sum_up(self._session, {name: [part[name] for part in parts] for name in SUMMED})
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _begin(self, folder: str) -> None:
+        session, lake, entry = self._session, self._lake, self._entry
+        has_changes = is_committed(lake, OFFER_CHANGE, entry.sweep_id)
+        forget_folder(lake, folder)
+        if not has_changes:
+            # Of a publication that was stopped, whose ranges may have been others.
+            shutil.rmtree(lake.table_root(OFFER_CHANGE.name) / entry.sweep_id, ignore_errors=True)
+        ranges, properties = choose_ranges(session, self._most_offers)
+        state = tuple(files_of(session))
+        self._jobs = [
+            RangeJob(
+                lake=lake,
+                file=str(self._file),
+                sweep_id=entry.sweep_id,
+                folder=folder,
+                state=state,
+                published=self._published,
+                within=within,
+                properties=tuple(number for number in properties if within.first <= number <= within.last),
+                as_of=entry.published_at,
+                has_changes=has_changes,
+            )
+            for within in ranges
+        ]
+
+    def _across(self, work: Work[T], reads: Iterable[str] = ()) -> list[T]:
+        if len(self._jobs) == 1:
+            return [work(self._session, self._jobs[0])]
+        # Others can read the file only while nobody has it open for writing.
+        self._session.execute("CHECKPOINT nightaudit")
+        self._session.execute("USE memory")
+        self._session.execute("DETACH nightaudit")
+        try:
+            return self._workers.across(work, self._jobs, reads=reads)
+        finally:
+            attach(self._session, self._file)
+            self._session.execute(SEARCH_PATH)
+
+    def _load_changes(self, nights: Sequence[RangeNight]) -> None:
+        """Append the night's changes to the lake, once."""
+        paths = [night.changes for night in nights if night.changes is not None]
+        if paths:
+            commit_files(self._lake, OFFER_CHANGE, paths, self._entry.sweep_id)
+
+
+def _add_small(session: duckdb.DuckDBPyConnection, nights: Sequence[RangeNight]) -> None:
+    """Make one of the rows that ranges give for small tables, and add them."""
+    for step in SMALL_STEPS:
+        _gather_rows(session, step.next, nights)
+        session.execute(f"INSERT INTO state.{step.name} BY NAME {_as_one(step)} ORDER BY {step.order}")
+        session.execute(f"DROP TABLE memory.night.{step.next}")
+    _gather_rows(session, "change_count", nights)
+    columns = session.execute("DESCRIBE memory.night.change_count").fetchall()
+    added = ", ".join(f"sum({name})::BIGINT AS {name}" for name, *_ in columns if name != "range_no")
+    summed = f"SELECT {added} FROM memory.night.change_count"  # noqa: S608 - our own names
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.change_count AS {summed}")
+
+
+def _gather_rows(session: duckdb.DuckDBPyConnection, name: str, nights: Sequence[RangeNight]) -> None:
+    for number, night in enumerate(nights):
+        session.register("rows_of_range", night.small[name])
+        how = f"INSERT INTO memory.night.{name}" if number else f"CREATE OR REPLACE TABLE memory.night.{name} AS"
+        session.execute(f"{how} SELECT {number} AS range_no, * FROM rows_of_range")  # noqa: S608 - our own names
+        session.unregister("rows_of_range")
+
+
+def _as_one(step: SmallStep) -> str:
+    table = f"memory.night.{step.next}"
+    if step.key:
+        # The same thing may be known of several ranges: the first of them tells it.
+        return (
+            f"SELECT * EXCLUDE (range_no) FROM {table} "  # noqa: S608 - our own names
+            f"QUALIFY range_no = min(range_no) OVER (PARTITION BY {step.key})"
+        )
+    added = ", ".join(f"{_sum_of(column)} AS {column.name}" for column in _columns(step) if column.name in step.sums)
+    return f"SELECT * EXCLUDE (range_no, {', '.join(step.sums)}), {added} FROM {table} GROUP BY ALL"  # noqa: S608 - our own names
+
+
+def _sum_of(column: Column) -> str:
+    if column.type == NUMBER:
+        # Of whole billionths, which a fraction holds: added up as such, their order does not matter.
+        return f"sum(round({column.name} * 1e9)::HUGEINT) / 1e9"
+    return f"sum({column.name})::BIGINT"
+
+
+def _columns(step: SmallStep) -> tuple[Column, ...]:
+    return NATIVE[f"state.{step.name}"].columns

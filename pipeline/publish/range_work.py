@@ -1,0 +1,236 @@
+"""The work on one range of properties, and how ranges are shared out among processes.
+
+A job is addresses alone, so that any process can do it, and doing it again gives the same files. A night that is one
+range is worked out in the session that builds the published file; the ranges of a large one in processes of their
+own, each with a bounded amount of memory, over the file as it stands.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from pipeline.domain.errors import LakeError
+from pipeline.domain.tables import OFFER_CHANGE
+from pipeline.lake import Lake
+from pipeline.lake.database import connect, quoted, select_files, view_sweep_files
+from pipeline.lake.finding_rules import detectors
+from pipeline.lake.relations import relation
+from pipeline.publish.catalogue import write_range_views, write_side_views
+from pipeline.publish.flags import ask_rules
+from pipeline.publish.ranges import PropertyRange
+from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night, prepare
+from pipeline.publish.state_files import StateFile, write_rows, write_state_views, write_step
+from pipeline.publish.summaries import SUMMED
+
+logger = logging.getLogger(__name__)
+
+# DuckDB's share of the 700 MB that a process may take; what does not fit goes to the disk.
+_RANGE_MEMORY = "450MB"
+_TRIES = 3
+
+# Changes of a stay come together, and what is alike in them: it makes their files smaller by a quarter.
+_CHANGES_ORDER = (
+    "property_id, check_in, source, product_type, nights, party, room_id, board_id, policy_key, currency, market, "
+    "offer_key"
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RangeJob:
+    """One range of one night. `file` is the published file that is being built, `state` what its state is read from.
+
+    `folder` is where files of the state go; `published` are the sweeps that views are over, `as_of` what was loaded by
+    then. `has_changes`: the changes of the night are in the lake already.
+    """
+
+    lake: Lake
+    file: str
+    sweep_id: str
+    folder: str
+    state: tuple[StateFile, ...]
+    published: tuple[str, ...]
+    within: PropertyRange
+    properties: tuple[int, ...]
+    as_of: datetime | None = None
+    has_changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RangeNight:
+    """What a night changes in a range: files of the state, the file of changes, and the rows of small tables."""
+
+    files: tuple[StateFile, ...]
+    changes: str | None
+    small: Mapping[str, pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class RangeFindings:
+    """What the rules find in a range, and why some of them failed in it, by relation."""
+
+    found: pa.Table
+    failed: Mapping[str, str]
+
+
+Work = Callable[[duckdb.DuckDBPyConnection, RangeJob], T]
+
+
+def work_out(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeNight:
+    """Work out what the night of the session changes in a range, and write it down."""
+    lake = job.lake
+    compare(session)
+    files = [write_step(session, lake, step, job.folder, job.sweep_id, job.within) for step in FILED_STEPS]
+    small = {step.next: _arrow(session, relation("staging", step.next).sql) for step in SMALL_STEPS}
+    small["change_count"] = _arrow(session, "FROM memory.night.change_count")
+    changes = None if job.has_changes else _write_changes(session, lake, job)
+    forget_night(session)
+    return RangeNight(tuple(file for file in files if file is not None), changes, small)
+
+
+def find_in_range(session: duckdb.DuckDBPyConnection, _: RangeJob) -> RangeFindings:
+    """Ask all rules about a range. The views are there."""
+    ask_rules(session, detectors())
+    failed = session.execute("FROM memory.night.failed_rule").fetchall()
+    return RangeFindings(_arrow(session, "FROM memory.night.found"), dict(failed))
+
+
+def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
+    """Write the columns that the summaries add up to files of a range; return their paths by relation."""
+    written = {}
+    for name, columns in SUMMED.items():
+        place = Path(job.folder) / f"{name}-{job.within.first}.parquet"
+        select = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
+        session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
+        written[name] = str(place)
+    return written
+
+
+class RangeWorkers:
+    """Does the same work on many ranges, in so many processes at once. None is started for a single range."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._workers = workers or os.cpu_count() or 1
+        self._pool: Executor | None = None
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def across(self, work: Work[T], jobs: Sequence[RangeJob], *, reads: Iterable[str] = ()) -> list[T]:
+        """Do the work on each range and return what it gives, in order; a range too large for its memory is split.
+
+        `reads` are the relations of `mart` and `report` that it reads, with their schema.
+
+        Raises LakeError where a process is ended again and again, and DuckDB's errors as they are.
+        """
+        todo: list[tuple[RangeJob, int]] = [(job, _TRIES) for job in jobs]
+        done: dict[int, T] = {}
+        while todo:
+            pool = self._started()
+            running = [(job, tries, pool.submit(_apart, work, job, tuple(reads))) for job, tries in todo]
+            # Until the last is done the file is open: whoever writes to it comes after that, also where one fails.
+            wait([future for _, _, future in running])
+            todo = []
+            for job, tries, future in running:
+                try:
+                    done[job.within.first] = future.result()
+                except duckdb.OutOfMemoryException as error:
+                    todo += [(half, tries) for half in _halves(job, error)]
+                except BrokenProcessPool:
+                    if tries == 1:
+                        raise LakeError(
+                            "A process that works out a part of the night was ended from outside, perhaps for want of "
+                            "memory.",
+                            kept="The published file is as it was, and the sweep stays loaded.",
+                            hint=f"Publish it again when there is more memory: nightaudit publish {job.sweep_id}",
+                        ) from None
+                    logger.warning("A process that worked out a part of the night was ended; the part is done again.")
+                    todo.append((job, tries - 1))
+                    self._pool = None
+        return [done[first] for first in sorted(done)]
+
+    def _started(self) -> Executor:
+        if self._pool is None:
+            # Not fork: DuckDB's and the object store's threads do not survive it.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, context, initializer=_leave_signals_to_parent)
+        return self._pool
+
+
+def _leave_signals_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _apart(work: Work[T], job: RangeJob, reads: tuple[str, ...]) -> T:
+    with _session_over(job) as session:
+        write_side_views(session, job.lake, job.as_of)
+        if reads:
+            write_range_views(session, job.lake, job.published, reads)
+        return work(session, job)
+
+
+@contextmanager
+def _session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a session in which all is as where the file is built, but for the properties of other ranges."""
+    lake = job.lake
+    with connect(lake, _RANGE_MEMORY) as session:
+        session.execute("SET threads = 1")
+        session.execute("ATTACH ':memory:' AS nightaudit")
+        session.execute(f"ATTACH {quoted(job.file)} AS built (READ_ONLY)")
+        prepare(session)
+        tables = session.execute(
+            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'built'"
+        ).fetchall()
+        for (name,) in tables:
+            session.execute(f"CREATE VIEW nightaudit.{name} AS FROM built.{name}")
+        write_state_views(session, lake, job.state, job.within)
+        view_sweep_files(session, lake, job.sweep_id, "memory.sweep_files", job.within.condition)
+        view_sweep(session, lake, job.sweep_id)
+        yield session
+
+
+def view_sweep(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+    """Make a sweep the one of the night: `night.sweep`, its one row."""
+    sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
+    session.execute(f"CREATE OR REPLACE VIEW memory.night.sweep AS {select_files('sweep', [sweep_file])}")
+
+
+def _halves(job: RangeJob, error: duckdb.Error) -> list[RangeJob]:
+    inside = [number for number in job.properties if job.within.first <= number <= job.within.last]
+    if len(inside) < 2:
+        raise error
+    logger.warning(
+        "A part of the night of %d properties needs more memory than it may have; it is halved.", len(inside)
+    )
+    middle = inside[len(inside) // 2]
+    lower, upper = PropertyRange(job.within.first, middle - 1), PropertyRange(middle, job.within.last)
+    return [replace(job, within=lower), replace(job, within=upper)]
+
+
+def _write_changes(session: duckdb.DuckDBPyConnection, lake: Lake, job: RangeJob) -> str | None:
+    name = "changes" if job.within.is_all else f"changes-{job.within.first}"
+    path = lake.table_file(OFFER_CHANGE.name, job.sweep_id, name)
+    rows = write_rows(session, lake.local(path), OFFER_CHANGE, "FROM memory.night.offer_change", _CHANGES_ORDER)
+    return path if rows else None
+
+
+def _arrow(session: duckdb.DuckDBPyConnection, select: str) -> pa.Table:
+    return session.sql(select).to_arrow_table()

@@ -1,0 +1,206 @@
+"""How the state moves on from night to night: which tables it has, and what each night makes of them.
+
+What a night changes is worked out by the SQL of `sql/staging`, from the state before the night and from the answers
+of the sweep. Nothing in it looks beyond one property, so a night can be worked out range by range of property ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP_PUBLISHED, Table
+from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.relations import relation, sql_folder
+
+# What is worked out of a night first; each is a table of schema `night` while it lasts.
+NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced", "parity_observed", "change_count")
+
+# Names are found in the file, and without its name in what a night is worked out from.
+SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'"
+
+# The storage format of the oldest DuckDB that is supported. Older formats forget that a part of a view is MATERIALIZED,
+# without which DuckDB 2.0.0 never returns from a LIMIT over `mart.market_parity`.
+_STORAGE_VERSION = "v1.5.0"
+
+_BY_STAY = "property_id, check_in, offer_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How a table of the state moves on: `sql/staging/<next>.sql` is added to it, or takes its place.
+
+    `order` sorts the rows of a night: by property first, so that one property is found without reading the others.
+    """
+
+    name: str
+    order: str
+    is_replaced: bool = False
+
+    @property
+    def next(self) -> str:
+        """The relation of `sql/staging` that the table moves on by."""
+        return f"{self.name}_next"
+
+
+@dataclass(frozen=True, slots=True)
+class SmallStep(Step):
+    """A step of a table that is small, whatever the size of a night: ranges give their rows, which become one.
+
+    `sums` are columns that are added up over the ranges, grouped by the others. Without any, each range may know the
+    same thing, and the first of them tells it: `key` names it.
+    """
+
+    sums: tuple[str, ...] = ()
+    key: str = ""
+
+
+# All of them are worked out from the state before the night.
+FILED_STEPS = (
+    Step("offer_closed", _BY_STAY),
+    Step("offer_open", _BY_STAY, is_replaced=True),
+    Step("cell", "property_id, check_in, operation, cell_key", is_replaced=True),
+    Step("detail_penalty", "property_id, offer_key, penalty_no", is_replaced=True),
+    Step("cell_closed", "property_id, check_in, operation, cell_key"),
+    Step("stock_change", "property_id, check_in, cell_key, room_id, source"),
+    Step("property_sale", "property_id, market, product_type, operation", is_replaced=True),
+    Step("quiet_search", "property_id, search_id"),
+    Step("parity_closed", "property_id, offer_key, source"),
+    Step("parity_open", "property_id, offer_key, source", is_replaced=True),
+    Step("floor_move", "property_id, offer_key, source"),
+)
+SMALL_STEPS = (
+    SmallStep("promotion", "promotion_key, promotion_no", key="promotion_key"),
+    SmallStep("policy", "policy_key, penalty_no", key="policy_key"),
+    SmallStep(
+        "cell_count",
+        "operation, market, product_type, rooms, lead_days",
+        sums=(
+            "planned", "offered", "no_offer_1023", "no_offer_1024", "no_offer_1025", "no_offer_1026",
+            "no_offer_other", "absent", "rejected", "failed", "not_swept",
+        ),
+    ),
+    SmallStep(
+        "price_move",
+        "source, market, product_type, lead_days",
+        sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares"),
+    ),
+    SmallStep(
+        "waiting",
+        "source, market, product_type, lead_days",
+        sums=(
+            "offers", "answered_later", "gone_later", "comparable", "cheaper_later", "dearer_last", "ln_lowest",
+            "ln_last",
+        ),
+    ),
+)  # fmt: skip
+
+# Tables of the published file; the other tables of the state are views over files.
+_FILED = frozenset(step.name for step in FILED_STEPS)
+FILED = {table.name: table for table in STATE_TABLES if table.name in _FILED}
+NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STATES) if table.name not in _FILED} | {
+    "state.file": STATE_FILE,
+    "mart.sweep": SWEEP_PUBLISHED,
+}
+
+# What relations of a night, and views, are written with.
+MACROS = (
+    "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
+    "flag_id", "case_id", "share_bound", "is_on_sale", "observation",
+    "conversion", "penalty_of_units", "penalty_cost", "penalty_span",
+)  # fmt: skip
+
+# Macros over views, in the order in which they build on each other.
+_VIEW_MACROS = ("offer_as_of", "penalty_step", "penalty_at", "floor_what_if")
+
+
+def attach(session: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Attach the file that is being built, for writing, as `nightaudit`."""
+    session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (STORAGE_VERSION '{_STORAGE_VERSION}')")
+
+
+def prepare(session: duckdb.DuckDBPyConnection) -> None:
+    """Make what a night is worked out in: schemas, and the macros that relations need.
+
+    What holds the state is attached as `nightaudit`; what lasts for a night goes into the session's memory.
+    """
+    for schema in ("night", "sweep_files"):
+        session.execute(f"CREATE SCHEMA IF NOT EXISTS memory.{schema}")
+    # A name like night.sweep is found in another database only if its schema is on the path.
+    session.execute(SEARCH_PATH)
+    for schema in ("mart", "report", "ref", "state", "lake"):
+        session.execute(f"CREATE SCHEMA IF NOT EXISTS nightaudit.{schema}")
+    write_macros(session)
+
+
+def write_macros(session: duckdb.DuckDBPyConnection) -> None:
+    """Write the macros that views are made with."""
+    for name in MACROS:
+        session.execute(_macro(name))
+
+
+def write_view_macros(session: duckdb.DuckDBPyConnection) -> None:
+    """Write the macros over views. The views are there."""
+    for name in _VIEW_MACROS:
+        session.execute(_macro(name))
+
+
+def note_audit(session: duckdb.DuckDBPyConnection, audit: str, override_reason: str | None) -> None:
+    """Write down how the sweep of the night was judged."""
+    session.execute("CREATE OR REPLACE TABLE memory.night.audit (audit VARCHAR, override_reason VARCHAR)")
+    session.execute("INSERT INTO memory.night.audit VALUES (?, ?)", [audit, override_reason])
+
+
+def choose_reference(session: duckdb.DuckDBPyConnection) -> None:
+    """Choose the market that others are compared with, or keep it; over all properties, and before any is compared."""
+    made = relation("staging", "reference_choice_next").sql
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.reference_choice_next AS {made}")
+    session.execute("TRUNCATE state.reference_choice")
+    session.execute("INSERT INTO state.reference_choice BY NAME FROM memory.night.reference_choice_next")
+    session.execute("DROP TABLE memory.night.reference_choice_next")
+
+
+def compare(session: duckdb.DuckDBPyConnection) -> None:
+    """Work out what `night.sweep` and the rows of `sweep_files` change."""
+    for name in NIGHT:
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
+
+
+def note_sweep(session: duckdb.DuckDBPyConnection) -> None:
+    """Add the sweep to those of the file; `night.change_count` says what it changed."""
+    session.execute(f"INSERT INTO mart.sweep BY NAME {relation('staging', 'sweep_published').sql}")
+
+
+def forget_night(session: duckdb.DuckDBPyConnection) -> None:
+    """Drop what a night was worked out from."""
+    for name in NIGHT:
+        session.execute(f"DROP TABLE IF EXISTS memory.night.{name}")
+
+
+def move_on(session: duckdb.DuckDBPyConnection) -> None:
+    """Move a state that is all tables on to after the night that was compared."""
+    steps: tuple[Step, ...] = (*FILED_STEPS, *SMALL_STEPS)
+    for step in steps:
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{step.next} AS {relation('staging', step.next).sql}")
+    for step in steps:
+        if step.is_replaced:
+            session.execute(f"TRUNCATE state.{step.name}")
+        select = f"SELECT * FROM memory.night.{step.next} ORDER BY {step.order}"  # noqa: S608 - our own names
+        session.execute(f"INSERT INTO state.{step.name} BY NAME {select}")
+        session.execute(f"DROP TABLE memory.night.{step.next}")
+    note_sweep(session)
+    forget_night(session)
+
+
+def create(name: str, table: Table) -> str:
+    """Return the statement that creates a declared table unless it is there."""
+    columns = ", ".join(
+        f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in table.columns
+    )
+    return f"CREATE TABLE IF NOT EXISTS {name} ({columns})"
+
+
+def _macro(name: str) -> str:
+    return (sql_folder() / "macro" / f"{name}.sql").read_text(encoding="utf-8")

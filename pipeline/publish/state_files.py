@@ -1,0 +1,155 @@
+"""The files of the state: immutable Parquet, each of one table, one night and one range of properties.
+
+The published file names them in `state.file` and reads them through views, so a night copies nothing but what it
+changed. A state that is built from the first night on gets a folder of its own: readers of the last file keep theirs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import duckdb
+
+from pipeline.domain.tables import STATE_FILE, Table
+from pipeline.lake import Lake, put_in_place
+from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.relations import relation
+from pipeline.publish.ranges import PropertyRange
+from pipeline.publish.state import FILED, FILED_STEPS, Step
+
+_FOLDER = "state"
+# Readers that opened the published file before the next one was in its place go on reading for as long.
+_GRACE_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """A row of `state.file`."""
+
+    table_name: str
+    sweep_id: str
+    path: str
+    rows: int
+    bytes: int
+    first_property_id: int
+    last_property_id: int
+
+
+def new_generation(lake: Lake) -> str:
+    """Return the name of a folder for a state that is built from the first night on."""
+    root = lake.local(_FOLDER)
+    known = [int(folder.name) for folder in root.glob("*") if folder.name.isdecimal()] if root.is_dir() else []
+    return f"{max(known, default=0) + 1:04d}"
+
+
+def generation_of(session: duckdb.DuckDBPyConnection) -> str | None:
+    """Return the folder that the state of the attached file lies in; None: it has no files."""
+    row = session.execute("SELECT max(path) FROM state.file").fetchone()
+    return row[0].split("/")[1] if row and row[0] else None
+
+
+def night_folder(generation: str, sweep_id: str) -> str:
+    """Return where the files of a night lie within the lake."""
+    return f"{_FOLDER}/{generation}/{sweep_id}"
+
+
+def forget_folder(lake: Lake, folder: str) -> None:
+    """Remove what a publication that was stopped has left in the folder of a night."""
+    shutil.rmtree(lake.local(folder), ignore_errors=True)
+
+
+def write_step(
+    session: duckdb.DuckDBPyConnection, lake: Lake, step: Step, folder: str, sweep_id: str, within: PropertyRange
+) -> StateFile | None:
+    """Write what a step makes of the night in this session to a file; None: it has no rows."""
+    table = FILED[step.name]
+    path = f"{folder}/{step.name}-{within.first}-{within.last}.parquet"
+    rows = write_rows(session, lake.local(path), table, relation("staging", step.next).sql, step.order)
+    if not rows:
+        return None
+    size = lake.local(path).stat().st_size
+    return StateFile(step.name, sweep_id, path, rows, size, within.first, within.last)
+
+
+def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, select: str, order: str) -> int:
+    """Write the rows of a SELECT to a file in the columns of a declared table; without rows there is no file."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".{place.name}")
+    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.stored)
+    session.execute("SET preserve_insertion_order = true")
+    try:
+        written = session.execute(
+            f"COPY (SELECT {names} FROM ({select}) ORDER BY {order}) "  # noqa: S608 - our own names
+            f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+        ).fetchone()
+    finally:
+        session.execute("SET preserve_insertion_order = false")
+    rows = int(written[0]) if written else 0
+    if rows:
+        put_in_place(beside, place)
+    else:
+        beside.unlink()
+    return rows
+
+
+def note_files(session: duckdb.DuckDBPyConnection, files: Iterable[StateFile]) -> None:
+    """Enter the files of a night; those of tables that it replaces are no longer part of the state."""
+    for step in FILED_STEPS:
+        if step.is_replaced:
+            session.execute("DELETE FROM state.file WHERE table_name = ?", [step.name])
+    rows = [astuple(file) for file in files]
+    if rows:
+        marks = ", ".join(["(" + ", ".join("?" * len(STATE_FILE.columns)) + ")"] * len(rows))
+        session.execute(f"INSERT INTO state.file VALUES {marks}", [value for row in rows for value in row])  # noqa: S608 - marks alone
+
+
+def files_of(session: duckdb.DuckDBPyConnection) -> list[StateFile]:
+    """Return the files that the state of the attached file is read from."""
+    found = session.execute("FROM state.file ORDER BY table_name, sweep_id, first_property_id").fetchall()
+    return [StateFile(*row) for row in found]
+
+
+def write_state_views(
+    session: duckdb.DuckDBPyConnection, lake: Lake, files: Sequence[StateFile], within: PropertyRange | None = None
+) -> None:
+    """Write the views of schema `state` over their files; `within` leaves out what is of other properties."""
+    for name, table in FILED.items():
+        wanted = [
+            file
+            for file in files
+            if file.table_name == name
+            and (within is None or within.meets(file.first_property_id, file.last_property_id))
+        ]
+        session.execute(f"CREATE OR REPLACE VIEW state.{name} AS {_select(lake, table, wanted, within)}")
+
+
+def _select(lake: Lake, table: Table, files: Sequence[StateFile], within: PropertyRange | None) -> str:
+    if not files:
+        empty = ", ".join(f"NULL::{sql_type(column)} AS {column.name}" for column in table.stored)
+        return f"SELECT {empty} WHERE false"
+    paths = ", ".join(quoted(str(lake.local(file.path))) for file in files)
+    names = ", ".join(column.name for column in table.stored)
+    select = f"SELECT {names} FROM read_parquet([{paths}])"  # noqa: S608 - our own names; paths are quoted
+    return select if within is None else f"{select} WHERE {within.condition}"
+
+
+def are_whole(lake: Lake, files: Iterable[StateFile]) -> bool:
+    """Whether all files are there, in their sizes."""
+    for file in files:
+        place = lake.local(file.path)
+        if not place.is_file() or place.stat().st_size != file.bytes:
+            return False
+    return True
+
+
+def forget_superseded(lake: Lake, files: Iterable[StateFile]) -> None:
+    """Remove files that the state is read from no longer, once nobody can have them open since an earlier night."""
+    wanted = {lake.local(file.path) for file in files}
+    oldest = time.time() - _GRACE_SECONDS
+    for place in lake.local(_FOLDER).glob("*/*/*.parquet"):
+        if place not in wanted and place.stat().st_mtime < oldest:
+            place.unlink(missing_ok=True)

@@ -1,0 +1,75 @@
+"""The summaries: what readers begin with, a few lines each over all that is on sale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+
+from pipeline.lake.database import quoted
+from pipeline.lake.relations import read_by, relation
+from pipeline.publish.state import SEARCH_PATH
+
+# These are what readers begin with: few lines, each over all that is on sale. Nothing else is made of them.
+SUMMARIES = (
+    "report.market_parity",
+    "report.gap_decomposition",
+    "report.promotion_honesty",
+    "report.promotion_length",
+    "report.policy_drift",
+    "report.stay_price",
+)
+
+# What the summaries add up: of each relation the columns that they read. All of a night does not fit into memory, so
+# these are worked out range by range before.
+SUMMED: Mapping[str, tuple[str, ...]] = {
+    "mart.market_parity": (
+        "match_grade", "currency_basis", "source", "product_type", "market", "currency", "reference_market", "cell_key",
+        "property_id", "verdict", "severity", "gap_pct", "losing_snapshots",
+    ),
+    "mart.gap_decomposition": (
+        "match_grade", "source", "market", "reference_market", "product_type", "currency", "gap", "policy", "board",
+        "tax_and_fee", "promotion", "fx", "residual",
+    ),
+    "mart.reference_price": (
+        "source", "market", "product_type", "reference_verdict", "plain_seen_at", "history_days", "promoted_share_pct",
+        "began_at", "last_seen_at",
+    ),
+    "mart.promotion_episode": (
+        "source", "market", "product_type", "is_running", "days", "days_at_most", "most_depth_pct",
+    ),
+    "mart.policy_drift": (
+        "source", "market", "product_type", "drift", "free_hours_before", "free_hours_after", "property_id",
+        "drifted_at",
+    ),
+    "mart.stay_length": ("source", "market", "product_type", "discount_pct_of_nights"),
+    "mart.occupancy_supplement": ("kind", "source", "market", "product_type", "supplement_pct"),
+    "mart.multi_room_premium": ("source", "market", "product_type", "premium_pct"),
+    "mart.board_premium": ("board_family", "source", "market", "product_type", "premium_pct"),
+}  # fmt: skip
+
+
+def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
+    """Work out the relations that readers begin with. What they are made of is there, and nothing is made of them."""
+    for name in SUMMARIES:
+        made = relation(*name.split("."))
+        session.execute(f"CREATE OR REPLACE TABLE {made.full_name} AS {made.sql}")
+
+
+def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]]) -> None:
+    """Work out the summaries from the files that `parts` names for each relation of SUMMED."""
+    session.execute("ATTACH ':memory:' AS summing")
+    try:
+        for schema in ("mart", "report", "state", "ref", "lake"):
+            session.execute(f"CREATE SCHEMA IF NOT EXISTS summing.{schema}")
+        made = [relation(*name.split(".")) for name in SUMMARIES]
+        for name in sorted(set().union(*read_by(made).values())):
+            files = ", ".join(quoted(path) for path in parts.get(name, ()))
+            source = f"read_parquet([{files}])" if name in parts else f"nightaudit.{name}"
+            session.execute(f"CREATE VIEW summing.{name} AS FROM {source}")
+        session.execute("SET search_path = 'summing.main'")
+        for each in made:
+            session.execute(f"CREATE OR REPLACE TABLE nightaudit.{each.full_name} AS {each.sql}")
+    finally:
+        session.execute(SEARCH_PATH)
+        session.execute("DETACH summing")

@@ -1,0 +1,41 @@
+-- One row: the market that others are compared with after this sweep, where the settings name none.
+-- It is kept once it is chosen: with another reference, scores and episodes would start over. Only where it has had no
+-- offer for 14 days, the market with the most offers of this sweep takes its place, the first by name among equals.
+WITH most AS (
+    SELECT
+        offer.market,
+        count(*) AS offers
+    FROM sweep_files.offer AS offer
+    GROUP BY offer.market
+),
+
+first_choice AS (
+    SELECT most.market
+    FROM most
+    ORDER BY most.offers DESC, most.market ASC
+    LIMIT 1
+),
+
+held AS (
+    SELECT
+        before.market,
+        before.chosen_sweep_id,
+        CASE WHEN most.market IS NULL THEN before.last_offered_at ELSE sweep.started_at END AS last_offered_at,
+        last_offered_at > sweep.started_at - INTERVAL 14 DAY OR first_choice.market IS NULL AS is_kept -- noqa: RF02
+    FROM state.reference_choice AS before
+    CROSS JOIN night.sweep AS sweep
+    LEFT JOIN most ON most.market = before.market
+    LEFT JOIN first_choice ON TRUE
+    WHERE before.market IS NOT NULL
+)
+
+SELECT
+    CASE WHEN held.is_kept THEN held.market ELSE first_choice.market END AS market,
+    CASE WHEN held.is_kept THEN held.chosen_sweep_id ELSE sweep.sweep_id END AS chosen_sweep_id,
+    CASE
+        WHEN held.is_kept THEN held.last_offered_at
+        WHEN first_choice.market IS NOT NULL THEN sweep.started_at
+    END AS last_offered_at
+FROM night.sweep AS sweep
+LEFT JOIN held ON TRUE
+LEFT JOIN first_choice ON TRUE

@@ -1,0 +1,102 @@
+"""A night may be worked out in one range of properties or in many: what it gives is the same."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.night import steps
+from pipeline.night.night import Night
+from pipeline.publish import publish, publish_anew
+from pipeline.publish.ranges import PropertyRange, cut
+from pipeline.settings import Settings
+
+NOW = datetime(2030, 5, 1, 2, tzinfo=UTC)
+SPEC = """
+[properties]
+sandbox = 40
+[stays]
+nights = [2]
+[[stays.horizon]]
+to_days = 2
+[ask]
+markets = ["DE", "GB"]
+parties = ["2"]
+operations = ["multi", "single"]
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Three nights of the sandbox, each worked out in one range."""
+    home = tmp_path_factory.mktemp("ranges")
+    (home / "sweep.toml").write_text(SPEC)
+    settings = Settings(
+        lake=str(home / "lake"), spec=home / "sweep.toml", workers=1, sandbox_properties=40, _env_file=None
+    )
+    lake = Lake(settings.lake)
+    for number in range(3):
+        at = NOW + timedelta(days=number)
+        manifest = steps.start(settings, lake, at)
+        asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
+        publish(lake, manifest.sweep_id, at)
+    return home
+
+
+def contents(lake):
+    """Every row of every relation, but for where the files of the state lie."""
+    with open_published(lake.published_file) as session:
+        names = session.execute(
+            "SELECT table_schema || '.' || table_name FROM information_schema.tables "
+            "WHERE table_catalog = 'nightaudit' AND table_schema || '.' || table_name <> 'state.file'"
+        ).fetchall()
+        return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
+
+
+def ranges_of(lake):
+    with open_published(lake.published_file) as session:
+        return session.execute(
+            "SELECT count(DISTINCT first_property_id) FROM state.file WHERE table_name = 'offer_open'"
+        ).fetchall()[0][0]
+
+
+def test_many_ranges_give_what_one_range_gives(home):
+    lake = Lake(str(home / "lake"))
+    expected = contents(lake)
+    assert ranges_of(lake) == 1
+    assert publish_anew(lake, lambda: None, most_offers=2500)
+    assert ranges_of(lake) > 1
+    found = contents(lake)
+    assert found.keys() == expected.keys()
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+
+
+def test_a_state_file_that_is_missing_is_noticed_and_the_file_is_built_from_the_tables(home, tmp_path, caplog):
+    shutil.copytree(home / "lake", tmp_path / "lake")
+    lake = Lake(str(tmp_path / "lake"))
+    publish_anew(lake, lambda: None)
+    expected = contents(lake)
+    next((tmp_path / "lake" / "state").glob("*/*/offer_closed-*.parquet")).write_bytes(b"PAR1")
+    for folder in sorted((tmp_path / "lake" / "state").iterdir()):
+        for file in folder.rglob("offer_open-*.parquet"):
+            file.unlink()
+    publish(lake, lake.sweep_ids()[-1], NOW + timedelta(days=9))
+    assert "missing or damaged" in caplog.text
+    assert contents(lake) == expected
+
+
+def test_a_property_is_never_cut_and_every_id_lies_in_one_range():
+    ranges = cut([(5, 10), (6, 500), (7, 10), (9, 10), (2**60, 85)], 100)
+    assert [(part.first, part.last) for part in ranges] == [
+        (-(2**63), 5),
+        (6, 6),
+        (7, 2**60 - 1),
+        (2**60, 2**63 - 1),
+    ]
+    assert cut([], 100) == [PropertyRange()]
