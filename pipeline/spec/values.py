@@ -48,8 +48,10 @@ class DetailRule(StrEnum):
 def nearest(word: str, allowed: Iterable[str]) -> str:
     """Return `; did you mean …?` for the allowed word that is most like `word`, or an empty text."""
     by_lower = {each.lower(): each for each in allowed}
-    close = get_close_matches(word.lower(), by_lower, n=1)
-    return f"; did you mean `{by_lower[close[0]]}`?" if close else ""
+    close = get_close_matches(word.lower(), by_lower, n=20)
+    # In a code of three letters two that changed places look like any other slip; the same letters are likelier meant.
+    meant = min(close, key=lambda each: sorted(each) != sorted(word.lower()), default=None)
+    return f"; did you mean `{by_lower[meant]}`?" if meant else ""
 
 
 def at_item(index: int, message: str) -> PydanticCustomError:
