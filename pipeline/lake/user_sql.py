@@ -101,7 +101,7 @@ def locked_session(file: Path, spill: Path, memory_mb: int) -> duckdb.DuckDBPyCo
 
 def _folders(lake: Path) -> list[Path]:
     """Return the folders that views of the published file read, and the raw answers."""
-    return [lake / "published", lake / "raw", *lake.glob("tables*")]
+    return [lake / "published", lake / "raw", lake / "state", *lake.glob("tables*")]
 
 
 def _literal(value: str | bool) -> str:

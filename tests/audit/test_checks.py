@@ -151,6 +151,7 @@ def promoted_thrice(rows: Night) -> Night:
 
 ROWS = {
     "total_not_positive": fault(lambda n: first(n, "offer", total=Decimal(0), discount_pct=None)),
+    "currency_unknown": fault(lambda n: first(n, "offer", currency="XXQ"), "currency_not_as_asked"),
     "currency_not_as_asked": fault(lambda n: first(n, "offer", currency="USD")),
     "total_above_pre_promo_total": fault(lambda n: first(n, "offer", pre_promo_total=Decimal(1))),
     "discount_not_as_stated": fault(lambda n: many(n, discount_pct=77.0)),

@@ -433,7 +433,7 @@ def test_too_many_failures_end_with_exit_code_4(user, ids):
         done = user.run("sweep", "--spec", str(user.write_spec(ids[:10])))
     assert done.returncode == 4, done.stdout + done.stderr
     assert "20.0%" in done.stderr
-    assert "20.0% of the cells" in user.run("status").stdout
+    assert "20.0% of the planned cells" in user.run("status").stdout
 
 
 def test_the_doctor_names_what_is_wrong(user, supplier, ids):

@@ -20,6 +20,7 @@ from pipeline.domain.errors import CallsUsedUp, InputError, LakeFull, SettingsEr
 from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
 from pipeline.inputs import load as inputs
 from pipeline.lake.database import query_published
+from pipeline.night.night import Night
 from pipeline.night.quotes import all_summaries, quote
 from pipeline.night.rebuild import rebuild
 from pipeline.night.steps import collect, start
@@ -417,7 +418,7 @@ def opaque_night(quotable, tmp_path, *, with_unbranded=False):
     spec.write_text(re.sub(r"ids = .*", f"ids = [{ids}]", quotable.settings.spec.read_text()))
     settings = quotable.settings.model_copy(update={"spec": spec})
     manifest = start(settings, quotable.lake, utc_now())
-    asyncio.run(collect(settings, quotable.lake, manifest))
+    asyncio.run(collect(Night(settings, quotable.lake, manifest)))
     publish(quotable.lake, manifest.sweep_id, utc_now())
     return branded, unbranded
 
