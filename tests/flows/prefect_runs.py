@@ -27,7 +27,13 @@ def environment(tmp_path: Path, spec: Path, **others: str) -> dict[str, str]:
 
 
 def call(address: str, path: str, body: object = None, method: str = "POST") -> object:
-    return httpx.request(method, f"{address}/{path}", json=body, timeout=60, trust_env=False).raise_for_status().json()
+    """Call the server as Prefect's client does: again where it answers 503, as it does while its SQLite is locked."""
+    for _ in range(20):
+        answer = httpx.request(method, f"{address}/{path}", json=body, timeout=60, trust_env=False)
+        if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+            break
+        time.sleep(float(answer.headers.get("Retry-After", 1)))
+    return answer.raise_for_status().json()
 
 
 def begin_run(address: str) -> str:

@@ -84,7 +84,7 @@ def test_a_blocked_night_fails_its_run_and_leaves_its_quality_there(settings, in
     assert run["state"]["type"] == "FAILED"
     assert "GateBlocked" in run["state"]["message"]
     assert "s3cret" not in json.dumps([run, call(server, "artifacts/filter", {})])
-    assert "Checks" in artifacts(server)["nightly-quality"]
+    assert "Quality of" in artifacts(server)["nightly-quality"]
 
 
 def test_a_notification_block_is_refused_where_no_server_keeps_it(settings, in_environment, monkeypatch):
