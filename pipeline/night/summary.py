@@ -87,14 +87,14 @@ def refuse_failed_rules(summary: NightSummary, tolerated: int) -> None:
 def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
     """Return the summary as pairs of a label and a text, in the order in which they are read."""
     return [
-        ("sweep", f"{summary.sweep_id}, asked of {summary.supplier}"),
+        ("sweep", f"{summary.sweep_id} (supplier: {summary.supplier})"),
         ("planned cells", f"{summary.planned:,}{'' if summary.is_complete else ' (ended early)'}"),
         *((f"  {status}", f"{count:,}") for status, count in summary.cells),
         ("requests", f"{summary.requests:,}"),
         ("duration", _span(summary.duration)),
         ("offers stored", f"{summary.offers:,}"),
         ("price changes", _price_changes(summary)),
-        ("findings", f"{summary.findings:,} stand, {summary.new_findings:,} of them new"),
+        ("findings", f"{summary.findings:,} open, {summary.new_findings:,} new"),
         *([("rules that failed", ", ".join(summary.failed_rules))] if summary.failed_rules else []),
         ("published file", str(summary.file)),
         ("reports", str(summary.reports)),

@@ -36,7 +36,7 @@ from pipeline.publish.state import (
     SMALL_STEPS,
     SmallStep,
     attach,
-    choose_reference,
+    look_over_all,
     note_audit,
     note_sweep,
     write_view_macros,
@@ -81,7 +81,7 @@ class NightBuild:
         view_sweep_files(session, lake, entry.sweep_id, "memory.sweep_files")
         view_sweep(session, lake, entry.sweep_id)
         note_audit(session, entry.audit, entry.override_reason)
-        choose_reference(session)
+        look_over_all(session)
         self._begin(folder)
         nights = self._across(work_out)
         self._load_changes(nights)
@@ -126,6 +126,7 @@ class NightBuild:
             shutil.rmtree(lake.table_root(OFFER_CHANGE.name) / entry.sweep_id, ignore_errors=True)
         ranges, properties = choose_ranges(session, self._most_offers)
         state = tuple(files_of(session))
+        doubtful = session.sql("FROM memory.night.cell_doubtful").to_arrow_table()
         self._jobs = [
             RangeJob(
                 lake=lake,
@@ -138,6 +139,7 @@ class NightBuild:
                 properties=tuple(number for number in properties if within.first <= number <= within.last),
                 as_of=entry.published_at,
                 has_changes=has_changes,
+                doubtful=doubtful,
             )
             for within in ranges
         ]

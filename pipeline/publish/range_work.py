@@ -56,7 +56,8 @@ class RangeJob:
     """One range of one night. `file` is the published file that is being built, `state` what its state is read from.
 
     `folder` is where files of the state go; `published` are the sweeps that views are over, `as_of` what was loaded by
-    then. `has_changes`: the changes of the night are in the lake already.
+    then. `has_changes`: the changes of the night are in the lake already;
+    `doubtful` are the rows of `night.cell_doubtful`.
     """
 
     lake: Lake
@@ -67,6 +68,7 @@ class RangeJob:
     published: tuple[str, ...]
     within: PropertyRange
     properties: tuple[int, ...]
+    doubtful: pa.Table
     as_of: datetime | None = None
     has_changes: bool = False
 
@@ -204,6 +206,9 @@ def _session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
         write_state_views(session, lake, job.state, job.within)
         view_sweep_files(session, lake, job.sweep_id, "memory.sweep_files", job.within.condition)
         view_sweep(session, lake, job.sweep_id)
+        session.register("doubtful", job.doubtful)
+        session.execute("CREATE TABLE memory.night.cell_doubtful AS FROM doubtful")
+        session.unregister("doubtful")
         yield session
 
 

@@ -153,8 +153,13 @@ def note_audit(session: duckdb.DuckDBPyConnection, audit: str, override_reason: 
     session.execute("INSERT INTO memory.night.audit VALUES (?, ?)", [audit, override_reason])
 
 
-def choose_reference(session: duckdb.DuckDBPyConnection) -> None:
-    """Choose the market that others are compared with, or keep it; over all properties, and before any is compared."""
+def look_over_all(session: duckdb.DuckDBPyConnection) -> None:
+    """Work out what takes all properties of the night, before any range is compared.
+
+    The market that others are compared with is chosen, or kept; and `night.cell_doubtful` names the cells in doubt.
+    """
+    doubtful = relation("staging", "cell_doubtful").sql
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.cell_doubtful AS {doubtful}")
     made = relation("staging", "reference_choice_next").sql
     session.execute(f"CREATE OR REPLACE TABLE memory.night.reference_choice_next AS {made}")
     session.execute("TRUNCATE state.reference_choice")

@@ -22,9 +22,9 @@ from pipeline.publish.flags import find
 from pipeline.publish.state import (
     FILED,
     NATIVE,
-    choose_reference,
     compare,
     create,
+    look_over_all,
     move_on,
     note_audit,
     prepare,
@@ -67,7 +67,7 @@ def replayed(
                 session.execute(f"INSERT INTO lake.{name} FROM memory.sweep_files.{name}")
             session.execute("INSERT INTO lake.sweep FROM memory.night.sweep")
             note_audit(session, "none", None)
-            choose_reference(session)
+            look_over_all(session)
             compare(session)
             move_on(session)
         write_relations(session)

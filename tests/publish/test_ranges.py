@@ -7,6 +7,7 @@ import shutil
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from nights import FIRST_DAY, load_night, started_at
 
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
@@ -61,7 +62,7 @@ def contents(lake):
 def ranges_of(lake):
     with open_published(lake.published_file) as session:
         return session.execute(
-            "SELECT count(DISTINCT first_property_id) FROM state.file WHERE table_name = 'offer_open'"
+            "SELECT count(DISTINCT first_property_id) FROM state.file WHERE table_name = 'cell'"
         ).fetchall()[0][0]
 
 
@@ -75,6 +76,26 @@ def test_many_ranges_give_what_one_range_gives(home):
     assert found.keys() == expected.keys()
     for name, rows in expected.items():
         assert found[name] == rows, name
+
+
+def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_ranges(lake):
+    day = FIRST_DAY + timedelta(days=60)
+    asked = [{"property_id": n, "check_in": day} for n in range(1, 7)]
+    offers = [stay | {"offer_no": n, "room_id": 7, "total": 100} for n, stay in enumerate(asked)]
+    publish(
+        lake, load_night(lake, 0, cell=[stay | {"offers": 1} for stay in asked[:2]], offer=offers[:2]), started_at(0)
+    )
+    # Of properties 2 to 6 the second answer names none, and one part of it names no property: 2 was on sale before.
+    missing = [stay | {"status": "absent", "offers": 0} for stay in asked[1:]]
+    rejects = [{"reject_no": 0, "property_id": None, "part": "property"}]
+    night = load_night(lake, 1, cell=[asked[0] | {"offers": 1}, *missing], offer=offers[:1], reject=rejects)
+    publish(lake, night, started_at(1))
+    expected = contents(lake)
+    with open_published(lake.published_file) as session:
+        assert session.execute("SELECT property_id FROM state.cell WHERE NOT is_whole").fetchall() == [(2,)]
+    assert publish_anew(lake, lambda: None, most_offers=1)
+    assert ranges_of(lake) > 3
+    assert contents(lake) == expected
 
 
 def test_a_state_file_that_is_missing_is_noticed_and_the_file_is_built_from_the_tables(home, tmp_path, caplog):

@@ -55,6 +55,7 @@ _WITH = {
         tables.CELL,
         (_KEY, Column("source", TEXT, ""), Column("is_answered", FLAG, ""), Column("is_answered_whole", FLAG, "")),
     ),
+    "night.cell_doubtful": (tables.CELL, ()),
     "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""), Column("is_whole", FLAG, ""))),
     "night.offer_change": (tables.OFFER_CHANGE, ()),
     "night.offer_change_priced": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
