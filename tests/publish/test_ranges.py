@@ -94,7 +94,7 @@ def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_r
     with open_published(lake.published_file) as session:
         assert session.execute("SELECT property_id FROM state.cell WHERE NOT is_whole").fetchall() == [(2,)]
     assert publish_anew(lake, lambda: None, most_offers=1)
-    assert ranges_of(lake) > 3
+    assert ranges_of(lake) > 2
     assert contents(lake) == expected
 
 
