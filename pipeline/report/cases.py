@@ -33,16 +33,17 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
 
 
 def cases_section(cases: pl.DataFrame) -> Section:
-    """Return the section of cases. Muted and acknowledged ones stand last."""
+    """Return the section of cases. Muted and acknowledged ones come last."""
     waiting = _waiting(cases)
     return Section(
         "cases",
         f"{counted(waiting.height, 'case waits', 'cases wait')} for a decision: {by_severity(waiting)}"
         if waiting.height
         else "No case waits for a decision",
-        "A case is all that one rule found of a property in a market; of a market, where most of its properties move "
-        "alike; or of the supplier. Its share of the market's properties says, with an interval of 95%, whether it is "
-        "systematic. nightaudit case, with a case, shows, acknowledges or mutes it; explain and confirm take it too.",
+        "A case groups the findings of one rule at one property in one market. Where most properties move alike, it is "
+        "a case of the market, or of the supplier. Isolated or systematic is judged by the share of the market's "
+        "properties, with a 95% interval. nightaudit case shows, acknowledges or mutes a case by its id; explain and "
+        "confirm take the id too.",
         cases,
         columns=[
             Column("rule_words", "Case", is_wide=True, below="case_id"),
@@ -51,13 +52,11 @@ def cases_section(cases: pl.DataFrame) -> Section:
             PROPERTY,
             Column("market", "Market"),
             Column("flags", "Findings", digits=0),
-            Column("stays", "Stays", digits=0),
-            Column("lowest_pct", "From", "%", 1, is_change=True),
-            Column("highest_pct", "To", "%", 1, is_change=True),
+            Column("median_pct", "Median size", "%", 1, is_change=True),
             Column("spread", "Spread"),
             Column("finding", "In words", is_wide=True),
         ],
-        why_empty="The rules found nothing that stands.",
+        why_empty="No case is open.",
         shown=_SHOWN,
         source="report.finding_case",
     )

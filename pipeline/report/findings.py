@@ -50,7 +50,7 @@ def findings(
     note: str,
     why_empty: str,
     *,
-    are: tuple[str, str] = ("stands", "stand"),
+    are: tuple[str, str] = ("is open", "are open"),
     of_a_rule: int = _OF_A_RULE,
 ) -> Section:
     """Return a section of flags; its title counts them by severity, its table shows the gravest of each property."""

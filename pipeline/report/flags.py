@@ -67,7 +67,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         ],
         why_empty="There was no night before this one."
         if is_first_night
-        else "Every finding of the night before still stands, or got no answer.",
+        else "Every finding of the night before is still open, or got no answer.",
         shown=shown,
         source="report.flag_history",
     )
@@ -91,11 +91,11 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
         if most
         else "No rule found anything",
         "One price can break several rules, so the sum over rules is not a number of prices. Findings that got no "
-        "answer stand on.",
+        "answer stay open.",
         by_rule,
         columns=[
             Column("rule_words", "Finding", is_wide=True),
-            Column("standing", "Standing", digits=0),
+            Column("standing", "Open", digits=0),
             Column("high", "High", digits=0),
             Column("new", "New", digits=0),
             Column("ended", "Ended", digits=0),

@@ -51,7 +51,7 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     night = reader.night
     limited = [
         (shown(changes.moves.height, 0), "prices changed"),
-        (shown(changes.standing.height, 0), "findings stand"),
+        (shown(changes.standing.height, 0), "findings open"),
         (shown(changes.new.height, 0), "findings new"),
         (shown(changes.ended.height, 0), "findings ended"),
     ]
@@ -62,7 +62,7 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
         (shown(night["offers"], 0), "offers stored"),
     ]
     if reader.is_first_night:
-        return [*of_all, (shown(changes.standing.height, 0), "findings stand")]
+        return [*of_all, (shown(changes.standing.height, 0), "findings open")]
     return [
         *of_all,
         (shown(night["offers_first"] + night["offers_back"], 0), "offers new or back"),
@@ -80,10 +80,12 @@ def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
     """Say what became of findings, and which new one is the gravest."""
     new, ended, standing = changes.new, changes.ended.height, changes.standing.height
     if new.height == 0:
-        return [Point(f"No finding is new, {ended:,} ended; {standing:,} stand.", "ended_findings", "good")]
+        return [Point(f"No finding is new, {ended:,} ended; {standing:,} are open.", "ended_findings", "good")]
     tone = "bad" if "high" in new["severity"] else "warn"
     when = "as all are on a first night" if reader.is_first_night else f"{ended:,} ended"
-    told = f"{counted(new.height, 'finding is', 'findings are')} new ({by_severity(new)}), {when}; {standing:,} stand."
+    told = (
+        f"{counted(new.height, 'finding is', 'findings are')} new ({by_severity(new)}), {when}; {standing:,} are open."
+    )
     first = new.row(0, named=True)
     place = ", ".join(filter(None, (_house(first), first["market"])))
     return [

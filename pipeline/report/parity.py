@@ -55,8 +55,8 @@ def page(reader: Reader) -> Page:
             findings(
                 "findings",
                 found,
-                "Prices below the floor, markets that stand apart, fees that part what the totals do not.",
-                "No finding on parity or floors stands.",
+                "Prices below the floor, markets that deviate, fees that differ where totals do not.",
+                "No finding on parity or floors is open.",
             ),
             _persistence(reader),
             _waterfall(reader),

@@ -354,15 +354,18 @@ SELECT
         WHEN grouped.flags <= 1 THEN sized.evidence[1].finding
         ELSE
             format(
-                '{} offers over {} stays{}, {:+.1f}% to {:+.1f}%. {}',
+                '{} offers over {} stays{}, {}. {}',
                 grouped.flags,
                 grouped.stays,
                 CASE
                     WHEN grouped.scope = 'property' THEN ''
                     ELSE format(' of {} properties', grouped.properties)
                 END,
-                sized.lowest_pct,
-                sized.highest_pct,
+                CASE
+                    WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
+                        THEN format('{:+.1f}%', sized.lowest_pct)
+                    ELSE format('{:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)
+                END,
                 sized.evidence[1].finding
             )
     END AS finding,
