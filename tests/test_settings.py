@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from datetime import UTC, datetime
 
@@ -9,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from pipeline.cli.commands import app
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import SettingsError
 from pipeline.settings import PREFIX, Credentials, Settings, read_settings, utc_now
+from pipeline.spec import spec_keys
 
 OUTSIDE = {"base_url": "https://supplier.example", "client_id": "a", "client_secret": "b"}
 
@@ -197,3 +201,38 @@ def test_the_daily_calls_are_one_or_more():
 def test_every_number_that_the_analytics_compare_with_is_a_setting_with_the_same_default():
     assert {each.name for each in fields(Analysis)} <= set(Settings.model_fields)
     assert Settings(_env_file=None).analysis == Analysis()
+
+
+def test_the_command_shows_each_setting_with_its_source_and_no_secret(no_settings_around, tmp_path):
+    (tmp_path / ".env").write_text("NIGHTAUDIT_LAKE=file\nNIGHTAUDIT_WORKERS=\nNIGHTAUDIT_CLIENT_SECRET=hush\n")
+    no_settings_around.setenv("NIGHTAUDIT_ATTEMPTS", "3")
+    written = CliRunner().invoke(app, ["settings", "--format", "json"]).stdout
+    shown = {entry["name"]: (entry["value"], entry["source"]) for entry in map(json.loads, written.splitlines())}
+    assert shown["NIGHTAUDIT_LAKE"] == ("file", ".env")
+    assert shown["NIGHTAUDIT_ATTEMPTS"] == ("3", "environment")
+    assert shown["NIGHTAUDIT_CLIENT_SECRET"] == ("(hidden)", ".env")
+    assert shown["NIGHTAUDIT_WORKERS"][1] == "default"
+    assert shown.keys() == {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    assert "hush" not in written
+
+
+def test_the_command_shows_each_spec_key_with_the_value_of_the_spec(tmp_path):
+    spec = tmp_path / "own.toml"
+    spec.write_text(
+        "[properties]\nids = [1]\n[stays]\nnights = [1, 3]\n[[stays.horizon]]\nto_days = 5\n[[stays.horizon]]\n"
+        'to_days = 30\nevery_days = 5\n[ask]\nmarkets = ["GB"]\nparties = ["2"]\n'
+    )
+    written = CliRunner().invoke(app, ["spec", "--spec", str(spec), "--format", "json"]).stdout
+    entries = map(json.loads, written.splitlines())
+    shown = {entry["name"]: (entry["value"], entry["source"]) for entry in entries}
+    assert shown["stays.nights"] == ("1, 3", "spec")
+    assert shown["stays.horizon.to_days"] == ("5; 30", "spec")
+    assert shown["ask.batch"] == ("100", "default")
+    assert shown["properties.query"] == ("", "default")
+    assert shown.keys() == {key.address for key in spec_keys()}
+
+
+def test_without_a_spec_of_a_supplier_the_keys_are_still_listed(no_settings_around):
+    for name, value in OUTSIDE.items():
+        no_settings_around.setenv(f"{PREFIX}{name.upper()}", value)
+    assert "No sweep spec is set" in CliRunner().invoke(app, ["spec"]).stdout

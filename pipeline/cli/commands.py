@@ -319,6 +319,27 @@ def mcp() -> None:
 
 
 @app.command()
+def settings(
+    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+) -> None:
+    """List every setting with its current value, where that comes from, and what it means."""
+    from pipeline.cli import settings
+
+    settings.show_settings(form)
+
+
+@app.command()
+def spec(
+    spec: Spec = None,
+    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+) -> None:
+    """List every key of a sweep spec with its value in the current spec and what it means."""
+    from pipeline.cli import settings
+
+    settings.show_spec_keys(spec, form)
+
+
+@app.command()
 def doctor(spec: Spec = None) -> None:
     """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
     from pipeline.cli import doctor

@@ -1,8 +1,8 @@
 """`make bench`, or `PYTHONPATH=tests python -m benchmarks [PART …] [--tiny] [--into FOLDER] [--readme]`.
 
-Parts that are measured again take the place of their last results in the folder; the others stay. `--readme` measures
-nothing: it keeps the folder's results as `tests/benchmarks/results.json`, which the README's table is made of, and
-refuses those of `--tiny`, which say nothing of speed.
+Parts that are measured again replace their last results in the folder; the others stay. `--readme` measures nothing: it
+keeps the folder's results as `results.json` beside this module, writes the table of `README.md` there, and
+refuses those of `--tiny`, which say nothing about speed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of: {', '.join(PARTS)} (default: all)")
     parser.add_argument("--tiny", action="store_true", help="only see that the parts run")
     parser.add_argument("--into", type=Path, default=Path("bench"), help="folder of the results (default: %(default)s)")
-    parser.add_argument("--readme", action="store_true", help="take the folder's results into the README")
+    parser.add_argument(
+        "--readme", action="store_true", help="take the folder's results into tests/benchmarks/README.md"
+    )
     given = parser.parse_args()
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
@@ -118,14 +120,14 @@ def main() -> None:
 
 
 def keep(folder: Path) -> None:
-    """Take the results into the README. Raises ValueError where a part is missing or was not measured at full size."""
+    """Take the results into README.md. Raises ValueError where a part is missing or was not measured at full size."""
     parts = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["parts"]
     if small := [name for name, part in parts.items() if part.get("size") != Size(is_tiny=False).name]:
         raise ValueError(f"not measured at full size: {', '.join(small)}; measure them again without --tiny")
     if missing := [name for name in PARTS if name not in parts]:
         raise ValueError(f"not measured: {', '.join(missing)}; the table would be silent about them")
     if not any("look-up" in row["what"] and row["reach"] for row in parts["queries"]["rows"]):
-        raise ValueError("queries were not held against a whole history; see NIGHTAUDIT_BENCH_HISTORY in the README")
+        raise ValueError("queries were not held against a whole history; see NIGHTAUDIT_BENCH_HISTORY in README.md")
     shutil.copyfile(folder / "bench.json", KEPT / "results.json")
     shutil.copyfile(folder / "bench.svg", KEPT / "results.svg")
     runpy.run_path(str(KEPT.parent / "docs" / "test_readme.py"), run_name="__main__")

@@ -1,21 +1,31 @@
-"""README, commands, settings and spec keys stay in step. Run this file by hand to write the README's tables anew."""
+"""README, commands, settings and spec keys stay in step. Run this file by hand to rewrite the pages' tables."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from nights import FIRST_DAY, load_night, started_at
 from typer.main import get_command
 
 from pipeline.cli.commands import app
 from pipeline.inputs.selling_prices import COLUMNS as PRICE_COLUMNS
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.publish import publish
 from pipeline.settings import PREFIX, Settings
 from pipeline.spec import spec_keys
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+REFERENCE = ROOT / "pipeline" / "cli" / "README.md"
+BENCHMARKS = ROOT / "tests" / "benchmarks" / "README.md"
 
 
 def settings_table() -> str:
@@ -84,7 +94,21 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-TABLES = {"settings": settings_table, "spec keys": spec_table, "price columns": price_table, "speed": speed_table}
+# Each table, and the page that shows it.
+TABLES = {
+    "settings": (REFERENCE, settings_table),
+    "spec keys": (REFERENCE, spec_table),
+    "price columns": (REFERENCE, price_table),
+    "speed": (BENCHMARKS, speed_table),
+}
+PAGES = [
+    README,
+    REFERENCE,
+    BENCHMARKS,
+    *(ROOT / folder / "README.md" for folder in ("flows", "sql", "tests/faults")),
+    ROOT / "notebooks" / "GUIDE.md",
+]
+COMMANDS = get_command(app).commands
 
 
 def between(text: str, name: str) -> str:
@@ -94,13 +118,45 @@ def between(text: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_readme_lists_what_the_code_declares(name):
-    assert between(README.read_text(), name) == TABLES[name]()
+def test_a_page_lists_what_the_code_declares(name):
+    page, table = TABLES[name]
+    assert between(page.read_text(), name) == table()
 
 
-def test_the_readme_names_every_command():
-    named = set(re.findall(r"\| `nightaudit (\w+)", README.read_text()))
-    assert named == set(get_command(app).commands)
+def test_the_readme_is_short_enough_to_be_read():
+    assert len(README.read_text().splitlines()) < 250
+
+
+def test_the_reference_names_every_command():
+    named = set(re.findall(r"^\| `nightaudit (\w+)", REFERENCE.read_text(), re.MULTILINE))
+    assert named == set(COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_only_commands_and_options_that_exist(page):
+    for name, rest in re.findall(r"nightaudit ([a-z]+)((?: [^`\n|#]*)?)", page.read_text()):
+        if name in COMMANDS and name != "sandbox":
+            known = {option for each in COMMANDS[name].params for option in each.opts} | {"--help"}
+            assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) <= known, (name, rest)
+    code = re.findall(r"`(?:\.venv/bin/)?nightaudit ([a-z]+)", page.read_text())
+    assert set(code) <= set(COMMANDS), page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_only_settings_that_exist(page):
+    others = {"BENCH_HISTORY"}
+    named = set(re.findall(rf"\b{PREFIX}([A-Z_]+[A-Z])\b", page.read_text())) - others
+    assert named <= {name.upper() for name in Settings.model_fields}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_between_pages_leads_somewhere(page):
+    for link, heading in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text()):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        if heading:
+            headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            assert heading in {each.lower().replace(" ", "-") for each in headings}, heading
 
 
 def test_every_setting_is_in_the_example_file():
@@ -108,19 +164,43 @@ def test_every_setting_is_in_the_example_file():
     assert named == {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
 
 
-def test_every_place_that_the_readme_names_exists():
-    named = set(re.findall(r"`((?:pipeline|flows|sql|tests)/[\w/.]*)", README.read_text()))
-    assert named
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_place_that_a_page_names_exists(page):
+    named = set(re.findall(r"`((?:pipeline|flows|sql|tests)/[\w/.]*)", page.read_text()))
     assert [place for place in named if not (ROOT / place).exists()] == []
 
 
-if __name__ == "__main__":
-    written = README.read_text()
-    for marker, table in TABLES.items():
-        written = re.sub(
-            rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)",
-            lambda match, table=table: f"{match[1]}{table()}\n{match[2]}",
-            written,
-            flags=re.DOTALL,
+def test_every_promise_names_a_test_that_exists():
+    promised = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", README.read_text())
+    assert len(promised) >= 15
+    assert [name for file, name in promised if f"def {name}(" not in (ROOT / file).read_text()] == []
+
+
+def test_the_queries_of_the_pages_can_be_run(tmp_path):
+    """Those of the guide are compared with their results in tests/notebooks."""
+    lake = Lake(str(tmp_path / "lake"))
+    sweep = load_night(lake, 0, cell=[{"check_in": FIRST_DAY}], offer=[{"check_in": FIRST_DAY}])
+    publish(lake, sweep, started_at(0))
+    queries = [
+        query
+        for page in PAGES[:-1]
+        for query in re.findall(
+            r'nightaudit query "([^"]+)"|^```sql\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE
         )
-    README.write_text(written)
+    ]
+    assert len(queries) >= 4
+    with open_published(lake.published_file) as session:
+        for command, block in queries:
+            session.sql(command or block).fetchall()
+
+
+if __name__ == "__main__":
+    for marker, (page, table) in TABLES.items():
+        page.write_text(
+            re.sub(
+                rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)",
+                lambda match, table=table: f"{match[1]}{table()}\n{match[2]}",
+                page.read_text(),
+                flags=re.DOTALL,
+            )
+        )
