@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline import __version__
+from pipeline.process.limits import refuse_tight_limits
 
 app = typer.Typer(
     name="nightaudit",
@@ -41,7 +42,7 @@ def _version(wanted: bool) -> None:
 def _options(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    pass
+    refuse_tight_limits()
 
 
 @app.command()

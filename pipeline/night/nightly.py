@@ -30,6 +30,7 @@ from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.notify.ways import no_server
+from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.process.signals import step as a_step
 from pipeline.report import reports_page, write_reports
 from pipeline.sweep import close
@@ -71,6 +72,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
 def refuse_at_the_start(night: Night) -> None:
     """Refuse what would else be found out when the night is over: a spec, alert rules or a way to send them."""
     settings = night.settings
+    refuse_tight_limits(more_mb=CHARTS_MB)
     refuse_before_making(settings, night.lake, night.now())
     rules = read_rules(settings.alerts) if settings.alerts else None
     receivers = rules.receiver.values() if rules else ()

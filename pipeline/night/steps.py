@@ -22,6 +22,7 @@ from pipeline.night.order import refuse_earlier
 from pipeline.night.read_spec import read_spec_of, spec_folder
 from pipeline.night.supplier import allowance_of, another_supplier, open_client, supplier_name
 from pipeline.plan import SweepPlan
+from pipeline.process.limits import refuse_tight_limits
 from pipeline.settings import Settings
 from pipeline.supplier.requests import request_for
 from pipeline.sweep import Asking, SweepOptions, SweepProgress, begin, run
@@ -85,6 +86,7 @@ async def collect(night: Night) -> SweepProgress:
     supplier than the sweep has asked.
     """
     settings, lake, manifest = night.settings, night.lake, night.sweep
+    refuse_tight_limits(more_descriptors=settings.in_flight)
     refuse_earlier(lake, night.now())
     refuse_broken_logs(lake, TABLES.values())
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes)

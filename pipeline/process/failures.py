@@ -15,6 +15,8 @@ _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_MORE = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 # Libraries written in Rust give the system's number in their text alone.
 _WRITTEN = {f"(os error {number})": number for number in (*_NO_SPACE, *_REFUSED, *_NO_MORE)}
+# So does Python's own, where the system starts no thread.
+_WRITTEN["can't start new thread"] = errno.EAGAIN
 
 
 def as_ours(error: BaseException) -> NightauditError | None:

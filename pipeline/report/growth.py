@@ -12,6 +12,7 @@ import vl_convert
 from pipeline.domain.errors import InputError
 from pipeline.lake import put_in_place
 from pipeline.lake.inventory import Stock
+from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report.charts import SERIES
 
 # Kinds that are drawn apart; the others are small, and are one.
@@ -20,6 +21,7 @@ _MOST_KINDS = 6
 
 def draw_growth(stocks: Iterable[Stock], place: Path, nights: int) -> Path:
     """Write the picture of the latest `nights` as SVG. Raises InputError where there is no night."""
+    refuse_tight_limits(more_mb=CHARTS_MB)
     rows = [(stock.kind, f"{stock.night}", stock.bytes / 1e6) for stock in stocks if stock.night is not None]
     frame = pl.DataFrame(rows, schema={"kind": pl.String, "night": pl.String, "megabytes": pl.Float64}, orient="row")
     if frame.is_empty():

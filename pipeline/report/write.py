@@ -13,6 +13,7 @@ from pipeline.domain.errors import InputError, LakeError
 from pipeline.lake import Lake
 from pipeline.lake.checksums import record_built
 from pipeline.lake.database import open_published
+from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
@@ -51,6 +52,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     Writing them again writes the same bytes. Raises InputError where nothing is published, or the limits hold nothing,
     and LakeError where they cannot be written.
     """
+    refuse_tight_limits(more_mb=CHARTS_MB)
     written, wanted = [], tuple(names)
     with open_published(lake.published_file) as session:
         reader = Reader(session, scope)

@@ -1,0 +1,57 @@
+"""Limits of the system (`ulimit`) that are too tight to begin with.
+
+Libraries that we use have threads of their own, in C++ and Rust. One that gets no memory ends the process, or keeps it
+waiting for ever, and no code of ours hears of it. So limits are held against what is known to be needed before anything
+is begun.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pipeline.domain.errors import OutOfResources
+
+# Address space that libraries reserve on their own and for each processor (stacks and arenas of threads), and what a
+# session of DuckDB may take. With two processors a small night reserves 2,800 to 3,150 MB, of which it uses 400.
+_RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
+# The engine that draws charts reserves 64 GiB at once, and uses next to nothing of it.
+CHARTS_MB = 69_000
+# A query over many nights has many files open at once.
+_DESCRIPTORS, _DESCRIPTORS_WANTED = 256, 4_096
+
+
+def needed_mb(more_mb: int = 0) -> int:
+    """Return the address space that a command needs, and `more_mb`."""
+    return _RESERVED_MB + _PER_PROCESSOR_MB * (os.cpu_count() or 1) + _SESSION_MB + more_mb
+
+
+def refuse_tight_limits(*, more_mb: int = 0, more_descriptors: int = 0) -> None:
+    """Raise OutOfResources where the system's limits leave less than the work needs.
+
+    `more_mb` of address space and `more_descriptors` are what it needs beyond what every command does. As many files as
+    the system allows may be open from here on, where fewer were allowed at first.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if space != resource.RLIM_INFINITY and space < needed_mb(more_mb) * 1_000_000:
+        raise OutOfResources(
+            f"This process may reserve {space // 1_000_000:,} MB of address space (ulimit -v); "
+            f"{needed_mb(more_mb):,} MB are needed.",
+            hint="Lift the limit: ulimit -v unlimited. Libraries reserve far more than they use; a container or a "
+            "systemd unit (MemoryMax=) limits what is used.",
+        )
+    needed = _DESCRIPTORS + more_descriptors
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    if most < needed:
+        raise OutOfResources(
+            f"This process may have {most:,} files and connections open at once (ulimit -n); {needed:,} are needed.",
+            hint=f"Lift the limit: ulimit -n {max(needed, _DESCRIPTORS_WANTED)}.",
+        )
+    wanted = min(most, max(needed, _DESCRIPTORS_WANTED))
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,70 @@
+"""Limits of a user's shell: too little is said before anything is begun, and what is enough does a night."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_night import write_spec_in
+
+from pipeline.process.limits import needed_mb
+
+ROOT = Path(__file__).parents[2]
+
+
+def under(folder: Path, limits: str, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a shell that has set limits, with nothing of the user's own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")}
+    given = {"NIGHTAUDIT_LAKE": "lake", "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(folder))}
+    return subprocess.run(
+        ["sh", "-c", f'{limits} && exec "$@"', "sh", sys.executable, *argv],
+        env=kept | given | {"PYTHONPATH": str(ROOT)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [("-v 2000000", "2,048 MB of address space (ulimit -v)"), ("-n 64", "64 files")]
+)
+@pytest.mark.parametrize("command", ["nightly", "audit", "lake --apply"])
+def test_too_tight_a_limit_is_named_before_anything_is_begun(tmp_path, command, limit, said):
+    done = under(tmp_path, f"ulimit {limit}", "-m", "pipeline.cli", *command.split())
+    assert done.returncode == 1, done.stderr
+    assert said in done.stderr
+    assert f"Lift the limit: ulimit {limit[:2]}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_night_is_not_begun_whose_charts_could_not_be_drawn(tmp_path):
+    done = under(tmp_path, "ulimit -v 16000000", "-m", "pipeline.cli", "nightly")
+    assert done.returncode == 1, done.stderr
+    assert "of address space (ulimit -v)" in done.stderr
+    assert not (tmp_path / "lake").exists()
+
+
+OPEN = """
+from pipeline.process.limits import refuse_tight_limits
+refuse_tight_limits()
+kept = [open("/dev/null") for _ in range(1000)]
+"""
+
+
+def test_more_files_may_be_open_than_the_shell_allows_at_first_where_the_system_allows_them(tmp_path):
+    done = under(tmp_path, "ulimit -S -n 64", "-c", OPEN)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_limits_that_are_not_refused_are_enough(tmp_path):
+    limits = f"ulimit -v {needed_mb() * 1_000_000 // 1024 + 1} && ulimit -n 288"
+    for command in ("sweep", "audit", "publish", "lake"):
+        done = under(tmp_path, limits, "-m", "pipeline.cli", command)
+        assert done.returncode == 0, done.stderr
