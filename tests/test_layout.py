@@ -42,6 +42,7 @@ BESIDE_THE_STAGES = {
     "faults": "`make test-faults`: whole nights that something befalls",
     "flows": "the folder `flows/`",
     "notebooks": "the folder `notebooks/`",
+    "oracle": "relations worked out again from the raw answers alone",
     "sql": "the folder `sql/`",
 }
 # Stages that are tested by the tests of others.

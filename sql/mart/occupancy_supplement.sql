@@ -55,8 +55,9 @@ SEMI JOIN state.cell AS asked
         AND asked.market = offer.market
         AND asked.product_type = offer.product_type
         AND asked.party = pair.base_party
-        AND asked.sweep_id = offer.seen_sweep_id
-        AND asked.status = 'offered'
+        -- As of the sweep that saw the offer: a cell that failed since is none the less one that was on sale then.
+        AND asked.known_seen_at = offer.last_seen_at
+        AND asked.known_status = 'offered'
 LEFT JOIN mart.offer_latest AS base
     ON
         base.source = offer.source

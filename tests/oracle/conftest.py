@@ -1,0 +1,35 @@
+"""The lake, made once a run, what its raw answers come to, and what its published file says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import nights_made
+import raw_zone
+from history import replayed
+from published import Published
+
+
+@pytest.fixture(scope="session")
+def lake(once_a_run):
+    return Path(once_a_run("oracle", nights_made.made))
+
+
+@pytest.fixture(scope="session")
+def sweeps(lake):
+    return raw_zone.sweeps(lake)
+
+
+@pytest.fixture(scope="session")
+def history(sweeps):
+    return replayed(sweeps)
+
+
+@pytest.fixture(scope="session")
+def published(lake, sweeps):
+    return Published(lake / "published" / "nightaudit.duckdb", sweeps)

@@ -1,0 +1,267 @@
+"""What nights of answers come to, one after the other: what is on sale, since when, and what was before.
+
+An offer is gone only when its cell was answered without it, and all of the answer could be read. A cell that was not
+answered changes nothing. Where a part of an answer could not be read, what it leaves out is in doubt: after
+`UNOBSERVED_NIGHTS` days it is not taken as on sale, though its interval stays open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from raw_zone import Sweep
+
+UNOBSERVED_NIGHTS = 2
+PLAUSIBLE_ROOMS = 10_000
+ANSWERED = {"offered", "no_offer", "absent"}
+CELL = ("source", "property_id", "market", "product_type", "check_in", "nights", "party", "currency_asked")
+OFFER = (*CELL, "room_stay_id", "room_id", "board_id", "policy", "currency")
+VALUES = ("total", "pre_promo_total", "discount_pct", "floor", "available_rooms", "promotion")
+NO_VALUES = dict.fromkeys(VALUES)
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+@dataclass
+class History:
+    """All that the nights so far have come to."""
+
+    open: dict[Key, Row] = field(default_factory=dict)
+    closed: list[Row] = field(default_factory=list)
+    cells: dict[Key, Row] = field(default_factory=dict)
+    cells_closed: list[Row] = field(default_factory=list)
+    floor_moves: list[Row] = field(default_factory=list)
+    stock_changes: list[Row] = field(default_factory=list)
+    penalties: dict[Key, list[Row]] = field(default_factory=dict)
+    """Of each detail offer, as its last answer states them."""
+    observed: list[dict[Key, Row]] = field(default_factory=list)
+    """Of each night, the cheapest product of each offer key, with whether all was read of its answer."""
+    latest: Sweep | None = None
+
+    def on_sale(self) -> list[Row]:
+        """Return the offers that are taken as on sale after the last night."""
+        assert self.latest is not None
+        today = self.latest.started_at.date()
+        return [
+            row
+            for row in self.open.values()
+            if row["is_offered"]
+            and (row["doubted_since"] is None or (today - row["doubted_since"].date()).days < UNOBSERVED_NIGHTS)
+        ]
+
+
+def key_of(row: Row, columns: tuple[str, ...]) -> Key:
+    """Return what tells a row apart from others."""
+    return tuple(row[name] for name in columns)
+
+
+def replayed(sweeps: list[Sweep]) -> History:
+    """Return what some sweeps come to, oldest first."""
+    history = History()
+    for sweep in sweeps:
+        _add(history, sweep)
+    return history
+
+
+def _add(history: History, sweep: Sweep) -> None:
+    whole = _whole(history, sweep)
+    asked = {key_of(cell, CELL): cell for cell in sweep.cells}
+    observed = _observed(sweep, whole)
+    _count_rooms(history, observed)
+    _add_offers(history, sweep, asked, observed, whole)
+    _add_cells(history, sweep, asked, whole)
+    for key, row in observed.items():
+        if row["source"] == "detail":
+            history.penalties[key] = sweep.penalties[row["search_id"], row["offer_no"]]
+    history.observed.append(observed)
+    history.latest = sweep
+
+
+def _whole(history: History, sweep: Sweep) -> set[Key]:
+    """Return the cells whose answers say all: what is on sale, and what is not."""
+    doubtful = set()
+    for search_id, parts in sweep.nameless.items():
+        missing = [
+            (_unlikelihood(history.cells.get(key_of(cell, CELL))), cell["property_id"])
+            for cell in sweep.cells
+            if cell["search_id"] == search_id and cell["status"] != "offered"
+        ]
+        doubtful |= {
+            (search_id, property_id)
+            for rank, property_id in missing
+            if sum(other < rank for other, _ in missing) < parts
+        }
+    return {
+        key_of(cell, CELL)
+        for cell in sweep.cells
+        if cell["status"] in ANSWERED and (cell["search_id"], cell["property_id"]) not in sweep.unread | doubtful
+    }
+
+
+def _unlikelihood(before: Row | None) -> int:
+    """How unlikely a cell is the one that an answer leaves without a name: it was always on sale, or is, or is not."""
+    if before is None or before["known_status"] is None:
+        return 2
+    if before["known_status"] != "offered":
+        return 3
+    return 1 if before["spells"] == 1 else 2
+
+
+def _observed(sweep: Sweep, whole: set[Key]) -> dict[Key, Row]:
+    found: dict[Key, Row] = {}
+    for row in sorted(sweep.offers, key=_cheapest_first):
+        found.setdefault(key_of(row, OFFER), row | {"is_whole": key_of(row, CELL) in whole})
+    return found
+
+
+def _cheapest_first(row: Row) -> Key:
+    return row["total"] is None, row["total"] or 0, row["search_id"], row["offer_no"]
+
+
+def _add_offers(
+    history: History, sweep: Sweep, asked: dict[Key, Row], observed: dict[Key, Row], whole: set[Key]
+) -> None:
+    at = sweep.started_at
+    for key, row in observed.items():
+        before = history.open.get(key)
+        if before and row["product_type"] == "Hotel" and _moves_floor_alone(before, row):
+            history.floor_moves.append(row | {"floor_before": _floor(before), "floor": _floor(row), "moved_at": at})
+        change = _change(before, row)
+        began = row | {
+            "change": change,
+            "is_offered": True,
+            "valid_from": at,
+            "first_seen_at": before["first_seen_at"] if before else at,
+            "last_seen_at": at,
+            "snapshots": 1,
+            "unobserved_since": None,
+            "doubted_since": None,
+            "began": (sweep.sweep_id, row["search_id"], row["offer_no"]),
+        }
+        if change is None:
+            assert before is not None
+            kept = ("change", "valid_from", "began")
+            began |= {name: before[name] for name in kept} | {"snapshots": before["snapshots"] + 1}
+        elif before is not None:
+            history.closed.append(before | {"valid_to": at, "ended_by": change})
+        history.open[key] = began
+    for key, before in list(history.open.items()):
+        if key in observed:
+            continue
+        cell = asked.get(key[: len(CELL)])
+        if key[: len(CELL)] in whole:
+            if before["is_offered"]:
+                history.closed.append(before | {"valid_to": at, "ended_by": "gone"})
+            _gone(history, key, before, at)
+        elif before["check_in"] <= sweep.snapshot_date:
+            history.closed.append(
+                before | {"valid_to": datetime.combine(before["check_in"], time(), UTC), "ended_by": "stay_began"}
+            )
+            del history.open[key]
+        elif cell is not None:
+            marks = {"unobserved_since": before["unobserved_since"] or at}
+            if cell["status"] in ANSWERED:
+                marks["doubted_since"] = before["doubted_since"] or at
+            history.open[key] = before | marks
+
+
+def _gone(history: History, key: Key, before: Row, at: datetime) -> None:
+    was_offered = before["is_offered"]
+    history.open[key] = (
+        before
+        | NO_VALUES
+        | {
+            "change": "gone",
+            "is_offered": False,
+            "valid_from": at if was_offered else before["valid_from"],
+            "last_seen_at": at,
+            "snapshots": 1 if was_offered else before["snapshots"] + 1,
+            "unobserved_since": None,
+            "doubted_since": None,
+            "is_whole": True,
+        }
+    )
+
+
+def _change(before: Row | None, row: Row) -> str | None:
+    if before is None:
+        return "first"
+    if not before["is_offered"]:
+        return "back"
+    return "value" if any(before[name] != row[name] for name in VALUES) else None
+
+
+def _moves_floor_alone(before: Row, row: Row) -> bool:
+    is_same_total = row["total"] is not None and before["total"] == row["total"]
+    return before["is_offered"] and is_same_total and _floor(before) != _floor(row)
+
+
+def _floor(row: Row) -> int | None:
+    return row["floor"] or None
+
+
+def _count_rooms(history: History, observed: dict[Key, Row]) -> None:
+    """Note each room of a cell whose number of rooms is another one than when it was last known."""
+    tonight: dict[Key, int] = {}
+    for row in observed.values():
+        rooms = row["available_rooms"]
+        if rooms is not None and 0 <= rooms <= PLAUSIBLE_ROOMS:
+            room = (*key_of(row, CELL), row["room_id"])
+            tonight[room] = max(tonight.get(room, 0), rooms)
+    before: dict[Key, list[Row]] = {}
+    for row in history.open.values():
+        before.setdefault((*key_of(row, CELL), row["room_id"]), []).append(row)
+    for room, after in tonight.items():
+        known = before.get(room)
+        if not known:
+            continue
+        told = [
+            (row["last_seen_at"], -row["available_rooms"])
+            for row in known
+            if row["is_offered"] and row["available_rooms"] is not None and row["available_rooms"] <= PLAUSIBLE_ROOMS
+        ]
+        rooms_before = -max(told)[1] if told else None
+        if (rooms_before is not None and rooms_before != after) or not any(row["is_offered"] for row in known):
+            history.stock_changes.append(
+                dict(zip((*CELL, "room_id"), room, strict=True)) | {"before": rooms_before, "after": after}
+            )
+
+
+def _add_cells(history: History, sweep: Sweep, asked: dict[Key, Row], whole: set[Key]) -> None:
+    at = sweep.started_at
+    for key, cell in asked.items():
+        before = history.cells.get(key) or {
+            "answered_at": None,
+            "known_status": None,
+            "known_code": None,
+            "known_from": None,
+            "known_seen_at": None,
+            "spells": 0,
+        }
+        is_answered = cell["status"] in ANSWERED
+        is_known = is_answered and (cell["status"] == "offered" or key in whole)
+        code = None if cell["status"] == "offered" else cell["code"]
+        is_same = is_known and before["known_status"] == cell["status"] and before["known_code"] == code
+        now = before | cell | {"answered_at": cell["searched_at"] if is_answered else before["answered_at"]}
+        if is_known:
+            now |= {"known_status": cell["status"], "known_code": code, "known_seen_at": at}
+            if not is_same:
+                now["known_from"] = at
+                now["spells"] = before["spells"] + (cell["status"] == "offered")
+                if before["known_status"] is not None:
+                    history.cells_closed.append(before | {"known_to": at, "next_status": cell["status"]})
+        history.cells[key] = now
+    for key, before in list(history.cells.items()):
+        if key not in asked and before["check_in"] <= sweep.snapshot_date:
+            if before["known_status"] is not None:
+                ended_at = datetime.combine(before["check_in"], time(), UTC)
+                history.cells_closed.append(before | {"known_to": ended_at, "next_status": "stay_began"})
+            del history.cells[key]
+
+
+def days_before(day: date, instant: datetime) -> int:
+    """Return the days from the date of an instant to a day."""
+    return (day - instant.date()).days
