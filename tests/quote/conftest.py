@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -80,14 +81,27 @@ def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
     return folder, settings
 
 
-@pytest.fixture
-def quotable(made, sandbox, tmp_path) -> Night:
+@pytest.fixture(scope="session")
+def copied(made, sandbox) -> Callable[[Path], Night]:
+    """Copy the night to a folder. Its views read the files of the first one until quotes are loaded."""
     folder, settings = made
-    shutil.copytree(folder, tmp_path / "night")
-    sandbox.control("faults", {})
-    lake = Lake(str(tmp_path / "night" / "lake"))
-    # The views of the copy read the files of the copy.
-    from pipeline.publish.refresh import refresh
 
-    refresh(lake)
-    return Night(lake, settings.model_copy(update={"lake": str(lake.root)}), sandbox)
+    def copy(to: Path) -> Night:
+        shutil.copytree(folder, to)
+        sandbox.control("faults", {})
+        lake = Lake(str(to / "lake"))
+        return Night(lake, settings.model_copy(update={"lake": str(lake.root)}), sandbox)
+
+    return copy
+
+
+@pytest.fixture
+def quotable(copied, tmp_path) -> Night:
+    return copied(tmp_path / "night")
+
+
+@pytest.fixture(scope="session")
+def unquoted(made, sandbox) -> Night:
+    """The night itself, for tests that write nothing."""
+    folder, settings = made
+    return Night(Lake(str(folder / "lake")), settings, sandbox)

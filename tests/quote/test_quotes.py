@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from contextlib import contextmanager
 from decimal import Decimal
 
@@ -80,23 +81,23 @@ def entries(night):
         ({"property_ids": (1,)}, InputError, "No offer fits"),
     ],
 )
-def test_nothing_is_asked_unless_it_is_wholly_meant(quotable, changed, error, told):
-    before = quotable.served("quote")
+def test_nothing_is_asked_unless_it_is_wholly_meant(unquoted, changed, error, told):
+    before = unquoted.served("quote")
     with pytest.raises(error, match=told):
-        ask(quotable, **changed)
-    assert quotable.served("quote") == before
-    assert entries(quotable) == []
+        ask(unquoted, **changed)
+    assert unquoted.served("quote") == before
+    assert entries(unquoted) == []
 
 
-def test_quotes_are_off_by_default(quotable):
-    assert type(quotable.settings).model_fields["quote_cap"].default == 0
+def test_quotes_are_off_by_default(unquoted):
+    assert type(unquoted.settings).model_fields["quote_cap"].default == 0
 
 
-def test_nothing_is_asked_where_nothing_is_published(quotable, tmp_path):
+def test_nothing_is_asked_where_nothing_is_published(unquoted, tmp_path):
     from pipeline.lake import Lake
 
     with pytest.raises(InputError, match="Nothing is published yet"):
-        ask(quotable._replace(lake=Lake(str(tmp_path / "empty"))))
+        ask(unquoted._replace(lake=Lake(str(tmp_path / "empty"))))
 
 
 def test_a_cap_holds_whatever_was_chosen(quotable):
@@ -130,9 +131,9 @@ def _answer(body, status=200):
 # The sample
 
 
-def test_a_seed_chooses_the_same_offers_again_and_another_seed_others(quotable):
+def test_a_seed_chooses_the_same_offers_again_and_another_seed_others(unquoted):
     def chosen(**given):
-        offers = choose(quotable.lake.published_file, Sample(10, **given), utc_now().date())
+        offers = choose(unquoted.lake.published_file, Sample(10, **given), utc_now().date())
         return [offer.identity for offer in offers]
 
     assert chosen() == chosen()
@@ -143,8 +144,8 @@ def test_a_seed_chooses_the_same_offers_again_and_another_seed_others(quotable):
     assert chosen(markets=("SE",)) == []
 
 
-def test_an_offer_of_list_and_detail_is_one_offer_and_the_detail_is_quoted(quotable):
-    offers = choose(quotable.lake.published_file, Sample(1000), utc_now().date())
+def test_an_offer_of_list_and_detail_is_one_offer_and_the_detail_is_quoted(unquoted):
+    offers = choose(unquoted.lake.published_file, Sample(1000), utc_now().date())
     assert len({offer.identity for offer in offers}) == len(offers)
     assert {offer.source for offer in offers} == {"multi", "detail"}
 
@@ -152,13 +153,28 @@ def test_an_offer_of_list_and_detail_is_one_offer_and_the_detail_is_quoted(quota
 # What comes of it
 
 
-def test_a_quote_is_recorded_with_both_prices_the_age_and_the_reservation(quotable):
-    before = quotable.served("quote")
-    summary = ask(quotable, 40)
-    assert quotable.served("quote") == before + 40 == before + summary.chosen
+@pytest.fixture(scope="module")
+def asked(copied, tmp_path_factory):
+    """A night of which forty offers were quoted, what was reported of it, and how many quotes the supplier counted."""
+    night = copied(tmp_path_factory.mktemp("quoted") / "night")
+    before = night.served("quote")
+    summary = ask(night, 40)
+    return night, summary, night.served("quote") - before
+
+
+@pytest.fixture
+def quoted_night(asked):
+    return asked[0]
+
+
+def test_a_quote_is_recorded_with_both_prices_the_age_and_the_reservation(asked):
+    quoted_night, summary, served = asked
+    assert served == summary.chosen == 40
     assert sum(summary.outcomes.values()) == 40
     assert summary.outcomes["matched"] > 30
-    found = rows(quotable, "outcome, search_total, quote_total, age_seconds, reservation_id, currency, quote_currency")
+    found = rows(
+        quoted_night, "outcome, search_total, quote_total, age_seconds, reservation_id, currency, quote_currency"
+    )
     for outcome, before_total, total, age, reservation, currency, quoted_in in found:
         assert age >= 0
         assert (reservation is None) == (outcome == "gone")
@@ -172,10 +188,9 @@ def _expected(before: Decimal, after: Decimal | None, is_same_currency: bool) ->
     return "matched" if after == before else "raised" if after > before else "lowered"
 
 
-def test_list_detail_and_quote_of_an_offer_stand_side_by_side(quotable):
-    ask(quotable, 40)
+def test_list_detail_and_quote_of_an_offer_stand_side_by_side(quoted_night):
     truth = query_published(
-        quotable.lake.published_file,
+        quoted_night.lake.published_file,
         "SELECT list_total, detail_total, quote_total, list_to_detail_seconds, detail_to_quote_seconds, quote_outcome, "
         "quote_above_detail FROM mart.offer_truth "
         "WHERE list_at IS NOT NULL AND detail_at IS NOT NULL AND quote_at IS NOT NULL",
@@ -189,56 +204,51 @@ def test_list_detail_and_quote_of_an_offer_stand_side_by_side(quotable):
         assert outcome == _expected(detail, quoted, is_same_currency=True)
 
 
-def test_one_offer_key_leads_through_list_detail_and_quote(quotable):
-    ask(quotable, 40)
-    file = quotable.lake.published_file
-    both = query_published(
-        file, "SELECT offer_key FROM mart.offer_latest GROUP BY 1 HAVING count(DISTINCT source) = 2"
-    ).fetchall()
+def test_one_offer_key_leads_through_list_detail_and_quote(quoted_night):
     told = (
-        "SELECT source AS told_by, total FROM mart.offer_latest WHERE offer_key = $key UNION ALL "
-        "SELECT 'quote', quote_total FROM mart.quote_check WHERE offer_key = $key"
+        "SELECT offer_key, source AS told_by, total FROM mart.offer_latest UNION ALL "
+        "SELECT offer_key, 'quote', quote_total FROM mart.quote_check"
     )
-    ways = [query_published(file, told, {"key": key}).fetchall() for (key,) in both]
-    assert any({told_by for told_by, _ in way} == {"multi", "detail", "quote"} for way in ways)
-    assert all(len({total for told_by, total in way if told_by != "quote"}) == 1 for way in ways)
+    ways = defaultdict(list)
+    for key, told_by, total in query_published(quoted_night.lake.published_file, told).fetchall():
+        ways[key].append((told_by, total))
+    both = [way for way in ways.values() if {"multi", "detail"} <= {told_by for told_by, _ in way}]
+    assert any({told_by for told_by, _ in way} == {"multi", "detail", "quote"} for way in both)
+    assert all(len({total for told_by, total in way if told_by != "quote"}) == 1 for way in both)
 
 
-def test_every_row_leads_to_its_search_and_its_raw_answer(quotable):
-    ask(quotable, 3)
+def test_every_row_leads_to_its_search_and_its_raw_answer(quoted_night):
     query = (
         "SELECT quote.raw_address, quote.reservation_id FROM mart.quote_check AS quote "
         "JOIN lake.quote_offer AS room USING (run_id, quote_no) JOIN lake.offer AS offer ON offer.sweep_id = "
         "quote.sweep_id AND offer.search_id = quote.search_id AND offer.offer_no = room.offer_no "
         "WHERE offer.total = room.search_total AND offer.product_id = room.asked_product_id AND room.room_no = 0"
     )
-    found = query_published(quotable.lake.published_file, query).fetchall()
-    assert len(found) == 3
+    found = query_published(quoted_night.lake.published_file, query).fetchall()
+    assert len(found) == 40
     for address, reservation in found:
-        assert quotable.lake.get_json(address)["reservation_id"] == reservation
+        assert quoted_night.lake.get_json(address)["reservation_id"] == reservation
 
 
-def test_each_room_of_a_party_is_quoted_with_its_own_product_in_one_quote(quotable):
-    ask(quotable, 40)
+def test_each_room_of_a_party_is_quoted_with_its_own_product_in_one_quote(quoted_night):
     query = (
         "SELECT quote.quote_no, quote.outcome, quote.search_total, quote.quote_total, sum(room.search_total), "
         "sum(room.total), list(room.asked_product_id ORDER BY room.room_no), count(DISTINCT room.room_id) "
         "FROM lake.quote AS quote JOIN lake.quote_offer AS room USING (run_id, quote_no) "
         "WHERE quote.party = '2+1' AND quote.rooms = 2 GROUP BY ALL"
     )
-    found = query_published(quotable.lake.published_file, query).fetchall()
+    found = query_published(quoted_night.lake.published_file, query).fetchall()
     assert any(row[1] == "matched" for row in found)
-    sent = {entry.intent.quote_no: json.loads(entry.intent.request)["roomStays"] for entry in entries(quotable)}
+    sent = {entry.intent.quote_no: json.loads(entry.intent.request)["roomStays"] for entry in entries(quoted_night)}
     for number, outcome, searched, quoted, searched_sum, quoted_sum, products, room_types in found:
         assert [(room["id"], room["productId"]) for room in sent[number]] == list(enumerate(products))
         assert (searched, quoted) == (searched_sum, quoted_sum)
         assert room_types == (outcome != "gone")
     truth = "SELECT count(*) FROM mart.offer_truth WHERE party = '2+1' AND quote_total IS NOT NULL AND room_stay_id = 1"
-    assert query_published(quotable.lake.published_file, truth).fetchone()[0] >= 1
+    assert query_published(quoted_night.lake.published_file, truth).fetchone()[0] >= 1
 
 
-def test_a_quoted_product_is_stored_as_the_offer_of_its_detail_answer_was(quotable):
-    ask(quotable, 40)
+def test_a_quoted_product_is_stored_as_the_offer_of_its_detail_answer_was(quoted_night):
     offer_columns = {column.name for column in QUOTE_OFFER.columns} & {column.name for column in OFFER.columns}
     same = " AND ".join(
         f"quoted.{name} IS NOT DISTINCT FROM offer.{name}" for name in sorted(offer_columns - {"offer_no"})
@@ -249,7 +259,7 @@ def test_a_quoted_product_is_stored_as_the_offer_of_its_detail_answer_was(quotab
         "AND offer.offer_no = quoted.offer_no WHERE quote.outcome = 'matched' AND quote.source = 'detail'"
     )
     counts = query_published(
-        quotable.lake.published_file,
+        quoted_night.lake.published_file,
         f"SELECT count(*), count(*) FILTER ({same}), count(quoted.floor), count(quoted.included_charges) {tables}",
     ).fetchone()
     assert counts[0] == counts[1] > 10
@@ -265,8 +275,8 @@ def test_a_quoted_product_is_stored_as_the_offer_of_its_detail_answer_was(quotab
                 (child, " AND ".join(f"each.{n} = offer.{n}" for n in ("sweep_id", "search_id", "offer_no"))),
             )
         )
-        found = query_published(quotable.lake.published_file, quoted).fetchall()
-        assert found == query_published(quotable.lake.published_file, offered).fetchall() != []
+        found = query_published(quoted_night.lake.published_file, quoted).fetchall()
+        assert found == query_published(quoted_night.lake.published_file, offered).fetchall() != []
 
 
 def test_an_offer_is_quoted_once_a_night_and_loading_twice_changes_nothing(quotable):
