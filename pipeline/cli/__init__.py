@@ -26,8 +26,8 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[lines])
     try:
         with step(
-            "What has landed stays, and the published file is whole.",
-            "the same command; a sweep that was begun goes on with nightaudit resume",
+            "Answers that have landed are kept, and the published file is intact.",
+            "the same command; resume a sweep with nightaudit resume",
         ):
             app()
     except NightauditError as error:

@@ -37,7 +37,7 @@ def send(*, is_rehearsal: bool) -> None:
             is_rehearsal=is_rehearsal,
             bounds=bounds,
         )
-    table = Table("rule", "for", "new", "over", "still", "sent", header_style="bold")
+    table = Table("rule", "receiver", "new", "resolved", "open", "sent", header_style="bold")
     for item in told:
         sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")
         table.add_row(item.rule, item.receiver, str(item.new), str(item.over), str(item.standing), Text(sent))
@@ -48,4 +48,4 @@ def send(*, is_rehearsal: bool) -> None:
             console.print(Text(f"\nTo {item.receiver}: {subject}", style="bold"), soft_wrap=True)
             console.print(Text(text), soft_wrap=True)
     if any(item.failure for item in told):
-        raise NightauditError("Not every alert could be sent.", hint="Those are tried again: nightaudit alerts")
+        raise NightauditError("Some alerts could not be sent.", hint="Try those again: nightaudit alerts")

@@ -38,7 +38,7 @@ def audit_view(found: Audit) -> RenderableType:
     table.add_row("Sweep", found.sweep_id)
     table.add_row("Checks passed", f"{outcomes.count('passed'):,}")
     table.add_row("Checks failed", f"{outcomes.count('failed'):,}")
-    table.add_row("Not judged", f"{outcomes.count('not_judged'):,} (too few nights to compare with, or nothing to see)")
+    table.add_row("Not judged", f"{outcomes.count('not_judged'):,} (too few earlier nights, or nothing to measure)")
     table.add_row("Offers in quarantine", f"{found.quarantined:,}")
     warnings = [Text(f"warning: {cause.line}", style="yellow") for cause in found.causes("warning")]
     said = Text("Passed.", style="green") if found.is_passed else Text("Failed.", style="bold red")

@@ -1,4 +1,4 @@
-"""`nightaudit cases` and `nightaudit case`: what there is to call about, and what was said of it."""
+"""`nightaudit cases` and `nightaudit case`: what to call about, and the notes on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.settings import read_settings
 def list_cases(limit: int) -> None:
     """Print the cases that are not closed."""
     lake = Lake(read_settings().lake)
-    table = Table("case", "status", "rule", "whom", "flags", "finding", box=None, pad_edge=False, header_style="bold")
+    table = Table("case", "status", "rule", "where", "flags", "finding", box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = True
     for case in open_cases(lake, limit):
         # Texts come from the supplier: nothing in them is markup of ours.
@@ -32,7 +32,7 @@ def list_cases(limit: int) -> None:
 def show_or_note(
     case_id: str, *, is_acknowledged: bool, muted_until: str | None, note: str | None, owner: str | None
 ) -> None:
-    """Write down what is said of a case, and print it as it is then."""
+    """Record what is given about a case, and print the case."""
     settings = read_settings()
     lake = Lake(settings.lake)
     until = None if muted_until is None else _day(muted_until)
@@ -72,7 +72,7 @@ def _print(case: Row) -> None:
     facts = [
         ("Case", f"{case['case_id']} ({case['status']}, {case['severity']})"),
         ("Rule", case["rule"]),
-        ("Whom", _whom(case)),
+        ("Where", _whom(case)),
         ("Finding", case["finding"]),
         ("Size", f"{case['flags']} flags, {case['offers']} offers, {case['stays']} stays"),
         ("Seen", f"{case['first_seen_at']} to {case['last_seen_at']}"),

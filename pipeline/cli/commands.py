@@ -12,7 +12,7 @@ from pipeline.process.limits import refuse_tight_limits
 
 app = typer.Typer(
     name="nightaudit",
-    help="Sweep a lodging supplier's prices every night, keep every answer, publish what can be trusted.",
+    help="Record a lodging supplier's prices every night: keep every answer, check it, publish what passes.",
     epilog="Exit codes: 0 done; 1 a failure; 2 wrong usage or input; 3 blocked by the quality gate; 4 too many failed "
     "cells, or no answer that can be used; 5 another run holds the lake; 6 no space; 130, 143 stopped by "
     "SIGINT, SIGTERM.",
@@ -26,10 +26,10 @@ Spec = Annotated[
 Limit = Annotated[
     int | None,
     typer.Option(
-        "--limit", min=1, help="Only the first N properties of the spec: a quick first try.", show_default=False
+        "--limit", min=1, help="Only the first N properties of the spec, for a quick first try.", show_default=False
     ),
 ]
-Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest that fits.", show_default=False)]
+Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
 
 
 def _version(wanted: bool) -> None:
@@ -47,7 +47,7 @@ def _options(
 
 @app.command()
 def plan(spec: Spec = None, limit: Limit = None) -> None:
-    """Show how many cells, requests, bytes and hours a spec will cost, before a single call."""
+    """Estimate the cells, requests, bytes and hours of a spec, before a single call is made."""
     from pipeline.cli import plan
 
     plan.show_plan(spec, limit)
@@ -55,7 +55,7 @@ def plan(spec: Spec = None, limit: Limit = None) -> None:
 
 @app.command()
 def sweep(spec: Spec = None, limit: Limit = None) -> None:
-    """Begin a sweep: ask, land, normalise and load. It is neither audited nor published."""
+    """Run a sweep: request, land, normalise and load. It is neither audited nor published."""
     from pipeline.cli import sweep
 
     sweep.sweep(spec, limit)
@@ -64,9 +64,11 @@ def sweep(spec: Spec = None, limit: Limit = None) -> None:
 @app.command()
 def resume(
     sweep_id: Sweep = None,
-    close: Annotated[bool, typer.Option("--close", help="Give up what has not landed: not swept, for good.")] = False,
+    close: Annotated[
+        bool, typer.Option("--close", help="Abandon the remaining searches; their cells become not_swept.")
+    ] = False,
 ) -> None:
-    """Go on with a sweep that was interrupted. What has landed is not asked again."""
+    """Resume an interrupted sweep. Searches that have landed are not sent again."""
     from pipeline.cli import sweep
 
     sweep.resume(sweep_id, close=close)
@@ -74,7 +76,7 @@ def resume(
 
 @app.command()
 def audit(sweep_id: Sweep = None) -> None:
-    """Check a loaded sweep: what is found is stored, shown on a page, and decides whether it may be published."""
+    """Check a loaded sweep, store the results, write the quality page, and decide whether it may be published."""
     from pipeline.cli import audit
 
     audit.audit(sweep_id)
@@ -84,7 +86,7 @@ def audit(sweep_id: Sweep = None) -> None:
 def publish(
     sweep_id: Sweep = None,
     override: Annotated[
-        str | None, typer.Option("--override", help="Publish although the audit failed; the reason stays written down.")
+        str | None, typer.Option("--override", help="Publish although the audit failed; the reason is recorded.")
     ] = None,
 ) -> None:
     """Publish a loaded and audited sweep into the DuckDB file."""
@@ -103,12 +105,12 @@ def nightly(spec: Spec = None, limit: Limit = None) -> None:
 
 @app.command()
 def demo(
-    nights: Annotated[int, typer.Option("--nights", min=1, max=400, help="Nights to make, one a day.")] = 45,
+    nights: Annotated[int, typer.Option("--nights", min=1, max=400, help="Number of nights, one per day.")] = 45,
     until: Annotated[
         str | None, typer.Option("--until", help="Day of the last night. Default: yesterday.", show_default=False)
     ] = None,
 ) -> None:
-    """Fill an empty lake with simulated nights that have something to find, and say where to look."""
+    """Fill an empty lake with simulated nights that contain findings, and print where to look."""
     from pipeline.cli import demo
 
     demo.demo(nights, until)
@@ -116,7 +118,7 @@ def demo(
 
 @app.command()
 def rebuild() -> None:
-    """Make all tables and the published file anew from the raw answers, without the network."""
+    """Rebuild every table and the published file from the raw answers, offline."""
     from pipeline.cli import rebuild
 
     rebuild.rebuild_lake()
@@ -124,7 +126,7 @@ def rebuild() -> None:
 
 @app.command()
 def status() -> None:
-    """Show the sweeps of the lake, their cells by status, and how fresh the published data is."""
+    """List the sweeps of the lake, their cells by status, and the age of the published data."""
     from pipeline.cli import status
 
     status.show_status()
@@ -136,17 +138,20 @@ def query(
     form: Annotated[str, typer.Option("--format", help="table, csv, json, parquet or xlsx.")] = "table",
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, help="Rows at most. Default: 50 in a table, else all.", show_default=False),
+        typer.Option(
+            "--limit", min=1, help="Maximum number of rows. Default: 50 in a table, otherwise all.", show_default=False
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False)
+        Path | None,
+        typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.001, help="Time it may take. Default: the setting.", show_default=False),
+        typer.Option("--seconds", min=0.001, help="Time limit. Default: NIGHTAUDIT_QUERY_SECONDS.", show_default=False),
     ] = None,
 ) -> None:
-    """Run a query over the published file: one statement that reads, within bounds of time and memory."""
+    """Query the published file: one read-only statement, with limits on time and memory."""
     from pipeline.cli import query
 
     query.show_query(sql, form, limit, seconds, output)
@@ -155,9 +160,9 @@ def query(
 @app.command()
 def show(
     address: Annotated[str, typer.Argument(help="As in lake.search: raw/<sweep>/<shard>.parquet#<row>")],
-    body: Annotated[bool, typer.Option("--body", help="Write the inflated body alone, as it is.")] = False,
+    body: Annotated[bool, typer.Option("--body", help="Write only the decompressed body, unchanged.")] = False,
 ) -> None:
-    """Show a raw answer with its request, checked against the hash that was loaded."""
+    """Show a raw answer with its request, checked against the stored hash."""
     from pipeline.cli import show
 
     show.show(address, body_only=body)
@@ -165,10 +170,12 @@ def show(
 
 @app.command()
 def explain(
-    flag: Annotated[str, typer.Argument(help="flag_id, as in report.flag or a relation of findings; or a case_id.")],
+    flag: Annotated[
+        str, typer.Argument(help="A flag_id of report.flag or of another relation of findings, or a case_id.")
+    ],
     form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
-    """Lead a finding back to its raw answers, and work its verdict out again from them. Offline."""
+    """Trace a finding to its raw answers and recompute it, offline."""
     from pipeline.cli import explain
 
     explain.show_explanation(flag, form)
@@ -177,12 +184,12 @@ def explain(
 @app.command()
 def confirm(
     flags: Annotated[
-        list[str] | None, typer.Argument(help="Ids of flags or cases. Default: the largest flags.", show_default=False)
+        list[str] | None, typer.Argument(help="Flag or case ids. Default: the largest flags.", show_default=False)
     ] = None,
-    rule: Annotated[list[str] | None, typer.Option("--rule", help="Only of this rule; may be repeated.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Flags at most, where none is named.")] = 20,
+    rule: Annotated[list[str] | None, typer.Option("--rule", help="Only this rule; repeatable.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of flags if none is named.")] = 20,
 ) -> None:
-    """Ask about the cells of flags again, and mark each flag confirmed, gone or not confirmable."""
+    """Re-query flagged cells; mark each flag confirmed, gone or not confirmable."""
     from pipeline.cli import confirm
 
     confirm.confirm_flags(flags or (), rule or (), limit)
@@ -190,9 +197,9 @@ def confirm(
 
 @app.command()
 def cases(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Cases to show at most.")] = 25,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of cases.")] = 25,
 ) -> None:
-    """List the open cases: findings with one cause to call about, the ones to look at first before others."""
+    """List the open cases, the most urgent first. A case groups the findings that have one cause."""
     from pipeline.cli import case
 
     case.list_cases(limit)
@@ -200,15 +207,17 @@ def cases(
 
 @app.command()
 def case(
-    case_id: Annotated[str, typer.Argument(help="case_id, as in report.finding_case.")],
-    acknowledge: Annotated[bool, typer.Option("--acknowledge", help="It is known and looked after.")] = False,
+    case_id: Annotated[str, typer.Argument(help="A case_id of report.finding_case.")],
+    acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Mark it as known and being handled.")] = False,
     mute: Annotated[
-        str | None, typer.Option("--mute", help="Leave it out until this day, as 2027-01-31.", show_default=False)
+        str | None, typer.Option("--mute", help="Hide it until this day, e.g. 2027-01-31.", show_default=False)
     ] = None,
-    note: Annotated[str | None, typer.Option("--note", help="What there is to say.", show_default=False)] = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="Who looks after it.", show_default=False)] = None,
+    note: Annotated[
+        str | None, typer.Option("--note", help="A note to keep with the case.", show_default=False)
+    ] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Who handles it.", show_default=False)] = None,
 ) -> None:
-    """Show a case, or say something of it: that is kept, and survives a rebuild."""
+    """Show a case, or annotate it. Annotations are kept and survive a rebuild."""
     from pipeline.cli import case
 
     case.show_or_note(case_id, is_acknowledged=acknowledge, muted_until=mute, note=note, owner=owner)
@@ -217,10 +226,12 @@ def case(
 @app.command()
 def load(
     kind: Annotated[str, typer.Argument(help="prices, rates, property-map, weights or properties.")],
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet; rates: the ECB's zip or CSV.", show_default=False)],
-    check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with the file.")] = False,
+    file: Annotated[
+        Path, typer.Argument(help="CSV or Parquet file; for rates, the ECB's zip or CSV file.", show_default=False)
+    ],
+    check: Annotated[bool, typer.Option("--check", help="Only check the file; load nothing.")] = False,
 ) -> None:
-    """Load selling prices, rates, the property map, weights or properties: all of a file, or nothing."""
+    """Load selling prices, rates, the property map, weights or properties: the complete file or nothing."""
     from pipeline.cli import load
 
     load.load(kind, file, check=check)
@@ -229,18 +240,19 @@ def load(
 @app.command()
 def quote(
     sample: Annotated[
-        int | None, typer.Option("--sample", min=1, help="Quotes to ask. Omitted: show the ledger.", show_default=False)
+        int | None,
+        typer.Option(
+            "--sample", min=1, help="Number of quotes to request. Omitted: show the ledger.", show_default=False
+        ),
     ] = None,
-    market: Annotated[list[str] | None, typer.Option("--market", help="Only of this market; may be repeated.")] = None,
-    property_id: Annotated[
-        list[int] | None, typer.Option("--property", help="Only of this property; may be repeated.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed chooses other offers.")] = 1,
+    market: Annotated[list[str] | None, typer.Option("--market", help="Only this market; repeatable.")] = None,
+    property_id: Annotated[list[int] | None, typer.Option("--property", help="Only this property; repeatable.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed for choosing the offers.")] = 1,
     confirmed: Annotated[
-        bool, typer.Option("--yes-make-reservations", help="Each quote makes a reservation, and that is meant.")
+        bool, typer.Option("--yes-make-reservations", help="Confirm that each quote may make a reservation.")
     ] = False,
 ) -> None:
-    """Ask quotes for a sample of the published offers (NIGHTAUDIT_QUOTE_CAP at most), or show the ledger of quotes."""
+    """Request quotes for a sample of published offers (at most NIGHTAUDIT_QUOTE_CAP), or show the quote ledger."""
     from pipeline.cli import quote
 
     if sample is None:
@@ -253,9 +265,9 @@ def quote(
 def drift(
     sweep_id: Sweep = None,
     form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
-    fields: Annotated[bool, typer.Option("--fields", help="Show instead the column of each response field.")] = False,
+    fields: Annotated[bool, typer.Option("--fields", help="Show the column of each response field instead.")] = False,
 ) -> None:
-    """Compare how a sweep's raw answers are built with the supplier's document."""
+    """Compare the structure of a sweep's raw answers with the supplier's document."""
     from pipeline.cli import drift
 
     if fields:
@@ -266,16 +278,18 @@ def drift(
 
 @app.command()
 def report(
-    names: Annotated[list[str] | None, typer.Argument(help="Which ones. Omitted: all.", show_default=False)] = None,
-    property_id: Annotated[int | None, typer.Option("--property", help="Only of this property.")] = None,
-    market: Annotated[str | None, typer.Option("--market", help="Only of this market.")] = None,
-    first: Annotated[str | None, typer.Option("--from", help="First day of check-in, as 2027-01-31.")] = None,
-    last: Annotated[str | None, typer.Option("--to", help="Last day of check-in.")] = None,
-    city: Annotated[str | None, typer.Option("--city", help="Only of properties in this city (mart.property).")] = None,
-    brand: Annotated[str | None, typer.Option("--brand", help="Only of properties of this brand.")] = None,
-    group: Annotated[str | None, typer.Option("--group", help="Only of properties of this group.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names of reports. Omitted: all.", show_default=False)
+    ] = None,
+    property_id: Annotated[int | None, typer.Option("--property", help="Only this property.")] = None,
+    market: Annotated[str | None, typer.Option("--market", help="Only this market.")] = None,
+    first: Annotated[str | None, typer.Option("--from", help="First check-in date, e.g. 2027-01-31.")] = None,
+    last: Annotated[str | None, typer.Option("--to", help="Last check-in date.")] = None,
+    city: Annotated[str | None, typer.Option("--city", help="Only properties in this city (mart.property).")] = None,
+    brand: Annotated[str | None, typer.Option("--brand", help="Only properties of this brand.")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="Only properties of this group.")] = None,
 ) -> None:
-    """Write reports of the published file: pages for people, with their figures as CSV, Parquet and JSON."""
+    """Write the reports of the published file: pages, with their figures as CSV, Parquet and JSON."""
     from pipeline.cli import report
     from pipeline.report import Scope
 
@@ -285,7 +299,7 @@ def report(
 
 @app.command()
 def docs() -> None:
-    """Write a data dictionary of the published file: relations, columns, units, lineage, a query each."""
+    """Write a data dictionary of the published file: relations, columns, units, lineage, example queries."""
     from pipeline.cli import report
 
     report.write_docs()
@@ -293,9 +307,9 @@ def docs() -> None:
 
 @app.command()
 def alerts(
-    rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be told.")] = False,
+    rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be sent.")] = False,
 ) -> None:
-    """Tell what is new and what is over, by the rules of NIGHTAUDIT_ALERTS, to whom it concerns."""
+    """Send alerts for new and resolved findings, following the rules in NIGHTAUDIT_ALERTS."""
     from pipeline.cli import alerts
 
     alerts.send(is_rehearsal=rehearse)
@@ -313,7 +327,7 @@ def serve(
 
 @app.command()
 def mcp() -> None:
-    """Give an assistant read-only tools over its standard input and output (Model Context Protocol)."""
+    """Serve read-only tools to an assistant over standard input and output (Model Context Protocol)."""
     from pipeline.cli import mcp
 
     mcp.serve_assistant()
@@ -342,7 +356,7 @@ def spec(
 
 @app.command()
 def doctor(spec: Spec = None) -> None:
-    """Check settings, token, one probe search, versions and free disk: what is wrong, and what to do."""
+    """Check settings, token, one probe search, versions and free disk space; say what to fix."""
     from pipeline.cli import doctor
 
     doctor.doctor(spec)
@@ -350,9 +364,9 @@ def doctor(spec: Spec = None) -> None:
 
 @app.command()
 def verify(
-    deep: Annotated[bool, typer.Option("--deep", help="Read every file whole and compare its checksum.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every file completely and compare its checksum.")] = False,
 ) -> None:
-    """Check the files of the lake: what is damaged, what that affects, and what mends it."""
+    """Check the files of the lake: what is damaged, what that affects, and how to repair it."""
     from pipeline.cli import verify
 
     verify.verify_lake(is_deep=deep)
@@ -360,11 +374,11 @@ def verify(
 
 @app.command()
 def lake(
-    apply: Annotated[bool, typer.Option("--apply", help="Do what there is to do.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Do the listed maintenance.")] = False,
     form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
-    growth: Annotated[bool, typer.Option("--growth", help="Draw the bytes of each night, too.")] = False,
+    growth: Annotated[bool, typer.Option("--growth", help="Also draw the bytes of each night.")] = False,
 ) -> None:
-    """Show what the lake takes up by table and night; compact it, end retention, remove what nothing names."""
+    """Show the size of the lake by table and night; compact it, apply retention, remove unused files."""
     from pipeline.cli import lake
 
     lake.show_lake(form, is_applied=apply, is_growth=growth)

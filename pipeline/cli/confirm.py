@@ -1,4 +1,4 @@
-"""`nightaudit confirm`: flags, asked about again."""
+"""`nightaudit confirm`: re-query flagged cells."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pipeline.settings import read_settings
 
 
 def confirm_flags(flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> None:
-    """Ask about the cells of flags again, and print what came of them."""
+    """Re-query the cells of flags, and print the outcomes."""
     settings = read_settings()
     lake = Lake(settings.lake)
     console = Terminal()
     flags = choose_flags(lake, flags_of_cases(lake, flag_ids), rules, limit)
-    with lake.writing("a confirmation"), console.status(f"Asking about {len(flags)} flags again …"):
+    with lake.writing("a confirmation"), console.status(f"Re-querying {len(flags)} flags …"):
         summary = asyncio.run(confirm(settings, lake, flags))
     _print(console, summary)
 
@@ -41,7 +41,9 @@ def _print(console: Console, summary: ConfirmSummary) -> None:
     if summary.is_simulated:
         console.print(SIMULATED, style="yellow")
     if summary.left:
-        console.print(f"{summary.left} flags are left: the cap is reached (NIGHTAUDIT_CONFIRM_CAP).", style="yellow")
+        console.print(
+            f"{summary.left} flags were not re-queried: the cap is reached (NIGHTAUDIT_CONFIRM_CAP).", style="yellow"
+        )
     console.print(
         'See them: nightaudit query "SELECT flag_id, confirmation FROM report.flag"', style="cyan", soft_wrap=True
     )

@@ -1,4 +1,4 @@
-"""`nightaudit doctor`: what is wrong, and what to do about it."""
+"""`nightaudit doctor`: what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def doctor(spec: Path | None) -> None:
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
     if examination.failed:
         raise ChecksFailed(f"{examination.failed} of the checks failed.", hint="See the lines marked ✗ above.")
-    console.print(Text("All is well.", style="green"))
+    console.print(Text("All checks passed.", style="green"))
 
 
 def _versions() -> str:
@@ -86,19 +86,19 @@ def _settings(settings: Settings) -> str:
         value = getattr(settings, name)
         told.append(f"{PREFIX}{name.upper()}={'(set)' if isinstance(value, SecretStr) else value}")
     supplier = "the bundled sandbox (simulated data)" if settings.is_simulated else settings.base_url
-    return f"supplier is {supplier}; " + (", ".join(told) or "all others at their defaults")
+    return f"supplier is {supplier}; " + (", ".join(told) or "all settings at their defaults")
 
 
 def _connection(settings: Settings) -> str:
     """Say of each address whether what is sent there can be read on the way, and what it goes through."""
     if settings.base_url is None:
-        return "to this machine alone"
+        return "to this machine only"
     told = []
     for address in dict.fromkeys((settings.base_url, settings.auth_url or settings.base_url)):
         if is_in_the_clear(address):
-            way = f"CLEAR TEXT, as {PREFIX}ALLOW_CLEAR_TEXT allows: secret, token and prices can be read on the way"
+            way = f"CLEAR TEXT, allowed by {PREFIX}ALLOW_CLEAR_TEXT: secret, token and prices can be read in transit"
         else:
-            way = "encrypted, its certificate is verified" if is_encrypted(address) else "to this machine alone"
+            way = "encrypted, certificate verified" if is_encrypted(address) else "to this machine only"
         proxy = proxy_for(address)
         through = f", through the proxy {host_and_port(proxy).rpartition('@')[2]}" if proxy else ""
         told.append(f"{address}: {way}{through}")
@@ -110,7 +110,7 @@ def _lake(settings: Settings) -> str:
     free = lake.free_bytes()
     if free < _LITTLE_SPACE_BYTES:
         raise NightauditError(
-            f"{lake.root} has only {free / 1e9:.1f} GB free.", hint="See what a night takes with: nightaudit plan"
+            f"{lake.root} has only {free / 1e9:.1f} GB free.", hint="See how much a night needs: nightaudit plan"
         )
     return f"{lake.root}, {free / 1e9:.0f} GB free, {len(lake.sweep_ids())} sweeps"
 
@@ -137,8 +137,8 @@ async def _probe(settings: Settings) -> str:
     took = (answer.ended_at - answer.started_at).total_seconds()
     if answer.failure is not None:
         raise NightauditError(
-            f"a token was had, but the probe search failed: {answer.failure} {answer.failure_detail}",
-            hint="If this stays, ask the supplier, with the time of this probe.",
+            f"a token was issued, but the probe search failed: {answer.failure} {answer.failure_detail}",
+            hint="If this persists, ask the supplier; mention the time of this probe.",
         )
     outcome = outcome_of(answer)
     codes = f" with codes {', '.join(map(str, outcome.codes))}" if outcome.codes else ""

@@ -1,4 +1,4 @@
-"""`nightaudit explain`: a flag, or another finding, led back to the raw answers, and judged again."""
+"""`nightaudit explain`: a flag or another finding, traced to its raw answers and recomputed."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def show_explanation(flag_id: str, form: str) -> None:
         _print(explained)
     if not explained.is_reproduced:
         raise NightauditError(
-            f"The raw answers do not give the verdict of {flag_id} again.",
+            f"Recomputing {flag_id} from its raw answers gives a different result.",
             kept="Nothing was changed.",
-            hint="The rule may have changed since: compare its version. If it has not, please report this.",
+            hint="Compare the versions of the rule: it may have changed since. If it has not, please report this.",
         )
 
 
@@ -99,37 +99,37 @@ def _print(explained: Explanation) -> None:
     for label, told in _priced(explained):
         console.print(Text.assemble((f"\n{label}: ", "bold"), told))
     nights = f"{len(explained.sweeps)} sweep{'s' * (len(explained.sweeps) != 1)}"
-    console.print(Text(f"\nVerdict, from the raw answers of {nights}", "bold"))
+    console.print(Text(f"\nRecomputed from the raw answers of {nights}", "bold"))
     if not explained.is_found:
-        console.print(Text("The rule finds nothing in them.", "red"))
+        console.print(Text("The rule finds nothing in these answers.", "red"))
         return
-    table = Table("", "flagged", "again", "", box=None, pad_edge=False, header_style="bold")
+    table = Table("", "flagged", "recomputed", "", box=None, pad_edge=False, header_style="bold")
     for compared in explained.comparisons:
         if compared.name == "evidence" and compared.is_same:
             continue
         mark = Text("same", "green") if compared.is_same else Text("DIFFERENT", "red")
         table.add_row(compared.name, Text(str(compared.flagged)), Text(str(compared.recomputed)), mark)
     console.print(table)
-    told = "The same verdict, number by number." if explained.is_reproduced else "Not the same verdict."
+    told = "Same result, number by number." if explained.is_reproduced else "Different result."
     console.print(Text(told, "green" if explained.is_reproduced else "red"))
 
 
 def _facts(explained: Explanation) -> list[tuple[str, str]]:
     flag = explained.flag
     facts = [
-        ("Flag" if explained.is_flag else "Finding, no flag", flag["flag_id"]),
+        ("Flag" if explained.is_flag else "Finding (not a flag)", flag["flag_id"]),
         ("Finding", f"{flag['finding']} [{flag['severity']}]"),
         ("Rule", f"{flag['rule']}, version {flag['rule_version']}, {explained.rule.full_name}"),
     ]
     if not explained.is_flag:
         why = (
-            "no night has settled it yet; if the next one finds it too, it is a flag from then on"
+            "it is not from a published night; if the next night finds it too, it becomes a flag"
             if explained.makes_flags
-            else "this rule makes none"
+            else "this rule makes no flags"
         )
-        return [*facts, ("Flagged", f"not: a finding of {explained.rule.full_name} as it is now, and no flag: {why}")]
+        return [*facts, ("Flagged", f"no; {explained.rule.full_name} contains it now, but {why}")]
     end = f", ended {flag['resolved_at']} ({flag['ended_by']})" if flag["resolved_at"] else ""
-    seen = f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen {flag['snapshots']} times{end}"
+    seen = f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen in {flag['snapshots']} sweeps{end}"
     return [*facts, ("Flagged", seen)]
 
 
@@ -143,7 +143,7 @@ def _priced(explained: Explanation) -> list[tuple[str, str]]:
         facts.append(("Selling price", f"{sold} ({price['channel'] or 'no channel'})"))
     left = len(explained.prices) - len(flagged)
     if flagged and left:
-        facts.append(("Other selling prices of the stay", f"{left}, in --format json"))
+        facts.append(("Other selling prices of the stay", f"{left}; see --format json"))
     return facts
 
 
@@ -157,8 +157,8 @@ def _observed(each: Observation) -> list[tuple[str, str]]:
         ("Request", json.dumps(request, ensure_ascii=False)),
         ("Sent", f"{search['started_at']} in the sweep {search['sweep_id']}"),
         ("Raw answer", each.evidence.address),
-        ("All of it", f"nightaudit show {each.evidence.address}"),
-        ("SHA-256", f"{each.evidence.body_sha256} (the body is still the one that was loaded)"),
+        ("Show it", f"nightaudit show {each.evidence.address}"),
+        ("SHA-256", f"{each.evidence.body_sha256} (unchanged since it was loaded)"),
     ]
     if offer is None:
         return [*facts, ("Offer", "not in this answer")]

@@ -1,4 +1,4 @@
-"""`nightaudit lake`: what the lake takes up, and what care of it would do, or does."""
+"""`nightaudit lake`: the size of the lake, and its maintenance."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def by_night(stocks: Iterable[Stock], now: datetime) -> Table:
 def care_view(care: Sequence[Care], *, is_applied: bool) -> Table | Text:
     """Show what there is to do, or was done."""
     if not care:
-        return Text("There is nothing to do.", style="green")
+        return Text("No maintenance is due.", style="green")
     table = Table("done" if is_applied else "to do", "where", "nights", "files", "bytes", header_style="bold")
     sums: dict[tuple[str, str], list[int]] = {}
     for item in care:

@@ -1,4 +1,4 @@
-"""`nightaudit load`: what users feed in."""
+"""`nightaudit load`: files of the user."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def load(kind: str, file: Path, *, check: bool) -> None:
         loaded = load_file(lake, kind, file, settings.clock())
         is_shown = loaded.is_new and refresh(lake)
     if not loaded.is_new:
-        console.print(Text(f"{file.name} was loaded before; nothing changed."))
+        console.print(Text(f"{file.name} was already loaded; nothing changed."))
         return
     console.print(Text(f"Loaded {loaded.rows:,} rows of {file.name}.", style="green"))
     if not is_shown:
-        console.print("The published file shows them after the next night.")
+        console.print("They appear in the published file after the next night.")

@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 @contextmanager
 def display(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
-    """Give a function that shows the progress it is told of, a few times a second."""
+    """Give a function that shows progress, a few times a second."""
     if console.is_terminal:
         with _bar(console) as watch:
             yield watch
@@ -51,7 +51,7 @@ def _bar(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
 
 
 class _Lines:
-    """A line now and then, for logs."""
+    """An occasional line, for logs."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

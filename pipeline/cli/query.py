@@ -122,4 +122,4 @@ def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[An
         table.add_row(*(Text("NULL", style="dim") if value is None else Text(printable(str(value))) for value in row))
     console.print(table)
     if len(rows) > limit:
-        console.print(f"… and more: only {limit} rows are shown (--limit).", style="dim")
+        console.print(f"… only {limit} rows are shown; for more, use --limit.", style="dim")

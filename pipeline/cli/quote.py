@@ -1,4 +1,4 @@
-"""`nightaudit quote`: ask quotes for a sample, or show the ledger."""
+"""`nightaudit quote`: request quotes for a sample, or show the ledger."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
     sample = Sample(size, tuple(markets), tuple(property_ids), seed)
     lake = Lake(settings.lake)
     console = Terminal()
-    with lake.writing("a quote check"), console.status("Asking quotes …") as status:
+    with lake.writing("a quote check"), console.status("Requesting quotes …") as status:
 
         def watch(asked: int) -> None:
-            status.update(f"Asking quotes … {asked} of at most {size}")
+            status.update(f"Requesting quotes … {asked} of at most {size}")
 
         summary = asyncio.run(quote(settings, lake, sample, is_confirmed=is_confirmed, watch=watch))
     console.print(_view([summary]))
@@ -40,7 +40,7 @@ def show_ledger() -> None:
     found = all_summaries(Lake(settings.lake), settings.max_body_bytes)
     console = Terminal()
     if not found:
-        console.print("No quote was ever asked. Quotes make reservations: see nightaudit quote --help")
+        console.print("No quotes have been requested. Quotes make reservations: see nightaudit quote --help")
         return
     console.print(_view(found))
 
@@ -56,5 +56,5 @@ def _view(runs: Sequence[QuoteSummary]) -> RenderableType:
     told = [SIMULATED] if any(run.is_simulated for run in runs) else []
     unknown = sum(run.outcomes.get(QuoteOutcome.UNKNOWN, 0) for run in runs)
     if unknown:
-        told.append(f"{unknown} unknown: ask the supplier whether they made reservations; they are not asked again.")
+        told.append(f"{unknown} unknown: ask the supplier whether they made reservations; they are not sent again.")
     return Group(table, Text("\n".join(told), style="yellow"))

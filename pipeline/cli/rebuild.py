@@ -28,9 +28,9 @@ def rebuild_lake() -> None:
 def told(made: Rebuilt) -> Text:
     """Return what was made, in a few lines."""
     sweeps = f"{len(made.sweeps)} sweep{'s' * (len(made.sweeps) != 1)}"
-    text = Text(f"Made anew from raw: {sweeps}, now in {made.tables}.\n")
+    text = Text(f"Rebuilt from raw answers: {sweeps}, now in {made.tables}.\n")
     text.append(f"Published file: {made.published_file or 'none, since nothing is published'}.\n")
     return text.append(
-        f"The former tables stay in {made.former} for those who still have the former file open; the next rebuild "
-        "removes them, and so may you."
+        f"The previous tables stay in {made.former} for readers that still have the previous file open; the next "
+        "rebuild removes them, or you can."
     )

@@ -18,7 +18,9 @@ def serve(port: int) -> None:
         console.print(f"Reports: {reports}", soft_wrap=True)
         for address in notebooks:
             console.print(f"Notebook: {address}", soft_wrap=True)
-        console.print("Each address carries a token: who has it can read these pages. Ctrl-C ends it.", style="dim")
+        console.print(
+            "Each address carries a token; anyone who has it can read these pages. Press Ctrl-C to stop.", style="dim"
+        )
 
-    with step("Reports and notebooks are served no longer.", "nightaudit serve"):
+    with step("Reports and notebooks are no longer served.", "nightaudit serve"):
         serve_reports(Lake(read_settings().lake), port, tell)

@@ -28,11 +28,11 @@ def show(address: str, *, body_only: bool) -> None:
     except UnreadableBody as error:
         if body_only:
             raise CorruptObject(
-                f"The body at {address} cannot be inflated: {error}",
-                kept="It lies in the raw zone as it came.",
-                hint="A larger NIGHTAUDIT_MAX_BODY_MB helps where it is only too large.",
+                f"The body at {address} cannot be decompressed: {error}",
+                kept="It is in the raw zone, unchanged.",
+                hint="If it is only too large, raise NIGHTAUDIT_MAX_BODY_MB.",
             ) from None
-        body = f"({len(sent)} bytes that cannot be inflated: {error})".encode()
+        body = f"({len(sent)} bytes that cannot be decompressed: {error})".encode()
     if body_only:
         # A file or a program gets the bytes; a terminal would obey some of them.
         sys.stdout.buffer.write(printable(body.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else body)
@@ -53,13 +53,13 @@ def as_document(evidence: Evidence | QuoteEvidence, max_body_bytes: int) -> dict
     try:
         body = inflate(sent, encoding, limit_bytes=max_body_bytes)
     except UnreadableBody as error:
-        body = f"({len(sent)} bytes that cannot be inflated: {error})".encode()
+        body = f"({len(sent)} bytes that cannot be decompressed: {error})".encode()
     facts = dict(_facts(evidence, sent, body, encoding))
     return facts | {"Request": request.decode("utf-8", "replace"), "Answer": body.decode("utf-8", "replace")}
 
 
 def _facts(evidence: Evidence | QuoteEvidence, sent: bytes, body: bytes, encoding: str) -> list[tuple[str, str]]:
-    size = f"{len(sent):,} bytes as sent ({encoding or 'plain'}), {len(body):,} inflated"
+    size = f"{len(sent):,} bytes as sent ({encoding or 'plain'}), {len(body):,} decompressed"
     return _search_facts(evidence, size) if isinstance(evidence, Evidence) else _quote_facts(evidence, size)
 
 
@@ -90,11 +90,11 @@ def _quote_facts(evidence: QuoteEvidence, size: str) -> list[tuple[str, str]]:
         ("Intended", intent.intended_at.isoformat()),
     ]
     if answer is None:
-        return [*facts, ("Status", "unknown: no answer was written down; a reservation may have been made")]
+        return [*facts, ("Status", "unknown: no answer was recorded; a reservation may have been made")]
     facts += [
         ("Status", "none" if answer.http_status is None else str(answer.http_status)),
         ("Started", f"{answer.started_at.isoformat()}, {_milliseconds(answer.started_at, answer.ended_at)} ms"),
-        ("Reservation", "none was told" if answer.reservation_id is None else str(answer.reservation_id)),
+        ("Reservation", "none stated" if answer.reservation_id is None else str(answer.reservation_id)),
         ("Body", size),
     ]
     if answer.failure:
@@ -111,7 +111,7 @@ def _search_facts(evidence: Evidence, size: str) -> list[tuple[str, str]]:
     took = _milliseconds(record.started_at, record.ended_at)
     status = "none" if record.http_status is None else str(record.http_status)
     if record.is_split:
-        status += ", and the batch was split in halves"
+        status += ", and the batch was split in two"
     facts = [
         ("Address", evidence.address),
         ("Sweep", evidence.sweep_id),
@@ -124,7 +124,7 @@ def _search_facts(evidence: Evidence, size: str) -> list[tuple[str, str]]:
     if record.failure:
         facts.append(("Failure", ": ".join(part for part in (record.failure, record.failure_detail) if part)))
     if evidence.body_sha256:
-        checked = "the same as in lake.search" if evidence.is_loaded else "not loaded yet"
+        checked = "matches lake.search" if evidence.is_loaded else "not loaded yet"
         facts.append(("SHA-256", f"{evidence.body_sha256} ({checked})"))
     return facts
 

@@ -33,7 +33,7 @@ def sweep(spec: Path | None, limit: int | None) -> None:
 
 
 def resume(sweep_id: str | None, *, close: bool) -> None:
-    """Go on with a sweep, or give up its rest; then normalise and load it."""
+    """Resume a sweep, or abandon the rest of it; then normalise and load it."""
     settings = read_settings()
     lake = Lake(settings.lake)
     with lake.writing("a resumed sweep"):
@@ -47,12 +47,12 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     keep_pandas_out()
     console = Terminal()
     console.print(views.begun_view(manifest))
-    kept = f"What has landed of the sweep {manifest.sweep_id} is kept."
+    kept = f"The answers of sweep {manifest.sweep_id} that have landed are kept."
     with step(kept, f"nightaudit resume {manifest.sweep_id}"), display(console) as watch:
         asyncio.run(steps.collect(Night(settings, lake, manifest, watch=watch)))
     row = sweep_rows(lake)[manifest.sweep_id]
     console.print(views.sweep_view(row))
-    kept, hint = "The sweep is loaded.", f"Go on all the same with: nightaudit audit {manifest.sweep_id}"
+    kept, hint = "The sweep is loaded.", f"To continue anyway: nightaudit audit {manifest.sweep_id}"
     refuse_useless(lake, row, kept)
     refuse_too_many_failures(row, settings.tolerated_failed_share, kept, hint)
     console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")

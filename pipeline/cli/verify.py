@@ -1,4 +1,4 @@
-"""`nightaudit verify`: which files of the lake are damaged, what that affects, and what mends it."""
+"""`nightaudit verify`: which files of the lake are damaged, what that affects, and how to repair it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def verify_lake(*, is_deep: bool) -> None:
     for damage in found.damages:
         console.print(Text.assemble(("\u2717 ", "red"), (damage.path, "bold"), f": {damage.what}"))
         console.print(Text(f"    affects {damage.affects}"))
-        console.print(Text(f"    mend it: {damage.mend}", style="cyan"))
+        console.print(Text(f"    repair: {damage.mend}", style="cyan"))
     refuse_damages(lake, found)
     console.print(Text(told(found, is_deep=is_deep), style="green"))
 
 
 def told(found: Verified, *, is_deep: bool) -> str:
     """Return how a look ended that found no damage."""
-    how = "read whole and as written" if is_deep else "there, in the size that they were written in"
-    old = f"; {found.unrecorded:,} have no checksum, written by an earlier version" if found.unrecorded else ""
+    how = "complete and unchanged" if is_deep else "present, with the size they were written with"
+    old = f"; {found.unrecorded:,} have no checksum (written by an earlier version)" if found.unrecorded else ""
     return f"{found.files:,} files are {how}{old}."
 
 
@@ -36,7 +36,7 @@ def refuse_damages(lake: Lake, found: Verified) -> None:
     if found.damages:
         count = "1 file is" if len(found.damages) == 1 else f"{len(found.damages):,} files are"
         raise CorruptObject(
-            f"{count} damaged of the {found.files:,} of {lake.root}.",
+            f"{count} damaged, of {found.files:,} in {lake.root}.",
             kept="Nothing was changed.",
-            hint="See each, and what mends it: nightaudit verify --deep",
+            hint="List them with their repairs: nightaudit verify --deep",
         )

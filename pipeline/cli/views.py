@@ -1,4 +1,4 @@
-"""What the commands print, made of what they were told: no lake, no network, no clock."""
+"""What the commands print, made from their arguments alone: no lake, no network, no clock."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plan_view(
     table.add_row("Tables", _bytes(cost.table_bytes))
     table.add_row("Duration", f"{_duration(cost.hours * 3600)} ({_BOUNDS[cost.bound]})")
     after = (f"{step} {_duration(took.seconds)}" for step, took in cost.steps.items() if step is not Step.SWEEP)
-    table.add_row("After it", ", ".join(after))
+    table.add_row("Then", ", ".join(after))
     table.add_row("At most", f"{settings.rate:g} requests/s, {settings.in_flight} in flight")
     if cost.days is not None:
         days = _times(cost.days, "day")
@@ -61,9 +61,9 @@ def plan_view(
 
 
 _BOUNDS = {
-    Bound.RATE: "bound by the allowed rate",
-    Bound.IN_FLIGHT: "bound by answers in flight",
-    Bound.PACE: "as earlier sweeps went",
+    Bound.RATE: "limited by the allowed rate",
+    Bound.IN_FLIGHT: "limited by requests in flight",
+    Bound.PACE: "as measured in earlier sweeps",
 }
 
 
@@ -92,7 +92,7 @@ def _times(count: int, what: str) -> str:
 def _chosen(chosen: Choice, budget: int) -> str:
     told = f"{len(chosen.property_ids):,} properties at {chosen.requests_each:,} requests, budget {budget:,}"
     if chosen.is_first_night:
-        return f"{told}; nothing is published yet to choose from, so the watch list alone is asked"
+        return f"{told}; nothing is published yet to choose from, so only the watch list is asked"
     fitting = ", ".join(f"{rule} {count:,}" for rule, count in chosen.fitting.items())
     return f"{told}; fitting: {fitting or 'none'}"
 
@@ -112,7 +112,7 @@ def sweep_view(row: Mapping[str, Any]) -> RenderableType:
     table.add_row("Requests", f"{row['requests']:,}")
     table.add_row("Duration", _duration((row["finished_at"] - row["started_at"]).total_seconds()))
     table.add_row("Offers stored", f"{row['offers']:,}")
-    table.add_row("Parts not readable", f"{row['rejects']:,}")
+    table.add_row("Unreadable parts", f"{row['rejects']:,}")
     return table
 
 
@@ -125,7 +125,7 @@ def published_view(published: Published) -> RenderableType:
     table.add_row("Offers first seen", f"{row['offers_first']:,}")
     table.add_row("Offers changed", f"{row['offers_changed']:,}, of which in price {row['price_changes']:,}")
     table.add_row("Offers gone, back", f"{row['offers_gone']:,}, {row['offers_back']:,}")
-    said = Text("Published." if published.is_new else "It was published before; nothing changed.", style="green")
+    said = Text("Published." if published.is_new else "Already published; nothing changed.", style="green")
     return Group(said, table, _simulated(row["is_simulated"]))
 
 
@@ -142,12 +142,10 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
     if not held.sweeps:
         if not held.root.exists():
             return Text.assemble(
-                f"There is no lake at {held.root} (NIGHTAUDIT_LAKE). The first night makes one: ",
+                f"There is no lake at {held.root} (NIGHTAUDIT_LAKE). The first night creates one: ",
                 ("nightaudit nightly", "cyan"),
             )
-        return Text.assemble(
-            f"The lake {held.root} holds no sweep yet. Make one with: ", ("nightaudit nightly", "cyan")
-        )
+        return Text.assemble(f"The lake {held.root} holds no sweep yet. Start with: ", ("nightaudit nightly", "cyan"))
     table = Table("sweep", "state", "landed", "cells", box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for sweep in held.sweeps:
@@ -156,7 +154,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
     published = [sweep for sweep in held.sweeps if sweep.state == "published"]
     if published:
         age = _duration((now - published[-1].started_at).total_seconds())
-        fresh = f"Published: {held.published_file}, of {age} ago."
+        fresh = f"Published: {held.published_file}, {age} old."
     else:
         fresh = "Nothing is published yet."
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded", "damaged"}]
@@ -170,7 +168,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
 
 def _how_to_go_on(sweep: SweepOverview, supplier: str) -> str:
     if sweep.supplier == supplier or sweep.state != "unfinished":
-        return f"Go on with: nightaudit resume {sweep.sweep_id}"
+        return f"Continue with: nightaudit resume {sweep.sweep_id}"
     told = f"{sweep.sweep_id} asked {sweep.supplier}; the settings name {supplier}."
     return f"{told} {what_else(sweep.sweep_id, has_landed=sweep.landed_searches > 0)}"
 

@@ -197,7 +197,7 @@ def _add(rows: SegmentRows, record: RawRecord, address: str, operation: Operatio
 def _read(
     rows: SegmentRows, record: RawRecord, asked: Asked, operation: Operation, max_body_bytes: int
 ) -> tuple[Reading, int | None]:
-    """Return what the body says and its size once inflated; a body that cannot be inflated is a refusal."""
+    """Return what the body says and its size once inflated; a body that cannot be decompressed is a refusal."""
     try:
         body = inflate(record.body, record.content_encoding, limit_bytes=max_body_bytes)
     except UnreadableBody as error:

@@ -32,17 +32,17 @@ def as_ours(error: BaseException) -> NightauditError | None:
         if number in _NO_SPACE | _REFUSED:
             return LakeFull(
                 f"A file could not be written: {_first_line(cause)}",
-                hint="Free some space." if number in _NO_SPACE else "Mend the permissions.",
+                hint="Free some space." if number in _NO_SPACE else "Correct the permissions.",
             )
         if number in _NO_MORE:
-            return _no_more(f"of what it needs: {_first_line(cause)}")
+            return _no_more(f"resources: {_first_line(cause)}")
     return None
 
 
 def _no_more(what: str) -> OutOfResources:
     return OutOfResources(
-        f"The system gave this process no more {what}.",
-        hint="Give it more, or make it need less: NIGHTAUDIT_WORKERS, NIGHTAUDIT_CONCURRENCY.",
+        f"This process ran out of {what}.",
+        hint="Allow it more, or lower NIGHTAUDIT_WORKERS or NIGHTAUDIT_CONCURRENCY.",
     )
 
 

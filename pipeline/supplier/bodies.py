@@ -15,7 +15,7 @@ _DEFLATED = frozenset({"gzip", "x-gzip", "deflate"})
 
 
 class UnreadableBody(ValueError):
-    """A body cannot be inflated, or only to more than the limit."""
+    """A body cannot be decompressed, or only to more than the limit."""
 
 
 def inflate(body: bytes, content_encoding: str, *, limit_bytes: int) -> bytes:

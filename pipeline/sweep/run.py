@@ -104,7 +104,7 @@ async def _stages(
         raise SweepStopped(
             "Stopped as asked.",
             kept=f"The sweep {manifest.sweep_id} is loaded.",
-            hint=f"Go on with: nightaudit audit {manifest.sweep_id}",
+            hint=f"Continue with: nightaudit audit {manifest.sweep_id}",
             signal_number=stopping.signal_number,
         )
 

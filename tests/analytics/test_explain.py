@@ -109,7 +109,7 @@ def test_a_breach_is_led_back_before_a_night_makes_it_a_flag(lake, tmp_path, mon
     assert (explained.is_flag, explained.makes_flags, explained.is_reproduced) == (False, True, True)
     code, text = told_of(lake, monkeypatch, capsys, flag_id)
     assert code == 0
-    assert "no night has settled it yet" in text
+    assert "it is not from a published night" in text
     prices = [line for line in text.splitlines() if line.startswith("Selling price: ")]
     assert len(explained.prices) > 1
     assert len(prices) == 1

@@ -21,7 +21,7 @@ def environment(monkeypatch):
 
 def test_an_encrypted_way_is_called_so():
     said = _connection(Settings(**GIVEN, base_url="HTTPS://Supplier.Example"))
-    assert said == "https://supplier.example: encrypted, its certificate is verified"
+    assert said == "https://supplier.example: encrypted, certificate verified"
 
 
 def test_clear_text_that_is_allowed_is_told_all_the_same():
@@ -43,4 +43,4 @@ def test_a_proxy_that_cannot_be_used_is_an_error_with_a_reason(environment):
 
 
 def test_the_sandbox_is_on_this_machine():
-    assert _connection(Settings(_env_file=None, base_url=None)) == "to this machine alone"
+    assert _connection(Settings(_env_file=None, base_url=None)) == "to this machine only"

@@ -36,7 +36,7 @@ def test_without_the_flag_nothing_is_asked_and_the_exit_code_is_2(run):
     assert code == 2
     assert "up to 5 reservations" in said
     assert "--yes-make-reservations" in said
-    assert "No quote was ever asked" in run()[1]
+    assert "No quotes have been requested" in run()[1]
 
 
 def test_a_sample_is_asked_and_stands_in_the_ledger(run, quotable):

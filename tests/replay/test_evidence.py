@@ -55,7 +55,7 @@ def test_an_answer_is_shown_with_its_request_and_what_was_checked(lake, landed, 
     code, out, _ = command(ADDRESS)
     text = out.decode()
     assert code == 0
-    for expected in ('"propertyIds": [', '"total": 100.5', "Status: 200", "date: today", "the same as in lake.search"):
+    for expected in ('"propertyIds": [', '"total": 100.5', "Status: 200", "date: today", "matches lake.search"):
         assert expected in text
     assert "[red]Sweet" in text
     assert "\x1b" not in text
@@ -114,10 +114,10 @@ def test_a_body_that_cannot_be_inflated_is_still_shown(lake, command, landed):
     )
     code, out, _ = command(ADDRESS)
     assert code == 0
-    assert b"cannot be inflated" in out
+    assert b"cannot be decompressed" in out
     code, out, err = command(ADDRESS, "--body")
     assert (code, out) == (1, b"")
-    assert b"cannot be inflated" in err
+    assert b"cannot be decompressed" in err
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_quote_is_shown_with_its_request_its_answer_and_its_reservation(comman
 def test_a_quote_without_an_answer_is_shown_as_unknown(command):
     code, out, _ = command("quotes/run/000001-intent.json")
     assert code == 0
-    assert "unknown: no answer was written down" in out.decode()
+    assert "unknown: no answer was recorded" in out.decode()
     assert "(no body)" in out.decode()
 
 
