@@ -138,6 +138,7 @@ class Lab:
             "NIGHTAUDIT_SANDBOX_PROPERTIES": str(PROPERTIES),
             "NIGHTAUDIT_WORKERS": "1",
             "NIGHTAUDIT_OBSERVATION_NIGHTS": "1",
+            "NIGHTAUDIT_RAW_NIGHTS": "1",
             "NIGHTAUDIT_GRACE_HOURS": "0",
             "SHARED_SANDBOX": json.dumps(lent),
         }

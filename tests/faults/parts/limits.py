@@ -1,4 +1,4 @@
-"""Too little memory, and too few descriptors."""
+"""Too little memory and too few descriptors, which is said; and as much as is said to be needed, which must do."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from faults.lab import STEPS, Lab
 from faults.parts import Try
 from faults.tally import Tally, disturb
 
+from pipeline.process.limits import CHARTS_MB, needed_mb
+
 # Beyond what the process has when the command begins.
-_MEMORY_MB = (20, 100, 400)
-_DESCRIPTORS = (12, 24, 48)
+_MEMORY_MB = (20, 400)
+_DESCRIPTORS = (12, 48)
+# What a command asks for; a sweep asks for as many more as it may have requests in flight.
+_ENOUGH_DESCRIPTORS = 256 + 32
 
 
 def tries(_: int, __: random.Random) -> Iterator[Try]:
@@ -21,6 +25,7 @@ def tries(_: int, __: random.Random) -> Iterator[Try]:
             yield _memory(step, memory)
         for descriptors in _DESCRIPTORS:
             yield _descriptors(step, descriptors)
+        yield _enough(step)
 
 
 def _memory(step: str, memory: int) -> Try:
@@ -37,6 +42,18 @@ def _descriptors(step: str, descriptors: int) -> Try:
     def run(lab: Lab) -> Tally:
         tally = Tally(f"short of descriptors, {step}")
         disturb(tally, lab, step, f"{descriptors} descriptors", descriptors=descriptors)
+        return tally
+
+    return run
+
+
+def _enough(step: str) -> Try:
+    def run(lab: Lab) -> Tally:
+        tally = Tally(f"just enough memory and descriptors, {step}")
+        space = needed_mb(CHARTS_MB if step == "report" else 0)
+        disturb(tally, lab, step, "enough", address_space_mb=space, descriptors=_ENOUGH_DESCRIPTORS)
+        if tally.happened.keys() != {"done"}:
+            tally.broken.append(f"{tally.fault}: {dict(tally.happened)}")
         return tally
 
     return run
