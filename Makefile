@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-duckdb surface sql-readme check audit-deps bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-cluster test-duckdb surface sql-readme check audit-deps bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,8 +37,8 @@ notebooks: setup  ## open the notebooks over the published file, in a browser on
 
 # The flows share one Prefect server, which answers late where other tests take the processors: they run by themselves.
 test: setup  ## run the tests
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows
-	$(BIN)/pytest tests/flows
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows
+	$(BIN)/pytest -m "not cluster" tests/flows
 
 # Nights that are stopped, rebuilt, replayed and simulated: minutes each. SLOW names folders or files to take a part.
 test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
@@ -47,6 +47,10 @@ test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tes
 # Kills, full disks, limits, two at once, clocks: minutes. See tests/faults/README.md.
 test-faults: setup  ## do harm to nights, and look that nothing is lost or doubled; PARTS="kills" takes a part
 	@PYTHONPATH=tests $(BIN)/python -m faults $(PARTS) $(FAULTS)
+
+# Workers that die, stores that are away: minutes. What a part needs and this machine lacks is named where it is skipped.
+test-cluster: setup  ## run nights on several workers, and take parts of them away
+	$(BIN)/pytest -m cluster tests
 
 test-duckdb: setup  ## let the oldest DuckDB that is supported read what we publish, and run the SQL
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6
@@ -60,8 +64,8 @@ sql-readme: setup  ## write the lists and the drawing of sql/README.md from the 
 	$(BIN)/python tests/sql/readme.py
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/flows --cov --cov-report=
-	$(BIN)/pytest tests/flows --cov --cov-append --cov-report=term:skip-covered
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows --cov --cov-report=
+	$(BIN)/pytest -m "not cluster" tests/flows --cov --cov-append --cov-report=term:skip-covered
 
 format: setup  ## format the code
 	$(BIN)/ruff format

@@ -12,6 +12,8 @@ _DEFAULTS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     # What the pipeline logs belongs to the run's log.
     "PREFECT_LOGGING_EXTRA_LOGGERS": "pipeline",
+    # A run that is killed with its machine is known by three missed heartbeats; by Prefect's own, after nine minutes.
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "60",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
 }
 

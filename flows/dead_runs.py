@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 from prefect.client.orchestration import get_client
@@ -13,29 +14,36 @@ from prefect.client.schemas.filters import (
     FlowRunFilterState,
     FlowRunFilterStateType,
 )
-from prefect.client.schemas.objects import StateType
+from prefect.client.schemas.objects import State, StateType
 from prefect.events import EventTrigger, Posture
 from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore
 from prefect.settings import get_current_settings
-from prefect.states import Crashed
+from prefect.states import AwaitingRetry
 
 from pipeline.domain.errors import LakeBusy
 from pipeline.lake import Lake
 
-WATCH_NAME = "nightaudit: end runs that have fallen silent"
+AGAIN_NAME = "nightaudit: begin runs again that have fallen silent"
+END_NAME = "nightaudit: end runs that have fallen silent"
 
 # So many heartbeats of a run may be missed before it is taken for dead.
 _MISSED_HEARTBEATS = 3
+# How often a run sends one where Prefect's setting does not say (`flows/__init__.py` does).
+_HEARTBEAT_SECONDS = 60
+
+# What is safe to begin again by itself. A quote makes a reservation: a check that was cut short is for people to judge.
+_BEGUN_AGAIN = ("nightly", "confirmation", "lake-care", "backfill")
+_ONLY_ENDED = ("quote-check",)
 
 _UNDER_WAY = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
 
 
 async def end_dead_runs(lake: Lake, deployment: str) -> None:
-    """Mark runs as crashed that a crash has left running in our server's records.
+    """Begin runs again that a crash has left running in our server's records.
 
-    Their place among the runs that may run at once would be taken, and tonight's run cancelled. That they are dead
-    is known by the lake's lock, which every nightly run holds.
+    Their place among the runs that may run at once would be taken. That they are dead is known by the lake's lock,
+    which every nightly run holds. Whether it is too late for them, they find out themselves.
     """
     try:
         with lake.writing("a look for dead runs"):
@@ -44,45 +52,63 @@ async def end_dead_runs(lake: Lake, deployment: str) -> None:
                     deployment_filter=DeploymentFilter(name=DeploymentFilterName(any_=[deployment])),
                     flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=_UNDER_WAY)),
                 ):
-                    await client.set_flow_run_state(run.id, Crashed(message="The run's process has ended."), force=True)
+                    again: State[object] = AwaitingRetry(message="The run's process has ended; it is begun again.")
+                    await client.set_flow_run_state(run.id, again, force=True)
     except LakeBusy:
         return
 
 
-def end_silent_runs(flow: str) -> None:
-    """Have the server mark runs as crashed that have sent no heartbeat for a while.
+def watch_silent_runs(within: timedelta | None = None) -> dict[str, str]:
+    """Have the server begin runs again that have sent no heartbeat for a while, or end them where that is not safe.
 
-    A flow that is killed cannot report it, and would be shown as running for ever. Doing it again changes nothing.
+    A flow that is killed, with its machine or alone, cannot report it, and would be shown as running for ever. Doing
+    this again changes nothing. A step of `prefect.yaml`, it gives no value to the steps after it.
     """
-    heartbeat = get_current_settings().flows.heartbeat_frequency or 180
-    ends = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed")}
-    automation = AutomationCore(
-        name=WATCH_NAME,
+    heartbeat = get_current_settings().flows.heartbeat_frequency or _HEARTBEAT_SECONDS
+    within = within or timedelta(seconds=heartbeat * _MISSED_HEARTBEATS)
+    again = ChangeFlowRunState(
+        name="AwaitingRetry",
+        state=StateType.SCHEDULED,
+        message="No heartbeat: the run's process has ended. It is begun again.",
+        force=True,
+    )
+    end = ChangeFlowRunState(
+        name=None, state=StateType.CRASHED, message="No heartbeat: the run's process has ended.", force=False
+    )
+    asyncio.run(_put([_watch(AGAIN_NAME, _BEGUN_AGAIN, within, again), _watch(END_NAME, _ONLY_ENDED, within, end)]))
+    return {}
+
+
+def _watch(name: str, flows: Sequence[str], within: timedelta, action: ChangeFlowRunState) -> AutomationCore:
+    ends = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed", "AwaitingRetry")}
+    return AutomationCore(
+        name=name,
         description="A run that was killed cannot report it itself.",
         trigger=EventTrigger(
             after={"prefect.flow-run.heartbeat"},
             expect={"prefect.flow-run.heartbeat", *ends},
             match={"prefect.resource.id": "prefect.flow-run.*"},
-            match_related={"prefect.resource.role": "flow", "prefect.resource.name": flow},
+            match_related={"prefect.resource.role": "flow", "prefect.resource.name": list(flows)},
             for_each={"prefect.resource.id"},
             posture=Posture.Proactive,
             threshold=1,
-            within=timedelta(seconds=heartbeat * _MISSED_HEARTBEATS),
+            within=within,
         ),
-        actions=[
-            ChangeFlowRunState(
-                name=None, state=StateType.CRASHED, message="No heartbeat: the run's process has ended.", force=False
-            )
-        ],
+        actions=[action],
     )
-    asyncio.run(_put(automation))
 
 
-async def _put(automation: AutomationCore) -> None:
+async def _put(automations: Sequence[AutomationCore]) -> None:
     async with get_client() as client:
-        for known in await client.read_automations_by_name(automation.name):
+        for automation in automations:
+            known = await client.read_automations_by_name(automation.name)
             # One that is there keeps in mind which runs it has heard of last, also those of before a crash.
-            if getattr(known.trigger, "within", None) == getattr(automation.trigger, "within", None):
-                return
-            await client.delete_automation(known.id)
-        await client.create_automation(automation)
+            if [_said(one) for one in known] == [_said(automation)]:
+                continue
+            for one in known:
+                await client.delete_automation(one.id)
+            await client.create_automation(automation)
+
+
+def _said(automation: AutomationCore) -> object:
+    return automation.model_dump(mode="json", include={"trigger": {"within", "match_related"}, "actions": True})

@@ -1,8 +1,9 @@
-"""Serving the nightly deployment on this machine, by the schedule of the settings: `python -m flows.deploy`.
+"""Serving the deployments of `prefect.yaml` on this machine: `python -m flows.deploy`.
 
-Where no server is configured (PREFECT_API_URL), `prefect server start` runs for as long as this does; one that answers
-already is used. A run that would begin while another is under way is cancelled; where Prefect does not know of the
-other, the lake's lock refuses it.
+The nightly one runs by the schedule of the settings, the others when a person starts them. Where no server is
+configured (PREFECT_API_URL), `prefect server start` runs for as long as this does; one that answers already is used.
+A night that would begin while another is under way waits; where Prefect does not know of the other, the lake's lock
+refuses it, and it is tried again.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import httpx
 import psutil
-from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
+import yaml
+from prefect.client.schemas.objects import ConcurrencyLimitConfig
 from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.schedules import Cron
@@ -29,15 +33,14 @@ from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.types.entrypoint import EntrypointType
 
-from flows.dead_runs import end_dead_runs, end_silent_runs
-from flows.nightly import nightly
+from flows.dead_runs import end_dead_runs, watch_silent_runs
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.settings import Settings, read_settings
 
 DEPLOYMENT = "nightly"
-DESCRIPTION = "Sweep, load and publish one night."
 
+_DECLARED = Path(__file__).with_name("prefect.yaml")
 _LOOPBACK = "127.0.0.1"
 _READY_SECONDS = 120.0
 # Within this a run that is stopped lands what it has in hand.
@@ -50,7 +53,7 @@ class PrefectServerFailed(NightauditError):
 
 
 def main() -> None:
-    """Serve the deployment until Ctrl-C or SIGTERM; a mistake ends in a message and an exit code."""
+    """Serve the deployments until Ctrl-C or SIGTERM; a mistake ends in a message and an exit code."""
     try:
         serve_nightly(read_settings())
     except NightauditError as error:
@@ -59,11 +62,11 @@ def main() -> None:
 
 
 def serve_nightly(settings: Settings) -> None:
-    """Serve the deployment, with a Prefect server of this machine where none is configured."""
+    """Serve the deployments, with a Prefect server of this machine where none is configured."""
     next_run = next_run_of(settings)
     with prefect_server() as address:
         asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
-        end_silent_runs(nightly.name)
+        watch_silent_runs()
         _say(f"The flow `nightly` is scheduled: {settings.schedule_cron} ({settings.schedule_timezone}).")
         _say(f"Next run: {next_run:%A %Y-%m-%d %H:%M %Z}. At most one at a time.")
         _say(f"Prefect: {address.removesuffix('/api')}")
@@ -72,15 +75,27 @@ def serve_nightly(settings: Settings) -> None:
         asyncio.run(_serve(settings))
 
 
-async def deployment_of(settings: Settings) -> RunnerDeployment:
-    """Return the deployment: the schedule of the settings, and never two runs at once."""
-    return await nightly.ato_deployment(
-        DEPLOYMENT,
-        schedule=Cron(settings.schedule_cron, timezone=settings.schedule_timezone),
-        concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
-        description=DESCRIPTION,
+async def deployments_of(settings: Settings) -> list[RunnerDeployment]:
+    """Return the deployments as `prefect.yaml` declares them; only the nightly one has a schedule, of the settings."""
+    declared = yaml.safe_load(_DECLARED.read_text(encoding="utf-8"))["deployments"]
+    return [await _deployment(given, settings) for given in declared]
+
+
+async def _deployment(declared: dict[str, Any], settings: Settings) -> RunnerDeployment:
+    file, function = declared["entrypoint"].split(":")
+    flow = getattr(import_module(file.removesuffix(".py").replace("/", ".")), function)
+    is_nightly = declared["name"] == DEPLOYMENT
+    made = await flow.ato_deployment(
+        declared["name"],
+        schedule=Cron(settings.schedule_cron, timezone=settings.schedule_timezone) if is_nightly else None,
+        concurrency_limit=ConcurrencyLimitConfig(**declared["concurrency_limit"]),
+        description=declared["description"],
+        parameters=declared.get("parameters", {}),
+        tags=declared["tags"],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
+    assert isinstance(made, RunnerDeployment)  # noqa: S101 - Prefect declares no type
+    return made
 
 
 def next_run_of(settings: Settings) -> datetime:
@@ -164,7 +179,8 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 async def _serve(settings: Settings) -> None:
     """Serve until a signal; then let a run under way stop in good order. A second signal is not so patient."""
     runner = Runner(pause_on_shutdown=True)
-    await runner.aadd_deployment(await deployment_of(settings))
+    for deployment in await deployments_of(settings):
+        await runner.aadd_deployment(deployment)
     not_runs = set(psutil.Process().children())
     serving = asyncio.create_task(runner.start())
     # By then Prefect has put up its own handler of SIGTERM, which leaves runs behind.

@@ -1,28 +1,38 @@
 """The night as a Prefect flow: the steps of `pipeline.night.nightly`, each a task with what it leaves in Prefect's UI.
 
-No task is retried by Prefect. Collecting retries each search by the supplier's rules and lands what it gets, so that
-a second run goes on where the first one stopped; the other steps fail for reasons that waiting does not mend.
+The night itself is one task around them, and that is tried again where waiting helps: another run holds the lake or
+sweeps the same spec, or the supplier is away. No step is retried by itself: collecting retries each search by the
+supplier's rules and lands what it gets, so that a second try goes on where the first one stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.runtime import deployment, flow_run
+from pydantic import Field
 
 from flows.logs import log_steps, tell_our_errors_once
 from flows.notify import block_of_server
+from flows.parameters import Market
 from flows.progress import progress_artifact
+from flows.turns import one_sweep_of, refused, waiting_helps
 from pipeline.audit.quality_page import as_markdown as as_quality
 from pipeline.lake import Lake
 from pipeline.night.night import Night
 from pipeline.night.nightly import Step, run_night
+from pipeline.night.outlook import as_markdown as as_plan
+from pipeline.night.outlook import look_ahead
 from pipeline.night.summary import NightSummary
 from pipeline.night.summary import as_markdown as as_summary
 from pipeline.report import as_markdown as as_links
-from pipeline.settings import read_settings
+from pipeline.settings import Settings, read_settings
 
 tell_our_errors_once()
 log_steps()
@@ -30,13 +40,50 @@ log_steps()
 SUMMARY_KEY = "nightly-summary"
 QUALITY_KEY = "nightly-quality"
 REPORTS_KEY = "nightly-reports"
+PLAN_KEY = "nightly-plan"
+
+# Seconds before each further try of a night that waiting may help: an hour and a quarter in all.
+WAITS = (300.0, 900.0, 3300.0)
 
 
-@flow(name="nightly", persist_result=False, log_prints=False)
-def nightly() -> NightSummary:
-    """Sweep, load, audit and publish one night. It has no parameters: its settings are those of its environment."""
-    settings = read_settings()
-    with progress_artifact() as watch:
+def name_run() -> str:
+    """Return what a run is called: its spec and its night."""
+    settings = _settings(flow_run.parameters)
+    return f"{_spec_name(settings)} {settings.clock():%Y-%m-%d}"
+
+
+@flow(name="nightly", flow_run_name=name_run, persist_result=False, log_prints=False)
+def nightly(
+    spec: Path | None = None,
+    markets: tuple[Market, ...] = (),
+    limit: Annotated[int, Field(ge=1)] | None = None,
+    dry_run: bool = False,
+    catch_up_hours: Annotated[float, Field(ge=0)] = 12.0,
+) -> NightSummary | State[Any] | None:
+    """Sweep, load, audit and publish one night. What is not given is as the settings of its environment have it.
+
+    Args:
+        spec: Sweep spec (TOML or YAML) on the worker's disk. Empty: NIGHTAUDIT_SPEC.
+        markets: Markets of the spec that are asked about. Empty: all of them.
+        limit: Properties of the spec that are asked about at most. Empty: all.
+        dry_run: Only plan: say what the night would ask and cost.
+        catch_up_hours: A run that begins later than this after its time is skipped, for prices are those of the day.
+    """
+    if (skipped := refused(flow_run.scheduled_start_time, flow_run.run_count, catch_up_hours)) is not None:
+        return skipped
+    given = {"spec": spec, "markets": markets, "limit": limit}
+    settings = _settings(given)
+    if dry_run:
+        create_markdown_artifact(as_plan(look_ahead(settings, Lake(settings.lake))), key=PLAN_KEY)
+        return None
+    # Whoever runs the flow by hand wants to hear of it at once.
+    waits = WAITS if deployment.id else ()
+    return _night.with_options(retries=len(waits), retry_delay_seconds=list(waits))(settings)
+
+
+@task(name="night", cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=waiting_helps)
+def _night(settings: Settings) -> NightSummary:
+    with one_sweep_of(_spec_name(settings)), progress_artifact() as watch:
         return run_night(Night(settings, Lake(settings.lake), watch=watch, block=block_of_server()), as_task)
 
 
@@ -53,6 +100,15 @@ def as_task(step: Step) -> Step:
         return made
 
     return run
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    named = {"spec": given.get("spec"), "markets": given.get("markets"), "property_limit": given.get("limit")}
+    return read_settings(**{name: value for name, value in named.items() if value})
+
+
+def _spec_name(settings: Settings) -> str:
+    return settings.spec.stem if settings.spec else "sample"
 
 
 def _quality(night: Night) -> str:

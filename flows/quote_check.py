@@ -9,27 +9,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Annotated
 
 from prefect import flow, task
+from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
+from pydantic import Field
 
+from flows.parameters import Market
 from pipeline.lake import Lake
 from pipeline.night.quotes import QuoteSummary, quote
 from pipeline.quote.sample import Sample
 from pipeline.settings import read_settings
 
+OUTCOMES_KEY = "quote-outcomes"
+
 
 @flow(name="quote-check", persist_result=False, retries=0)
 def quote_check(
-    sample: int,
-    markets: Sequence[str] = (),
+    sample: Annotated[int, Field(ge=1, le=1000)],
+    markets: Sequence[Market] = (),
     properties: Sequence[int] = (),
     seed: int = 1,
     yes_make_reservations: bool = False,
 ) -> QuoteSummary:
-    """Ask quotes for a sample of what is published, and publish what came of them."""
+    """Ask quotes for a sample of what is published, and publish what came of them.
+
+    Args:
+        sample: Quotes to ask; NIGHTAUDIT_QUOTE_CAP at most.
+        markets: Only of these markets. Empty: of all.
+        properties: Only of these properties. Empty: of all.
+        seed: Another seed chooses other offers.
+        yes_make_reservations: Each quote makes a reservation with the supplier, and that is meant.
+    """
     wanted = Sample(sample, tuple(markets), tuple(properties), seed)
-    return ask_quotes(wanted, is_confirmed=yes_make_reservations)
+    summary = ask_quotes(wanted, is_confirmed=yes_make_reservations)
+    outcomes: list[dict[str, object]] = [{"outcome": name, "quotes": count} for name, count in summary.outcomes.items()]
+    create_table_artifact(outcomes, key=OUTCOMES_KEY, description=f"Run {summary.run_id}")
+    return summary
 
 
 @task(name="ask-quotes", cache_policy=NO_CACHE, persist_result=False, retries=0)

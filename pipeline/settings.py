@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import croniter
 from pydantic import AwareDatetime, Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_address
 from pipeline.domain.analysis import Analysis
@@ -143,6 +143,9 @@ class Settings(BaseSettings):
     property_limit: Annotated[int, Field(ge=1)] | None = Field(
         None, description="Properties of the spec that are asked about at most, the first ones. Unset: all."
     )
+    markets: Annotated[tuple[str, ...] | None, NoDecode] = Field(
+        None, description="Markets of the spec that are asked about, separated by commas. Unset: all of them."
+    )
     workers: int = Field(
         min(os.cpu_count() or 1, 8),
         ge=1,
@@ -264,11 +267,17 @@ class Settings(BaseSettings):
     @field_validator("reference_market")
     @classmethod
     def _is_a_market(cls, value: str | None) -> str | None:
-        if value is None or value in MARKETS:
-            return value
-        close = get_close_matches(value.upper(), MARKETS, n=1)
-        msg = f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}"
-        raise ValueError(msg)
+        return None if value is None else _market(value)
+
+    @field_validator("markets", mode="before")
+    @classmethod
+    def _are_separated_by_commas(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    @field_validator("markets")
+    @classmethod
+    def _are_markets(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return tuple(dict.fromkeys(map(_market, value))) if value else None
 
     @field_validator("notify_webhook")
     @classmethod
@@ -424,6 +433,15 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
             kept="Nothing was started.",
             hint="Correct them in the environment or in .env. Each is described by: nightaudit settings",
         ) from None
+
+
+def _market(value: str) -> str:
+    """Return a market code as it is. Raises ValueError that names the nearest one."""
+    if value in MARKETS:
+        return value
+    close = get_close_matches(value.upper(), MARKETS, n=1)
+    msg = f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}"
+    raise ValueError(msg)
 
 
 def _explain(location: tuple[int | str, ...], message: str) -> str:

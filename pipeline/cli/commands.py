@@ -29,6 +29,11 @@ Limit = Annotated[
         "--limit", min=1, help="Only the first N properties of the spec, for a quick first try.", show_default=False
     ),
 ]
+Markets = Annotated[
+    list[str] | None,
+    typer.Option("--market", help="Only this market of the spec; may be repeated.", show_default=False),
+]
+Form = Annotated[str, typer.Option("--format", help="table or json.")]
 Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
 
 
@@ -46,19 +51,19 @@ def _options(
 
 
 @app.command()
-def plan(spec: Spec = None, limit: Limit = None) -> None:
+def plan(spec: Spec = None, limit: Limit = None, market: Markets = None, form: Form = "table") -> None:
     """Estimate the cells, requests, bytes and hours of a spec, before a single call is made."""
     from pipeline.cli import plan
 
-    plan.show_plan(spec, limit)
+    plan.show_plan(spec, limit, market, form)
 
 
 @app.command()
-def sweep(spec: Spec = None, limit: Limit = None) -> None:
+def sweep(spec: Spec = None, limit: Limit = None, market: Markets = None) -> None:
     """Run a sweep: request, land, normalise and load. It is neither audited nor published."""
     from pipeline.cli import sweep
 
-    sweep.sweep(spec, limit)
+    sweep.sweep(spec, limit, market)
 
 
 @app.command()
@@ -96,11 +101,11 @@ def publish(
 
 
 @app.command()
-def nightly(spec: Spec = None, limit: Limit = None) -> None:
+def nightly(spec: Spec = None, limit: Limit = None, market: Markets = None) -> None:
     """Run the whole night: sweep, load, audit, publish, summary."""
     from pipeline.cli import nightly
 
-    nightly.nightly(spec, limit)
+    nightly.nightly(spec, limit, market)
 
 
 @app.command()

@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.given import refuse_form
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.inventory import Stock, age_days, inventory
 from pipeline.night.care import Care, plan_care, take_care
@@ -24,8 +24,7 @@ _NIGHTS_SHOWN = 60
 
 def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
     """Print what the lake takes up and what there is to do; do it, if it is to be applied."""
-    if form not in {"table", "json"}:
-        raise InputError(f"--format is table or json, not {form!r}.")
+    refuse_form(form)
     settings = read_settings()
     lake = Lake(settings.lake)
     if is_applied:

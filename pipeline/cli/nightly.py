@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -18,9 +19,9 @@ from pipeline.night.nightly import run_night
 from pipeline.night.summary import NightSummary
 
 
-def nightly(spec: Path | None, limit: int | None = None) -> None:
+def nightly(spec: Path | None, limit: int | None = None, markets: Sequence[str] | None = None) -> None:
     """Run a night and print what it came to."""
-    settings = settings_with(spec, limit)
+    settings = settings_with(spec, limit, markets)
     console = Terminal()
 
     def show(summary: NightSummary) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.cli import views
@@ -23,9 +24,9 @@ from pipeline.settings import Settings, read_settings
 from pipeline.sweep import close as close_sweep
 
 
-def sweep(spec: Path | None, limit: int | None) -> None:
+def sweep(spec: Path | None, limit: int | None, markets: Sequence[str] | None = None) -> None:
     """Begin a sweep and run it to its end."""
-    settings = settings_with(spec, limit)
+    settings = settings_with(spec, limit, markets)
     lake = Lake(settings.lake)
     refuse_before_making(settings, lake, settings.clock())
     with lake.writing("a sweep"):

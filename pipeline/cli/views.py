@@ -13,31 +13,21 @@ from rich.text import Text
 from pipeline.domain.search import STATUSES
 from pipeline.lake.raw import Manifest
 from pipeline.night.choose_detail import Choice
+from pipeline.night.outlook import Outlook
 from pipeline.night.overview import Overview, SweepOverview
 from pipeline.night.summary import SIMULATED, NightSummary, lines_of
 from pipeline.night.supplier import supplier_name, what_else
 from pipeline.night.tolerance import failed_share
-from pipeline.plan import PlanCounts
-from pipeline.plan.estimate import Bound, CostHistory, Estimate, Step
+from pipeline.plan.estimate import Bound, Step
 from pipeline.publish import Published
 from pipeline.settings import Settings
-from pipeline.spec import SweepSpec
 
 
-def plan_view(
-    settings: Settings,
-    spec: SweepSpec,
-    properties: int,
-    counts: PlanCounts,
-    cost: Estimate,
-    history: CostHistory | None,
-    chosen: Choice | None = None,
-    *,
-    endless: str = "",
-) -> RenderableType:
-    """Show what a plan asks, and what that will cost. `endless` says why the daily cap would let it never end."""
+def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
+    """Show what a plan asks, and what that will cost."""
+    spec, counts, cost, chosen = outlook.spec, outlook.counts, outlook.cost, outlook.chosen
     table = _pairs()
-    table.add_row("Properties", f"{properties:,}")
+    table.add_row("Properties", f"{outlook.properties:,}")
     table.add_row("Markets", f"{len(spec.ask.markets)}: {' '.join(spec.ask.markets)}")
     table.add_row("Cells", f"{counts.cells:,}")
     for operation, searches in counts.searches_by_operation.items():
@@ -53,10 +43,11 @@ def plan_view(
     table.add_row("At most", f"{settings.rate:g} requests/s, {settings.in_flight} in flight")
     if cost.days is not None:
         days = _times(cost.days, "day")
-        table.add_row("Daily cap", f"{settings.daily_calls:,} calls a day: {'never' if endless else days}")
-    for source, figures in _sources(counts, cost, history).items():
+        table.add_row("Daily cap", f"{settings.daily_calls:,} calls a day: {'never' if outlook.endless else days}")
+    for source, figures in _sources(outlook).items():
         table.add_row(source, figures)
-    refused = [Text(f"{endless} A sweep is refused.", style="bold red")] if endless else []
+    never = outlook.endless
+    refused = [Text(f"{never} A sweep is refused.", style="bold red")] if never else []
     return Group(table, *refused, _simulated(settings.is_simulated))
 
 
@@ -67,9 +58,9 @@ _BOUNDS = {
 }
 
 
-def _sources(counts: PlanCounts, cost: Estimate, history: CostHistory | None) -> dict[str, str]:
+def _sources(outlook: Outlook) -> dict[str, str]:
     """Say which figures of an estimate were measured by earlier sweeps of this lake, and which are assumed."""
-    sweeps = history.sweeps if history else 0
+    counts, cost, sweeps = outlook.counts, outlook.cost, outlook.history.sweeps if outlook.history else 0
     measured: list[str] = []
     assumed: list[str] = []
     for operation in counts.searches_by_operation:

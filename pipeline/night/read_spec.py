@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from pathlib import Path
 
-from pipeline.domain.errors import SettingsError
+from pipeline.domain.errors import InputError, SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, user_query
 from pipeline.night.demo_lake import demo_spec
@@ -33,7 +33,7 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
                 hint=f"Write a spec for your properties; {SAMPLE_SPEC} shows every key.",
             )
         path = SAMPLE_SPEC
-    spec = read_spec(path, snapshot_date)
+    spec = _only_markets(read_spec(path, snapshot_date), settings.markets)
     if passed := passed_check_ins(spec.stays, snapshot_date):
         logger.warning(
             "%s: not asked about any more, as they have passed: %s", path, ", ".join(day.isoformat() for day in passed)
@@ -45,6 +45,22 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
         resolve_sandbox=_sandbox_resolver(settings) if settings.is_simulated else None,
     )
     return spec, ids[: settings.property_limit]
+
+
+def _only_markets(spec: SweepSpec, markets: tuple[str, ...] | None) -> SweepSpec:
+    """Return the spec with some of its markets alone, in its own order. Raises InputError where one is not its own."""
+    if not markets:
+        return spec
+    if strange := [market for market in markets if market not in spec.ask.markets]:
+        raise InputError(
+            f"The sweep spec does not ask about {', '.join(strange)}; its markets are {', '.join(spec.ask.markets)}.",
+            kept="Nothing was started.",
+            hint="Choose among these, or add it to the spec.",
+        )
+    chosen = tuple(market for market in spec.ask.markets if market in markets)
+    currencies = {market: value for market, value in spec.ask.currency_by_market.items() if market in chosen}
+    ask = spec.ask.model_copy(update={"markets": chosen, "currency_by_market": currencies})
+    return spec.model_copy(update={"ask": ask})
 
 
 def spec_folder(settings: Settings) -> Path:

@@ -23,10 +23,7 @@ DECLARED = {
 }
 
 
-def test_the_declared_deployment_is_the_one_that_is_served():
-    from flows.deploy import DEPLOYMENT, DESCRIPTION
-    from flows.nightly import nightly
-
+def test_the_declared_nightly_schedule_is_that_of_the_settings():
     declared = DECLARED["nightly"]
     (schedule,) = declared["schedules"]
     defaults = Settings.model_fields
@@ -34,20 +31,25 @@ def test_the_declared_deployment_is_the_one_that_is_served():
         defaults["schedule_cron"].default,
         defaults["schedule_timezone"].default,
     )
-    assert (declared["name"], declared["description"]) == (DEPLOYMENT, DESCRIPTION)
-    assert declared["entrypoint"] == f"flows/nightly.py:{nightly.name}"
-    assert declared["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
 
 
-@pytest.mark.parametrize("name", ["quote-check", "backfill"])
-def test_what_somebody_has_to_start_has_no_schedule_and_names_its_flow(name):
+@pytest.mark.parametrize("name", DECLARED)
+def test_each_declared_deployment_names_its_flow_runs_one_at_a_time_and_gives_parameters_that_it_takes(name):
     declared = DECLARED[name]
     path, function = declared["entrypoint"].split(":")
     flow = getattr(importlib.import_module(path.removesuffix(".py").replace("/", ".")), function)
-    assert flow.name == name
+    assert declared["concurrency_limit"]["limit"] == 1
+    assert "nightaudit" in declared["tags"]
+    assert all({"cron", "timezone"} <= schedule.keys() for schedule in declared["schedules"])
+    flow.validate_parameters(declared.get("parameters", {}))
+    assert set(declared.get("parameters", {})) <= set(flow.parameters.properties)
+
+
+@pytest.mark.parametrize("name", ["quote-check", "backfill"])
+def test_what_a_person_has_to_start_has_no_schedule_and_never_waits_for_its_turn(name):
+    declared = DECLARED[name]
     assert declared["schedules"] == []
     assert declared["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
-    flow.validate_parameters(declared.get("parameters", {}))
 
 
 def test_the_declared_quote_check_makes_no_reservation_by_itself():
@@ -65,13 +67,13 @@ def test_the_next_run_is_told_in_the_time_zone_of_the_schedule():
 
 def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(server, lake):
     from flows.dead_runs import end_dead_runs
-    from flows.deploy import DEPLOYMENT, deployment_of
+    from flows.deploy import DEPLOYMENT, deployments_of
 
     address = server
 
     async def deploy():
-        made = await deployment_of(read_settings(_env_file=None))
-        return await made.apply()
+        made = await deployments_of(read_settings(_env_file=None))
+        return await made[0].apply()
 
     deployment = asyncio.run(deploy())
 
@@ -87,20 +89,28 @@ def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(server
     assert call(address, f"flow_runs/{dead}", method="GET")["state"]["type"] == "RUNNING"
 
     asyncio.run(end_dead_runs(lake, DEPLOYMENT))
-    assert call(address, f"flow_runs/{dead}", method="GET")["state"]["type"] == "CRASHED"
+    told = call(address, f"flow_runs/{dead}", method="GET")["state"]
+    assert (told["type"], told["name"]) == ("SCHEDULED", "AwaitingRetry")
+    call(address, f"flow_runs/{dead}/set_state", {"state": {"type": "CANCELLED"}, "force": True})
     assert begin()[1] == "ACCEPT"
     assert call(address, f"deployments/{deployment}", method="GET")["global_concurrency_limit"]["active_slots"] == 1
     asyncio.run(end_dead_runs(lake, DEPLOYMENT))
 
 
-def test_silent_runs_are_ended_by_one_automation_however_often_it_is_asked_for(server):
-    from flows.dead_runs import WATCH_NAME, end_silent_runs
+def test_runs_are_watched_by_the_same_two_automations_however_often_it_is_asked_for(server):
+    from flows.dead_runs import AGAIN_NAME, END_NAME, watch_silent_runs
 
-    end_silent_runs("nightly")
-    end_silent_runs("nightly")
-    found = call(server, "automations/filter", {})
-    (watch,) = [automation for automation in found if automation["name"] == WATCH_NAME]
-    assert watch["trigger"]["match_related"]["prefect.resource.name"] == "nightly"
+    watch_silent_runs()
+    watch_silent_runs()
+    found = {automation["name"]: automation for automation in call(server, "automations/filter", {})}
+    assert len(call(server, "automations/filter", {})) == len(found)
+    watched = {
+        name: found[name]["trigger"]["match_related"]["prefect.resource.name"] for name in (AGAIN_NAME, END_NAME)
+    }
+    assert "nightly" in watched[AGAIN_NAME]
+    # A quote makes a reservation: nothing asks it again by itself.
+    assert watched[END_NAME] == ["quote-check"]
+    assert "quote-check" not in watched[AGAIN_NAME]
 
 
 def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_path, write_spec, server):

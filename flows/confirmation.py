@@ -1,0 +1,49 @@
+"""Confirmation as a Prefect flow: the largest findings, asked about again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from prefect import flow, task
+from prefect.artifacts import create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.runtime import deployment
+from pydantic import Field
+
+from flows.logs import log_steps, tell_our_errors_once
+from flows.turns import waiting_helps
+from pipeline.lake import Lake
+from pipeline.night.confirm import ConfirmSummary, confirm
+from pipeline.night.confirm_plan import choose_flags
+from pipeline.settings import read_settings
+
+tell_our_errors_once()
+log_steps()
+
+OUTCOMES_KEY = "confirmation-outcomes"
+WAITS = (300.0, 900.0)
+
+
+@flow(name="confirmation", persist_result=False)
+def confirmation(rules: tuple[str, ...] = (), limit: Annotated[int, Field(ge=1, le=10_000)] = 20) -> ConfirmSummary:
+    """Ask about the cells of flags again: each is then confirmed, gone or not confirmable.
+
+    Args:
+        rules: Rules whose flags are asked about. Empty: all rules.
+        limit: Flags at most, the largest first. NIGHTAUDIT_CONFIRM_CAP bounds the searches besides.
+    """
+    waits = WAITS if deployment.id else ()
+    return _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)
+
+
+@task(name="ask-again", cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=waiting_helps)
+def _ask(rules: tuple[str, ...], limit: int) -> ConfirmSummary:
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    flags = choose_flags(lake, (), rules, limit)
+    with lake.writing("a confirmation"):
+        summary = asyncio.run(confirm(settings, lake, flags))
+    outcomes: list[dict[str, object]] = [{"outcome": name, "flags": count} for name, count in summary.outcomes.items()]
+    create_table_artifact(outcomes, key=OUTCOMES_KEY, description=f"Run {summary.run_id}: {summary.searches} searches.")
+    return summary

@@ -1,0 +1,80 @@
+"""Whose turn it is: one sweep of a spec at a time, no night long after its time, no run that kills each machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+from prefect.client.schemas.objects import State
+from prefect.concurrency.sync import concurrency
+from prefect.exceptions import ObjectAlreadyExists
+from prefect.states import Cancelled, Failed
+
+from pipeline.domain.errors import LakeBusy, NightauditError, SupplierDown, SupplierUnreachable
+
+# A run that was ended with its machine is begun again; one that has ended so many may be the reason.
+MOST_RUNS = 3
+_TAKEN_SECONDS = 5.0
+
+
+class SpecBusy(NightauditError):
+    """Another run sweeps the same spec."""
+
+    exit_code = 5
+
+
+def refused(scheduled_at: datetime | None, run_count: int, catch_up_hours: float) -> State[Any] | None:
+    """Return the state in which a run ends at once: too late for its night, or ended too often; else None.
+
+    A night is made on its day or not at all, so that of the runs that an outage has left behind the latest is made up
+    for, if it is not too late, and no other.
+    """
+    late = datetime.now(UTC) - scheduled_at if scheduled_at else timedelta()
+    if late > timedelta(hours=catch_up_hours):
+        hours = late.total_seconds() / 3600
+        return Cancelled(
+            name="Skipped",
+            message=f"Its time was {hours:.1f} hours ago, and {catch_up_hours:g} are made up for (catch_up_hours). "
+            "Prices are those of the day: make today's night with a run of its own.",
+        )
+    if run_count > MOST_RUNS:
+        return Failed(
+            message=f"Its process was ended {run_count - 1} times without a word, perhaps for want of memory. "
+            "What has landed is kept; the next run goes on with it."
+        )
+    return None
+
+
+def waiting_helps(_: object, __: object, state: State[Any]) -> bool:
+    """Whether a night that has ended so may well go on in a while: the lake is busy, the supplier away."""
+    error = state.result(raise_on_failure=False) if state.is_failed() else None
+    return isinstance(error, (LakeBusy, SpecBusy, SupplierDown, SupplierUnreachable))
+
+
+@contextmanager
+def one_sweep_of(spec: str) -> Iterator[None]:
+    """Hold the one place that a spec has on this Prefect server, whichever deployment, worker or lake it is.
+
+    A process that is killed gives it back when its lease ends, five minutes later. Raises SpecBusy.
+    """
+    name = f"nightaudit-sweep-{re.sub(r'[^A-Za-z0-9_-]', '-', spec)}"
+    with suppress(ObjectAlreadyExists), get_client(sync_client=True) as client:
+        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
+    with ExitStack() as held:
+        try:
+            # A server that is away for a while when the lease is to be renewed is no reason to end a night.
+            held.enter_context(
+                concurrency(name, timeout_seconds=_TAKEN_SECONDS, strict=True, raise_on_lease_renewal_failure=False)
+            )
+        except TimeoutError:
+            raise SpecBusy(
+                f"Another run sweeps the spec {spec} (limit {name}).",
+                kept="Nothing was started.",
+                hint="Wait for it to end.",
+            ) from None
+        yield

@@ -1,0 +1,82 @@
+"""A machine that dies in the middle of a night: Prefect's server notices, and another worker goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+
+import psutil
+import pytest
+from prefect_runs import ROOT, await_ends, begin_run, call, environment
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, write_spec, server, monkeypatch):
+    # Prefect's shortest heartbeat is 30 s.
+    given = environment(
+        tmp_path,
+        write_spec(days=60),
+        PREFECT_API_URL=server,
+        PREFECT_FLOWS_HEARTBEAT_FREQUENCY="30",
+        NIGHTAUDIT_REQUESTS_PER_SECOND="8",
+    )
+    monkeypatch.setenv("PREFECT_API_URL", server)
+    call(server, "work_pools/", {"name": "nightaudit", "type": "process"})
+    run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
+    from flows.dead_runs import watch_silent_runs
+
+    watch_silent_runs(timedelta(seconds=40))
+    run = begin_run(server)
+    first = worker(given, tmp_path)
+    try:
+        raw = tmp_path / "lake" / "raw"
+        await_true(lambda: list(raw.glob("*/multi-*.parquet")))
+        landed = {path.name for path in raw.glob("*/*.parquet")}
+        kill(first)
+        second = worker(given, tmp_path)
+        try:
+            assert await_ends(server, [run], 400) == ["COMPLETED"], (tmp_path / "log").read_text()
+        finally:
+            kill(second)
+    finally:
+        kill(first)
+    assert call(server, f"flow_runs/{run}", method="GET")["run_count"] == 2
+    assert landed <= {path.name for path in raw.glob("*/*.parquet")}
+    assert len(list(raw.iterdir())) == 1
+    assert (tmp_path / "lake" / "published" / "nightaudit.duckdb").exists()
+
+
+def run_prefect(given: dict[str, str], *arguments: str) -> None:
+    called = [sys.executable, "-m", "prefect", *arguments]
+    told = subprocess.run(called, cwd=ROOT, env=given, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def worker(given: dict[str, str], folder) -> subprocess.Popen[bytes]:
+    called = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "nightaudit", "--install-policy", "never"]
+    with (folder / "log").open("a") as out:
+        return subprocess.Popen(called, cwd=folder, env=given, stdout=out, stderr=out, start_new_session=True)
+
+
+def kill(machine: subprocess.Popen[bytes]) -> None:
+    """End a worker and all that it has started, without a word, as a machine that loses its power does."""
+    if machine.poll() is None:
+        children = psutil.Process(machine.pid).children(recursive=True)
+        for process in [psutil.Process(machine.pid), *children]:
+            process.suspend()
+        for process in children:
+            process.kill()
+        os.kill(machine.pid, signal.SIGKILL)
+        machine.wait()
+
+
+def await_true(holds, seconds: float = 240) -> None:
+    ends_at = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends_at
+        time.sleep(0.2)
