@@ -13,8 +13,9 @@ from pipeline.settings import read_settings
 
 def verify_lake(*, is_deep: bool) -> None:
     """Look at all files of the lake of the settings. Raises CorruptObject (exit code 1) where one is damaged."""
-    lake = Lake(read_settings().lake)
-    found = verify(lake, is_deep=is_deep)
+    settings = read_settings()
+    lake = Lake(settings.lake)
+    found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
     console = Terminal(soft_wrap=True, highlight=False)
     for damage in found.damages:
         console.print(Text.assemble(("\u2717 ", "red"), (damage.path, "bold"), f": {damage.what}"))

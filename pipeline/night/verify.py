@@ -2,7 +2,7 @@
 
 Quick: everything that other files are found by is read (manifests, ledger, logs of tables, the published file), and
 files are there in the size that they were written in. Deep: every file is read whole and held against its checksum,
-and the tables hold as many searches as raw answers landed.
+the tables hold as many searches as raw answers landed, and in a part of each sweep the rows that those answers give.
 """
 
 from __future__ import annotations
@@ -13,24 +13,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.domain.errors import NightauditError
+from pipeline.domain.errors import LakeFull, NightauditError
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import SEARCH, SIDE_TABLES, SWEEP, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, Recorded, Sum, sum_of_file
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_sizes
-from pipeline.lake.raw import is_retired, landed, read_ending, read_manifest
+from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import sweep_files
+from pipeline.night.compare_raw import compare_with_raw
 from pipeline.night.rebuild import MADE_ANEW
 from pipeline.publish import published_sweeps
+from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 
 T = TypeVar("T")
 
+_MAX_BODY_BYTES = Settings.model_fields["max_body_mb"].default * 1_000_000
 _RESTORE = "restore it from a backup"
 _REBUILD = "nightaudit rebuild"
 _PUBLISH = "move it away, then: nightaudit publish"
@@ -64,15 +68,16 @@ class Verified:
     damages: tuple[Damage, ...]
 
 
-def verify(lake: Lake, *, is_deep: bool) -> Verified:
-    """Look at all files of a lake; nothing is changed."""
-    looked = _Look(lake, is_deep=is_deep)
+def verify(lake: Lake, *, is_deep: bool, max_body_bytes: int = _MAX_BODY_BYTES) -> Verified:
+    """Look at all files of a lake; nothing is changed. `max_body_bytes` is what an answer may have that is read."""
+    looked = _Look(lake, max_body_bytes, is_deep=is_deep)
     return looked.at_all()
 
 
 class _Look:
-    def __init__(self, lake: Lake, *, is_deep: bool) -> None:
+    def __init__(self, lake: Lake, max_body_bytes: int, *, is_deep: bool) -> None:
         self._lake = lake
+        self._max_body_bytes = max_body_bytes
         self._is_deep = is_deep
         self._recorded = Recorded(lake.root)
         self._damages: dict[str, Damage] = {}
@@ -155,6 +160,7 @@ class _Look:
             self._found(lake.local(lake.shard_path(sweep_id, name)), "is missing, and the sweep has ended")
         if self._is_deep:
             self._searches(sweep_id, there)
+            self._rows(manifest)
 
     def _searches(self, sweep_id: str, shards: set[str]) -> None:
         """Hold the searches of a loaded sweep against the answers that landed."""
@@ -172,6 +178,18 @@ class _Look:
             return
         if answers != rows:
             self._found(folder, f"holds {rows:,} searches, and {answers:,} answers landed")
+
+    def _rows(self, manifest: Manifest) -> None:
+        """Hold rows of a loaded sweep against what its raw answers give."""
+        try:
+            differing = compare_with_raw(self._lake, manifest, self._max_body_bytes)
+        except LakeFull:
+            raise
+        except (duckdb.Error, pa.ArrowException, OSError, NightauditError):
+            # A file that cannot be read is damage by itself.
+            return
+        for table, how in differing.items():
+            self._found(self._lake.table_root(table) / manifest.sweep_id, how)
 
     def _table(self, table: Table) -> None:
         root = self._lake.table_root(table.name)

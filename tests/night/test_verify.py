@@ -7,6 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -129,6 +131,26 @@ def test_what_is_missing_is_found_quickly_with_what_mends_it(lake, pattern, path
         # The published file holds a night that no ledger names: what is published is not lost.
         return
     assert any(damage.path.startswith(path) and mend in damage.mend and damage.affects for damage in found)
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("offer", "total"), ("penalty", "window_hours"), ("cell", "property_id")]
+)
+def test_a_value_that_no_raw_answer_gives_is_found_although_it_is_what_was_written(lake, table, column):
+    sweep_id = lake.sweep_ids()[0]
+    for file in (lake.table_root(table) / sweep_id).glob("*.parquet"):
+        rows = pq.read_table(file)
+        values = rows[column].to_pylist()
+        values[-1] = 7 if values[-1] is None else values[-1] + 1
+        at = rows.column_names.index(column)
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows.set_column(at, rows.schema.field(at), pa.array(values, rows.schema.field(at).type)), sink)
+        lake.put(file.relative_to(lake.root).as_posix(), bytes(sink.getvalue()))
+    assert f"tables/{table}/{sweep_id}" not in damaged(lake.root, is_deep=False)
+    (damage,) = [each for each in verify(lake, is_deep=True).damages if each.path == f"tables/{table}/{sweep_id}"]
+    assert "raw answers" in damage.what
+    assert f"lake.{table}" in damage.affects
+    assert damage.mend == "nightaudit rebuild"
 
 
 def test_the_command_names_each_damage_and_exits_with_an_error(lake, monkeypatch):

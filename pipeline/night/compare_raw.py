@@ -1,0 +1,92 @@
+"""Whether tables hold what the raw answers give: a part of a sweep is normalised again beside the lake, and compared.
+
+Checksums say that a file is what was written; this says that its rows are those of the answers, value by value. The
+part is one segment of each operation. Which one depends on the sweep, so that over the nights all markets are compared.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from zlib import crc32
+
+import duckdb
+
+from pipeline.domain.search import NODES_PER_SEARCH, Operation
+from pipeline.domain.shards import Segment, segments
+from pipeline.domain.tables import TABLES
+from pipeline.lake import Lake
+from pipeline.lake.database import connect, quarantine_file, select_kept
+from pipeline.lake.delta import is_committed
+from pipeline.lake.raw import Manifest, is_retired, landed, second_look
+from pipeline.lake.sweep_files import retirement, sweep_files
+from pipeline.night.overview import sweep_rows
+from pipeline.normalise.segment import RULES_VERSION, normalise_segment
+from pipeline.sweep.load import SEGMENT_TABLES
+
+
+def compare_with_raw(lake: Lake, manifest: Manifest, max_body_bytes: int) -> dict[str, str]:
+    """Return how tables differ from what the raw answers of a loaded sweep give, by table; empty where none does.
+
+    Nothing is compared where the answers are not kept, or other rules made the rows: then other rows are no damage. The
+    lake is not changed. Raises LakeError and DuckDB's errors where files cannot be read, CorruptObject among them.
+    """
+    found: dict[str, str] = {}
+    row = sweep_rows(lake).get(manifest.sweep_id)
+    if row is None or row["rules_version"] != RULES_VERSION or is_retired(lake, manifest.sweep_id):
+        return found
+    for segment in _part(lake, manifest):
+        with tempfile.TemporaryDirectory(prefix="nightaudit-") as folder:
+            beside = Lake(folder)
+            for shard in segment.shards:
+                for name in (shard.name, second_look(shard.name)):
+                    path = lake.shard_path(manifest.sweep_id, name)
+                    if lake.exists(path):
+                        beside.put_new(path, lake.get(path))
+            normalise_segment(beside, manifest.sweep_id, segment, max_body_bytes, {})
+            with connect(beside) as session:
+                for table, lacking, extra in _differences(session, lake, beside, manifest.sweep_id, segment):
+                    found.setdefault(
+                        table,
+                        f"lacks {lacking:,} rows that raw answers of {segment.name} give, and has {extra:,} that they "
+                        "do not give",
+                    )
+    return found
+
+
+def _part(lake: Lake, manifest: Manifest) -> Iterator[Segment]:
+    """Give a segment of each operation whose answers have all landed."""
+    there, number = landed(lake, manifest.sweep_id), crc32(manifest.sweep_id.encode())
+    complete: dict[Operation, list[Segment]] = {}
+    for partition in manifest.partitions:
+        for segment in segments(partition):
+            if all(shard.name in there for shard in segment.shards):
+                complete.setdefault(partition.operation, []).append(segment)
+    for candidates in complete.values():
+        yield candidates[number % len(candidates)]
+
+
+def _differences(
+    session: duckdb.DuckDBPyConnection, lake: Lake, beside: Lake, sweep_id: str, segment: Segment
+) -> Iterator[tuple[str, int, int]]:
+    """Give the tables that differ, with how many rows the lake lacks, and how many it has too many."""
+    first, stop = segment.shards[0].start, segment.shards[-1].stop
+    quarantine = quarantine_file(lake, sweep_id)
+    for name in SEGMENT_TABLES:
+        if is_committed(lake, TABLES[name], retirement(sweep_id)):
+            continue
+        selects = []
+        for source in (beside, lake):
+            files = [file for file in sweep_files(source, TABLES[name]).get(sweep_id, []) if file != quarantine]
+            selects.append(select_kept(name, files, [quarantine]))
+        within = f"search_id >= {first * NODES_PER_SEARCH} AND search_id < {stop * NODES_PER_SEARCH}"
+        if name == "drift":
+            part = segment.partition
+            within = f"operation = '{part.operation}' AND market = '{part.market}' AND segment = {segment.number}"
+        given, held = (f"(SELECT * FROM ({select}) WHERE {within})" for select in selects)  # noqa: S608 - our own names
+        lacking, extra = (
+            session.execute(f"SELECT count(*) FROM ({one} EXCEPT ALL {other})").fetchall()[0][0]  # noqa: S608 - our own names
+            for one, other in ((given, held), (held, given))
+        )
+        if lacking or extra:
+            yield name, lacking, extra
