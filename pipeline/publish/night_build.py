@@ -16,6 +16,7 @@ from pipeline.lake.database import view_sweep_files
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.finding_rules import detectors
 from pipeline.publish.catalogue import write_reference, write_side_views, write_views
+from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
 from pipeline.publish.flags import gather, move_flags_on
 from pipeline.publish.ledger import LedgerEntry
@@ -31,6 +32,7 @@ from pipeline.publish.range_work import (
 )
 from pipeline.publish.ranges import choose_ranges
 from pipeline.publish.state import (
+    FILED_STEPS,
     NATIVE,
     SEARCH_PATH,
     SMALL_STEPS,
@@ -86,7 +88,8 @@ class NightBuild:
         nights = self._across(work_out)
         self._load_changes(nights)
         _add_small(session, nights)
-        note_files(session, [file for night in nights for file in night.files])
+        replaced = [step.name for step in FILED_STEPS if step.is_replaced]
+        note_files(session, [file for night in nights for file in night.files], replaced)
         write_state_views(session, lake, files_of(session))
         note_sweep(session)
         add_content(session, lake, entry.sweep_id)
@@ -97,6 +100,8 @@ class NightBuild:
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
         findings = self._across(find_in_range, detectors())
         failed = {name: reason for part in findings for name, reason in part.failed.items()}
+        note_comparisons(session, lake, [part.comparisons for part in findings])
+        self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
         gather(session, [part.found for part in findings], failed)
         move_flags_on(session)
 

@@ -27,6 +27,7 @@ from pipeline.lake.database import connect, quoted
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.publish.catalogue import describe, write_views
+from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.content import forget_working_files
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
 from pipeline.publish.night_build import NightBuild
@@ -272,11 +273,13 @@ def _build(
                 until = [other.sweep_id for other in published if other.started_at <= entry.started_at]
                 night = NightBuild(session, lake, beside, entry, tuple(until), workers, most_offers)
                 night.add(night_folder(generation, entry.sweep_id))
+            comparisons_made_with = made_with(session)
             session.execute("BEGIN")
             # Hundreds of small statements: one by one, each would wait for the disk.
             write_views(session, lake, [entry.sweep_id for entry in published])
             write_view_macros(session)
             session.execute("COMMIT")
+            compare_again(session, lake, comparisons_made_with)
             if night is not None:
                 night.summarise([entry.sweep_id for entry in published])
             describe(session)

@@ -30,6 +30,7 @@ from pipeline.lake.database import connect, quoted, select_files, view_sweep_fil
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
 from pipeline.publish.catalogue import write_range_views, write_side_views
+from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
 from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night, prepare
@@ -84,8 +85,9 @@ class RangeNight:
 
 @dataclass(frozen=True, slots=True)
 class RangeFindings:
-    """What the rules find in a range, and why some of them failed in it, by relation."""
+    """How the markets compare in a range, what the rules find in it, and why some of them failed, by relation."""
 
+    comparisons: StateFile
     found: pa.Table
     failed: Mapping[str, str]
 
@@ -105,11 +107,12 @@ def work_out(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeNight:
     return RangeNight(tuple(file for file in files if file is not None), changes, small)
 
 
-def find_in_range(session: duckdb.DuckDBPyConnection, _: RangeJob) -> RangeFindings:
-    """Ask all rules about a range. The views are there."""
+def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFindings:
+    """Compare the markets of a range, and ask all rules about it. The views are there."""
+    comparisons = write_comparisons(session, job.lake, job.folder, job.sweep_id, job.within)
     ask_rules(session, detectors())
     failed = session.execute("FROM memory.night.failed_rule").fetchall()
-    return RangeFindings(_arrow(session, "FROM memory.night.found"), dict(failed))
+    return RangeFindings(comparisons, _arrow(session, "FROM memory.night.found"), dict(failed))
 
 
 def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
@@ -186,6 +189,7 @@ def _apart(work: Work[T], job: RangeJob, reads: tuple[str, ...]) -> T:
         write_side_views(session, job.lake, job.as_of)
         if reads:
             write_range_views(session, job.lake, job.published, reads)
+            view_comparisons(session, job.lake, job.state, job.within)
         return work(session, job)
 
 

@@ -23,7 +23,7 @@ class PropertyRange:
     @property
     def is_all(self) -> bool:
         """Whether no property is left out."""
-        return self == PropertyRange()
+        return self == ALL
 
     @property
     def condition(self) -> str:
@@ -33,6 +33,9 @@ class PropertyRange:
     def meets(self, first: int, last: int) -> bool:
         """Whether it has an id in common with another range."""
         return self.first <= last and first <= self.last
+
+
+ALL = PropertyRange()
 
 
 def choose_ranges(session: duckdb.DuckDBPyConnection, most_offers: int) -> tuple[list[PropertyRange], list[int]]:

@@ -12,6 +12,7 @@ from pipeline.lake import Lake, put_in_place
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted
 from pipeline.publish.catalogue import describe, write_views
+from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.state import write_macros
 from pipeline.publish.summaries import write_summaries
 
@@ -35,9 +36,11 @@ def refresh(lake: Lake) -> bool:
             session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit")
             session.execute("SET search_path = 'nightaudit.main'")
             sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
+            comparisons_made_with = made_with(session)
             session.execute("BEGIN")
             write_macros(session)
             write_views(session, lake, [row[0] for row in sweeps])
+            compare_again(session, lake, comparisons_made_with)
             write_summaries(session)
             describe(session)
             session.execute("COMMIT")

@@ -19,7 +19,7 @@ from pipeline.lake import Lake, put_in_place
 from pipeline.lake.database import quoted, sql_type
 from pipeline.lake.relations import relation
 from pipeline.publish.ranges import PropertyRange
-from pipeline.publish.state import FILED, FILED_STEPS, Step
+from pipeline.publish.state import FILED, Step
 
 _FOLDER = "state"
 # Readers that opened the published file before the next one was in its place go on reading for as long.
@@ -96,11 +96,10 @@ def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, se
     return rows
 
 
-def note_files(session: duckdb.DuckDBPyConnection, files: Iterable[StateFile]) -> None:
-    """Enter the files of a night; those of tables that it replaces are no longer part of the state."""
-    for step in FILED_STEPS:
-        if step.is_replaced:
-            session.execute("DELETE FROM state.file WHERE table_name = ?", [step.name])
+def note_files(session: duckdb.DuckDBPyConnection, files: Iterable[StateFile], replaced: Iterable[str]) -> None:
+    """Enter the files of a night; those before of tables that it replaces are no longer part of the state."""
+    for name in replaced:
+        session.execute("DELETE FROM state.file WHERE table_name = ?", [name])
     rows = [astuple(file) for file in files]
     if rows:
         marks = ", ".join(["(" + ", ".join("?" * len(STATE_FILE.columns)) + ")"] * len(rows))

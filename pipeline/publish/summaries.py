@@ -23,10 +23,6 @@ SUMMARIES = (
 # What the summaries add up: of each relation the columns that they read. All of a night does not fit into memory, so
 # these are worked out range by range before.
 SUMMED: Mapping[str, tuple[str, ...]] = {
-    "mart.market_parity": (
-        "match_grade", "currency_basis", "source", "product_type", "market", "currency", "reference_market", "cell_key",
-        "property_id", "verdict", "severity", "gap_pct", "losing_snapshots",
-    ),
     "mart.gap_decomposition": (
         "match_grade", "source", "market", "reference_market", "product_type", "currency", "gap", "policy", "board",
         "tax_and_fee", "promotion", "fx", "residual",

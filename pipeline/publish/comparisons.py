@@ -1,0 +1,103 @@
+"""Comparisons of markets: made once a night, and kept in files like those of the state.
+
+`sql/mart/market_parity.sql` says what they are. Summaries, rules, pages and analysts read the files; pairing all offers
+for each of them again cost more than all else that a night publishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+import duckdb
+
+from pipeline.lake import Lake, put_in_place
+from pipeline.lake.database import quoted
+from pipeline.lake.relations import relation
+from pipeline.publish.ranges import ALL, PropertyRange
+from pipeline.publish.state_files import StateFile, files_of, note_files, write_state_views
+
+_MADE = relation("mart", "market_parity")
+# One property is found without reading the others.
+_ORDER = "property_id, source, match_grade, offer_key"
+
+# What may change between two nights: rates that users load, and how we compare.
+MadeWith = list[list[tuple[object, ...]]]
+
+
+def write_comparisons(
+    session: duckdb.DuckDBPyConnection, lake: Lake, folder: str, sweep_id: str, within: PropertyRange
+) -> StateFile:
+    """Compare the markets of a range, and let `mart.market_parity` be what was found. The other views are there.
+
+    The file is written where none is yet, so that readers of an earlier one keep theirs.
+    """
+    session.execute(f"CREATE OR REPLACE VIEW {_MADE.full_name} AS {_MADE.sql}")
+    stem = f"{folder}/{_MADE.name}-{within.first}-{within.last}"
+    path = next(path for number in count() if not lake.local(path := f"{stem}{_suffix(number)}.parquet").exists())
+    place = lake.local(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f".{place.name}")
+    select = f"SELECT * FROM {_MADE.full_name} ORDER BY {_ORDER}"  # noqa: S608 - our own names
+    session.execute("SET preserve_insertion_order = true")
+    try:
+        written = session.execute(f"COPY ({select}) TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)")
+        rows = written.fetchall()[0][0]
+    finally:
+        session.execute("SET preserve_insertion_order = false")
+    put_in_place(beside, place)
+    file = StateFile(_MADE.name, sweep_id, path, rows, place.stat().st_size, within.first, within.last)
+    view_comparisons(session, lake, [file])
+    return file
+
+
+def view_comparisons(
+    session: duckdb.DuckDBPyConnection, lake: Lake, files: Iterable[StateFile], within: PropertyRange = ALL
+) -> None:
+    """Let `mart.market_parity` be read from its files; without any it stays what its relation says.
+
+    `within` leaves out what is of other properties.
+    """
+    paths = [
+        str(lake.local(file.path))
+        for file in files
+        if file.table_name == _MADE.name and within.meets(file.first_property_id, file.last_property_id)
+    ]
+    if paths:
+        select = f"FROM read_parquet([{', '.join(quoted(path) for path in paths)}])"
+        select += "" if within.is_all else f" WHERE {within.condition}"
+        session.execute(f"CREATE OR REPLACE VIEW {_MADE.full_name} AS {select}")
+
+
+def note_comparisons(session: duckdb.DuckDBPyConnection, lake: Lake, files: Sequence[StateFile]) -> None:
+    """Enter the files of a night in place of those before, and let `mart.market_parity` be read from them."""
+    note_files(session, files, replaced=[_MADE.name])
+    view_comparisons(session, lake, files)
+
+
+def made_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
+    """Return what comparisons are made with now: the exchange rates and the digest of our SQL."""
+    return [
+        session.execute(f"FROM {name} ORDER BY ALL").fetchall() for name in ("mart.fx_of_sweep", "ref.written_with")
+    ]
+
+
+def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> None:
+    """Compare again, range by range, if `made_with` gave something else before. The views are there."""
+    files = files_of(session)
+    held = [file for file in files if file.table_name == _MADE.name]
+    view_comparisons(session, lake, held)
+    if not held or made_with(session) == before:
+        return
+    made = []
+    for file in held:
+        within = PropertyRange(file.first_property_id, file.last_property_id)
+        write_state_views(session, lake, files, within)
+        folder = file.path.rpartition("/")[0]
+        made.append(write_comparisons(session, lake, folder, file.sweep_id, within))
+    write_state_views(session, lake, files)
+    note_comparisons(session, lake, made)
+
+
+def _suffix(number: int) -> str:
+    return f"-{number}" if number else ""

@@ -1,0 +1,99 @@
+"""Comparisons of markets are kept in files: when they are made again, and that they are what the relation says."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import duckdb
+import pytest
+from nights import load_night, started_at, sweep_id
+
+from pipeline.domain.analysis import Analysis
+from pipeline.inputs import load
+from pipeline.lake.database import query_published
+from pipeline.lake.relations import relation
+from pipeline.publish.publish import publish, publish_anew
+from pipeline.publish.refresh import refresh
+
+GB_IS_REFERENCE = Analysis(reference_market="GB")
+STAY = {"check_in": date(2030, 3, 1), "nights": 2}
+ROOM = {"room_id": 7, "board_id": 14}
+ASKED = (
+    "SELECT property_id, market, currency_basis, rate, total, reference_converted FROM mart.market_parity ORDER BY ALL"
+)
+AT_ONE_TO_TWO = [(number, "US", "reference_rate", 2.0, 250, 200) for number in (1, 2, 3)]
+
+
+def publish_night(lake, **options):
+    """GB pays 100 EUR at three properties, US 250 USD, and no rate is known."""
+    cells, offers = [], []
+    for number in (1, 2, 3):
+        for market, currency, total in (("GB", "EUR", 100), ("US", "USD", 250)):
+            asked = STAY | {"search_id": len(cells) + 1, "property_id": number, "market": market}
+            cells.append(asked)
+            offers.append(asked | ROOM | {"currency": currency, "total": total})
+    load_night(lake, 0, cell=cells, offer=offers)
+    return publish(lake, sweep_id(0), started_at(0), analysis=GB_IS_REFERENCE, **options).file
+
+
+@pytest.fixture
+def night(lake):
+    return publish_night(lake)
+
+
+@pytest.fixture
+def rates(tmp_path):
+    file = tmp_path / "rates.csv"
+    file.write_text(f"Date,USD\n{started_at(0).date()},2\n")
+    return file
+
+
+def held(lake):
+    return sorted(path.name for path in lake.local("state").glob("*/*/market_parity*"))
+
+
+def test_rates_that_are_loaded_after_a_night_are_compared_at(lake, rates):
+    # Ranges of one property each.
+    night = publish_night(lake, most_offers=1)
+    assert query_published(night, ASKED).fetchall() == []
+    before = held(lake)
+    load.load(lake, "rates", rates, started_at(1))
+    assert refresh(lake)
+    assert query_published(night, ASKED).fetchall() == AT_ONE_TO_TWO
+    # Whoever opened the last file goes on reading it.
+    assert len(before) == 3
+    assert set(before) < set(held(lake))
+    named = query_published(night, "SELECT path FROM state.file WHERE table_name = 'market_parity'").fetchall()
+    assert sorted(path.rpartition("/")[2] for (path,) in named) == sorted(set(held(lake)) - set(before))
+    score = "SELECT market, currency_basis, lose FROM report.market_parity WHERE match_grade = 'exact'"
+    assert query_published(night, score).fetchall() == [("US", "reference_rate", 3)]
+
+
+@pytest.mark.usefixtures("night")
+def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
+    before = held(lake)
+    weights = tmp_path / "weights.csv"
+    weights.write_text("market,weight\nGB,2.5\n")
+    load.load(lake, "weights", weights, started_at(1))
+    assert refresh(lake)
+    assert held(lake) == before
+
+
+def test_a_file_that_is_built_again_compares_at_the_rates_of_now(lake, night, rates):
+    load.load(lake, "rates", rates, started_at(1))
+    assert publish_anew(lake, lambda: None) == night
+    assert query_published(night, ASKED).fetchall() == AT_ONE_TO_TWO
+
+
+def test_the_files_hold_what_the_relation_says(lake, night, rates):
+    load.load(lake, "rates", rates, started_at(1))
+    refresh(lake)
+    said = relation("mart", "market_parity").sql
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH '{night}' AS published (READ_ONLY)")
+        session.execute("USE published")
+        read = session.execute("SELECT * FROM mart.market_parity ORDER BY ALL")
+        columns, rows = [(column[0], column[1]) for column in read.description], read.fetchall()
+        worked_out = session.execute(f"SELECT * FROM ({said}) ORDER BY ALL")  # noqa: S608 - our own SQL
+        assert [(column[0], column[1]) for column in worked_out.description] == columns
+        assert worked_out.fetchall() == rows
