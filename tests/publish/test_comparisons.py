@@ -18,7 +18,10 @@ from pipeline.publish.refresh import refresh
 GB_IS_REFERENCE = Analysis(reference_market="GB")
 STAY = {"check_in": date(2030, 3, 1), "nights": 2}
 ROOM = {"room_id": 7, "board_id": 14}
-ASKED = "SELECT property_id, market, currency_basis, rate, total, reference_converted FROM mart.market_parity WHERE match_grade = 'exact' ORDER BY ALL"
+ASKED = (
+    "SELECT property_id, market, currency_basis, rate, total, reference_converted FROM mart.market_parity "
+    "WHERE match_grade = 'exact' ORDER BY ALL"
+)
 AT_ONE_TO_TWO = [(number, "US", "reference_rate", 2.0, 250, 200) for number in (1, 2, 3)]
 
 
