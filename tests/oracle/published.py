@@ -62,7 +62,7 @@ class Published:
             if "offer_key" in row:
                 row |= dict(zip(OFFER[1:], self.offers[row.pop("offer_key")], strict=True))
             if "policy_key" in row:
-                row["policy"] = self.policies[row.pop("policy_key")]
+                row["policy"] = self.policies.get(row.pop("policy_key"))
             if "promotion_key" in row:
                 row["promotion"] = self.promotions[row.pop("promotion_key")]
         return found

@@ -1,0 +1,345 @@
+"""Markets against each other, prices against floors, one currency against another: expected rows by relation.
+
+Prices of one currency are compared as they are; where the same offer was answered in both currencies, at the rate of
+those two answers; else at the reference rate of the last business day, at most seven days back. Never mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, NamedTuple
+
+import polars as pl
+from history import Row, key_of
+from relations_of_prices import FAMILY_OF, PRODUCT, comparable
+
+TOLERANCE_PCT, REFERENCE_RATE_PCT = Decimal("0.5"), Decimal(3)
+MEDIUM_PCT, HIGH_PCT = 2.0, 5.0
+MINOR_UNITS = 100
+"""Ten-thousandths in the smallest coin of all currencies that the lake asks for."""
+SAME = ("source", "sweep_id", "property_id", "product_type", "check_in", "nights", "party", "room_no")
+GRADES: Mapping[str, tuple[str, ...]] = {
+    "exact": ("room_id", "board_id", "policy"),
+    "board_family": ("family",),
+    "cheapest": (),
+}
+
+
+class Rates:
+    """Units of a currency for one euro, by day; a day without one has that of the last day, at most seven back."""
+
+    def __init__(self, file_text: str) -> None:
+        head, *lines = [line.split(",") for line in file_text.split()]
+        self._by_day = {
+            date.fromisoformat(day): {"EUR": 1.0}
+            | {name: float(rate) for name, rate in zip(head[1:], rest, strict=True)}
+            for day, *rest in lines
+        }
+
+    def of(self, currency: str, day: date) -> float | None:
+        """Return the rate of a currency on a day."""
+        near = [known for known in self._by_day if day - timedelta(days=7) <= known <= day]
+        return self._by_day[max(near)].get(currency) if near else None
+
+
+def market_parity(offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> list[Row]:
+    """`mart.market_parity`: T_b x fx / T_ref - 1; win, meet or lose. `ranks` put equal prices into the lake's order."""
+    rows = offers.with_columns(rank=pl.Series([ranks[key] for key in _keys(offers)], dtype=pl.Int64)).to_dicts()
+    answered: dict[Any, set[tuple[str, str | None]]] = {}
+    for row in rows:
+        if row["currency"] is not None:
+            place = row["source"], row["property_id"], row["market"]
+            answered.setdefault(place, set()).add((row["currency"], row["currency_asked"]))
+    found = []
+    for grade, key in GRADES.items():
+        sold = _standing(rows, grade, key)
+        by_match: dict[Any, list[Row]] = {}
+        for row in sold:
+            by_match.setdefault(key_of(row, (*SAME, *key)), []).append(row)
+        for group in by_match.values():
+            for row in group:
+                place = row["source"], row["property_id"]
+                there = answered.get((*place, reference_market))
+                if row["market"] == reference_market or not there:
+                    continue
+                here = {currency for currency, _ in answered[(*place, row["market"])]}
+                currency, asked = min(there, key=lambda pair, row=row, here=here: _preference(pair, row, here))
+                for other in group:
+                    if (other["market"], other["currency"], other["currency_asked"]) == (
+                        reference_market,
+                        currency,
+                        asked,
+                    ):
+                        found += _judged(grade, row, other, group, rates)
+    return found
+
+
+def _keys(offers: pl.DataFrame) -> list[Any]:
+    columns = ("property_id", "market", "product_type", "check_in", "nights", "party", "currency_asked", "room_stay_id")
+    return list(offers.select(*columns, *("room_id", "board_id", "policy", "currency")).iter_rows())
+
+
+def _preference(pair: tuple[str, str | None], row: Row, here: set[str]) -> Any:
+    """The same currency before one that the market was answered in too, before any other."""
+    currency, asked = pair
+    return currency != row["currency"], currency not in here, asked != row["currency_asked"], currency, asked or ""
+
+
+def _standing(rows: list[Row], grade: str, key: tuple[str, ...]) -> list[Row]:
+    """Return what stands for its group: each offer, or the cheapest of a family, or of a cell."""
+    if grade == "exact":
+        return [
+            row
+            for row in rows
+            if row["priced"]
+            and row["currency"] is not None
+            and row["room_id"] is not None
+            and row["board_id"] is not None
+            and (row["is_whole"] or row["source"] == "multi")
+        ]
+    cheapest: dict[Any, Row] = {}
+    for row in rows:
+        if row["priced"] and row["currency"] is not None and row["is_whole"]:
+            group = key_of(row, (*SAME, "market", "currency_asked", "currency", *key))
+            best = cheapest.get(group)
+            if best is None or (row["total"], row["rank"]) < (best["total"], best["rank"]):
+                cheapest[group] = row
+    return list(cheapest.values())
+
+
+def _judged(grade: str, row: Row, other: Row, group: list[Row], rates: Rates) -> list[Row]:
+    basis, rate = "same", None
+    if row["currency"] != other["currency"]:
+        twins = [each for each in group if each["market"] == row["market"] and each["currency"] == other["currency"]]
+        day = date.fromisoformat(f"{row['sweep_id'][:4]}-{row['sweep_id'][4:6]}-{row['sweep_id'][6:8]}")
+        here, there = rates.of(row["currency"], day), rates.of(other["currency"], day)
+        if twins:
+            basis, rate = "supplier_rate", row["total"] / min(twins, key=lambda each: each["rank"])["total"]
+        elif here is None or there is None:
+            return []
+        else:
+            basis, rate = "reference_rate", here / there
+    converted = other["total"] if rate is None else to_cents(other["total"] * rate)
+    allowed = TOLERANCE_PCT + (REFERENCE_RATE_PCT if basis == "reference_rate" else 0)
+    gap = row["total"] - converted
+    return [
+        {name: row[name] for name in (*SAME, "market", "currency_asked", *PRODUCT, "total")}
+        | {
+            "match_grade": grade,
+            "currency_basis": basis,
+            "reference_currency": other["currency"],
+            "reference_total": other["total"],
+            "reference_converted": converted,
+            "gap": gap,
+            "gap_pct": 100 * gap / converted,
+            "verdict": "meet" if abs(gap) <= tolerance(converted, allowed) else "win" if gap < 0 else "lose",
+        }
+    ]
+
+
+def tolerance(amount: int, allowed_pct: Decimal) -> Decimal:
+    """Return how far from an amount another one may lie and still meet it: a share, and at least the smallest coin."""
+    return max(amount * allowed_pct / 100, Decimal(MINOR_UNITS))
+
+
+def to_cents(amount: float) -> int:
+    """Return an amount of ten-thousandths at its smallest coin, halves away from zero."""
+    coins = Decimal(repr(amount / 10_000)) * 100
+    return int(coins.quantize(Decimal(1), ROUND_HALF_UP)) * MINOR_UNITS
+
+
+def fx_markup(offers: pl.DataFrame, rates: Rates) -> list[Row]:
+    """`mart.fx_markup`: T_c1 / T_c2 of one market against the reference rate, from the euro."""
+    same = ("source", "sweep_id", "property_id", "market", "product_type", "check_in", "nights", "party", "room_no")
+    found = []
+    for group in comparable(offers).partition_by([*same, "room_id", "board_id", "policy"]):
+        rows = group.to_dicts()
+        base = next((row for row in rows if row["currency"] == "EUR"), None)
+        for row in rows if base else ():
+            if row["currency"] == "EUR":
+                continue
+            day = date.fromisoformat(f"{row['sweep_id'][:4]}-{row['sweep_id'][4:6]}-{row['sweep_id'][6:8]}")
+            rate = rates.of(row["currency"], day)
+            if rate is not None:
+                converted = to_cents(base["total"] * rate)
+                found.append(
+                    {name: row[name] for name in (*same, *PRODUCT, "total")}
+                    | {
+                        "base_total": base["total"],
+                        "base_converted": converted,
+                        "markup": row["total"] - converted,
+                        "markup_pct": 100 * (row["total"] - converted) / converted,
+                        "reference_rate": rate,
+                        "supplier_rate": row["total"] / base["total"],
+                    }
+                )
+    return found
+
+
+class Price(NamedTuple):
+    """A selling price and what it may be of."""
+
+    row: Mapping[str, Any]
+    family: str | None
+    grade: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Price:
+        """Return a price with how complete its key is."""
+        is_exact = None not in {row["room_id"], row["board_id"], row["policy"]}
+        family = None if row["board_id"] is None else FAMILY_OF.get(row["board_id"], "other")
+        return cls(row, family, "exact" if is_exact else "board_family" if family else "cheapest")
+
+    def may_be_of(self, offer: Row) -> bool:
+        """Whether an offer may be the one that the price is of."""
+        wanted = self.row
+        is_board = (
+            offer["board_id"] == wanted["board_id"]
+            if self.grade == "exact"
+            else self.family in {None, FAMILY_OF.get(offer["board_id"], "other")}
+        )
+        return (
+            is_board
+            and wanted["room_id"] in {None, offer["room_id"]}
+            and wanted["policy"] in {None, offer["policy"]}
+            and (offer["is_whole"] or (offer["source"] == "multi" and self.grade == "exact"))
+        )
+
+
+def price_against_floor(
+    prices: list[Row], past: list[Row], cells: list[Row], snapshot_date: date, rates: Rates
+) -> list[Row]:
+    """`mart.price_against_floor`: p < M - tolerance, against the floor in force when the price was seen."""
+    stay = ("property_id", "market", "product_type", "check_in", "nights", "party")
+    by_stay: dict[Any, list[Row]] = {}
+    for row in past:
+        if row["ended_by"] != "stay_began" and row["check_in"] > snapshot_date:
+            by_stay.setdefault((row["source"], *key_of(row, stay)), []).append(row)
+    looked_at = {(cell["property_id"], cell["market"]) for cell in cells if cell["source"] == "detail"}
+    return [
+        _held(Price.of(price), source, by_stay.get((source, *key_of(price, stay)), []), rates)
+        for price in prices
+        for source in ("multi", "detail")
+        if source == "multi" or (price["property_id"], price["market"]) in looked_at
+    ]
+
+
+def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
+    row = price.row
+    told = {
+        name: row[name] for name in ("property_id", "market", "product_type", "check_in", "nights", "party", "price")
+    }
+    told |= {name: row[name] for name in PRODUCT} | {"source": source, "match_grade": price.grade}
+    nothing = {"floor": None, "price_converted": None, "below_floor": None, "floor_now": None, "offers": 0}
+    if "+" in row["party"] or row["product_type"] != "Hotel":
+        return told | nothing | {"verdict": "several_rooms" if "+" in row["party"] else "not_hotel"}
+    if not past:
+        return told | nothing | {"verdict": "no_offer"}
+    judged_at = max(row["observed_at"], min(offer["valid_from"] for offer in past))
+    is_in_force: Callable[[Row], bool] = lambda offer: (  # noqa: E731 - one condition, used twice
+        offer["valid_from"] <= judged_at and (offer["valid_to"] is None or offer["valid_to"] > judged_at)
+    )
+    candidates = [
+        offer
+        for offer in past
+        if offer["is_offered"]
+        and offer["currency"] is not None
+        and (is_in_force(offer) or offer["valid_to"] is None)
+        and price.may_be_of(offer)
+    ]
+    if not candidates:
+        return told | nothing | {"verdict": "no_offer"}
+    currency = min((offer["currency"] for offer in candidates), key=lambda each: (each != row["currency"], each))
+    offers = [offer for offer in candidates if offer["currency"] == currency]
+    then = [offer["floor"] or None for offer in offers if is_in_force(offer)]
+    now = [offer["floor"] or None for offer in offers if offer["valid_to"] is None]
+    day = row["observed_at"].date()
+    here, there = rates.of(currency, day), rates.of(row["currency"], day)
+    converted: int | None = row["price"]
+    if currency != row["currency"]:
+        converted = to_cents(row["price"] * here / there) if here and there else None
+    floor = min((each for each in then if each is not None), default=None)
+    if not then:
+        verdict = "no_offer"
+    elif None in then:
+        verdict = "none_stated"
+    elif converted is None:
+        verdict = "no_rate"
+    else:
+        verdict = "breach" if floor - converted > tolerance(floor, TOLERANCE_PCT) else "kept"
+    return told | {
+        "verdict": verdict,
+        "offers": len(then),
+        "floor": floor,
+        "price_converted": converted,
+        "below_floor": floor - converted if verdict in {"breach", "kept"} else None,
+        "floor_now": None if None in now else min(now, default=None),
+    }
+
+
+def gap_decomposition(parity: list[Row], offers: pl.DataFrame, reference_market: str, rates: Rates) -> list[Row]:
+    """`mart.gap_decomposition` of exact pairs: tax and fee + promotion + FX + residual = the gap, to the cent."""
+    identity = (*SAME, "market", "currency_asked", *PRODUCT)
+    by_offer = {key_of(row, identity): row for row in comparable(offers).to_dicts()}
+    in_currency: dict[Any, Row] = {}
+    for row in by_offer.values():
+        in_currency.setdefault(key_of(row, (*SAME, "market", *PRODUCT)), row)
+    found = []
+    for pair in parity:
+        if pair["match_grade"] != "exact":
+            continue
+        day = date.fromisoformat(f"{pair['sweep_id'][:4]}-{pair['sweep_id'][4:6]}-{pair['sweep_id'][6:8]}")
+        here, there = rates.of(pair["currency"], day), rates.of(pair["reference_currency"], day)
+        if pair["currency"] != pair["reference_currency"] and (here is None or there is None):
+            continue
+        factor = 1.0 if pair["currency"] == pair["reference_currency"] else here / there
+        convert = (lambda amount: amount) if factor == 1.0 else _converted_by(factor)
+        base = convert(pair["reference_total"])
+        gap = pair["total"] - base
+        if abs(gap) <= tolerance(base, TOLERANCE_PCT):
+            continue
+        mine = by_offer[key_of(pair, identity)]
+        theirs = in_currency[
+            key_of(
+                pair | {"market": reference_market, "currency": pair["reference_currency"]}, (*SAME, "market", *PRODUCT)
+            )
+        ]
+        step = None
+        if pair["currency"] != pair["reference_currency"]:
+            step = in_currency.get(key_of(pair | {"currency": pair["reference_currency"]}, (*SAME, "market", *PRODUCT)))
+        last, last_factor = (step, convert) if step else (mine, lambda amount: amount)
+        parts = {
+            "tax_and_fee": _less(_of(last_factor, last["included_charges"]), _of(convert, theirs["included_charges"])),
+            "promotion": _less(_of(convert, _taken_off(theirs)), _of(last_factor, _taken_off(last))),
+            "fx": 0
+            if pair["currency"] == pair["reference_currency"]
+            else pair["total"] - convert(step["total"])
+            if step
+            else None,
+        }
+        found.append(
+            {name: pair[name] for name in (*SAME, "market", "currency_asked", *PRODUCT, "total")}
+            | parts
+            | {"gap": gap, "residual": gap - sum(part or 0 for part in parts.values())}
+        )
+    return found
+
+
+def _converted_by(factor: float) -> Callable[[int], int]:
+    return lambda amount: to_cents(amount * factor)
+
+
+def _taken_off(offer: Row) -> int | None:
+    if offer["pre_promo_total"] is not None:
+        return offer["pre_promo_total"] - offer["total"]
+    return None if offer["promotion"] else 0
+
+
+def _of(convert: Callable[[int], int], amount: int | None) -> int | None:
+    return None if amount is None else convert(amount)
+
+
+def _less(amount: int | None, other: int | None) -> int | None:
+    return None if amount is None or other is None else amount - other

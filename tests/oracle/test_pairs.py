@@ -1,0 +1,98 @@
+"""Claim: markets, floors and currencies are held against each other as the domain says, worked out from raw answers."""
+
+from __future__ import annotations
+
+import csv
+from datetime import date, datetime
+
+import nights_made
+import pytest
+import relations_of_pairs as expected
+import relations_of_prices
+from published import difference
+
+pytestmark = pytest.mark.slow
+
+SAME = "source, seen_sweep_id AS sweep_id, property_id, product_type, check_in, nights, party, room_no"
+OFFER = "market, room_id, board_id, policy_key, currency"
+
+
+@pytest.fixture(scope="module")
+def offers(history):
+    return relations_of_prices.frame(history)
+
+
+@pytest.fixture(scope="module")
+def rates(lake):
+    return expected.Rates((lake.parent / "rates.csv").read_text())
+
+
+@pytest.fixture(scope="module")
+def parity(offers, published, rates):
+    ranks = {offer: key for key, offer in published.offers.items()}
+    return expected.market_parity(offers, nights_made.REFERENCE_MARKET, rates, ranks)
+
+
+def test_markets_are_compared_in_one_currency_or_at_the_suppliers_own_rate(parity, published):
+    found = published.told(
+        f"""SELECT match_grade, {SAME}, {OFFER}, currency_asked, total, currency_basis, reference_currency,
+            reference_total, reference_converted, gap, gap_pct, verdict FROM mart.market_parity"""
+    )
+    assert {row["currency_basis"] for row in found} == {"same", "supplier_rate", "reference_rate"}
+    assert len({row["verdict"] for row in found}) > 1
+    assert not difference(parity, found)
+
+
+def test_a_gap_is_the_sum_of_its_parts_and_each_part_what_the_answers_say(parity, offers, rates, published):
+    found = published.told(
+        """SELECT gap.source, offer.seen_sweep_id AS sweep_id, gap.offer_key,
+            coalesce(offer.room_stay_id, 0) AS room_no, gap.total, gap.gap, gap.tax_and_fee,
+            gap.promotion, gap.fx, gap.residual FROM mart.gap_decomposition AS gap
+            JOIN mart.offer_latest AS offer USING (source, property_id, offer_key)
+            WHERE gap.match_grade = 'exact'"""
+    )
+    for row in found:
+        del row["room_stay_id"]
+    assert found
+    assert not difference(expected.gap_decomposition(parity, offers, nights_made.REFERENCE_MARKET, rates), found)
+
+
+def test_a_suppliers_rate_is_held_against_the_reference_rate(offers, rates, published):
+    found = published.told(
+        f"""SELECT {SAME}, {OFFER}, total, base_total, base_converted, markup, markup_pct, reference_rate, supplier_rate
+            FROM mart.fx_markup"""
+    )
+    assert found
+    assert not difference(expected.fx_markup(offers, rates), found)
+
+
+def test_a_price_is_held_against_the_floor_that_was_in_force_when_it_was_seen(lake, history, rates, published):
+    found = published.told(
+        """SELECT source, property_id, market, product_type, check_in, nights, party, price, currency,
+            room_id, board_id, policy_key, match_grade, verdict, offers, floor, price_converted, below_floor, floor_now
+            FROM mart.price_against_floor"""
+    )
+    running = [row | {"valid_to": None, "ended_by": None} for row in history.open.values()]
+    held = expected.price_against_floor(
+        prices(lake, published),
+        history.closed + running,
+        list(history.cells.values()),
+        history.latest.snapshot_date,
+        rates,
+    )
+    assert {row["verdict"] for row in found} >= {"breach", "kept", "several_rooms"}
+    assert not difference(held, found)
+
+
+def prices(lake, published):
+    """The loaded file, as it was written."""
+    whole = ("property_id", "nights", "room_id", "board_id", "policy_key")
+    with (lake.parent / "prices.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row |= {name: int(row[name]) if row[name] else None for name in whole}
+        row["policy"] = None if row["policy_key"] is None else published.policies[row.pop("policy_key")]
+        row["check_in"] = date.fromisoformat(row["check_in"])
+        row["observed_at"] = datetime.fromisoformat(row["observed_at"])
+        row["price"] = round(float(row["price"]) * 10_000)
+    return rows
