@@ -38,7 +38,7 @@ notebooks: setup  ## open the notebooks over the published file, in a browser on
 # The flows share one Prefect server, which answers late where other tests take the processors: they run by themselves.
 test: setup  ## run the tests
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows
-	$(BIN)/pytest -m "not cluster" tests/flows
+	$(BIN)/pytest -m "not slow and not cluster" tests/flows
 
 # Nights that are stopped, rebuilt, replayed and simulated: minutes each. SLOW names folders or files to take a part.
 test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
@@ -65,7 +65,7 @@ sql-readme: setup  ## write the lists and the drawing of sql/README.md from the 
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows --cov --cov-report=
-	$(BIN)/pytest -m "not cluster" tests/flows --cov --cov-append --cov-report=term:skip-covered
+	$(BIN)/pytest -m "not slow and not cluster" tests/flows --cov --cov-append --cov-report=term:skip-covered
 
 format: setup  ## format the code
 	$(BIN)/ruff format

@@ -46,13 +46,13 @@ def user(tmp_path):
 
 @pytest.fixture
 def run_here(user, monkeypatch, capsys):
-    """Run a command in this process, which is quicker; for commands that end before they start anything."""
+    """Run a command in this process, which is quicker, where the process is not what the test is about."""
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        monkeypatch.chdir(user.home)
+    def run(*arguments: str, of: User = user) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(of.home)
         for name in [name for name in os.environ if name.startswith("NIGHTAUDIT_")]:
             monkeypatch.delenv(name)
-        for name, value in user.environment.items():
+        for name, value in of.environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["nightaudit", *arguments])
         with pytest.raises(SystemExit) as ended:
@@ -124,17 +124,23 @@ def no_traceback(done: subprocess.CompletedProcess[str]) -> None:
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_a_price_goes_all_the_way_from_a_real_supplier_to_a_query(user, supplier, ids):
+@pytest.fixture(scope="module")
+def night(supplier, ids, tmp_path_factory):
+    """A user with a published night, what the commands told, and what the supplier had served before and after it."""
+    user = User(tmp_path_factory.mktemp("night"))
     user.use_supplier(supplier)
-    spec = user.write_spec(ids[:20])
     before = supplier.control("served")
-    swept = user.run("sweep", "--spec", str(spec))
+    swept = user.run("sweep", "--spec", str(user.write_spec(ids[:20])))
+    published = user.run("publish")
+    return user, (swept, published), (before, supplier.control("served"))
+
+
+def test_a_price_goes_all_the_way_from_a_real_supplier_to_a_query(night):
+    user, (swept, published), (before, served) = night
     assert swept.returncode == 0, swept.stderr
     assert "Simulated" not in swept.stdout
-    published = user.run("publish")
     assert published.returncode == 0, published.stderr
     assert user.published("SELECT audit FROM mart.sweep") == [("passed",)]
-    served = supplier.control("served")
     stored = user.published("SELECT count(*) FROM lake.offer")[0][0]
     assert stored == products_of(served) - products_of(before)
     planned, *statuses = user.published(
@@ -150,11 +156,11 @@ def products_of(served: dict) -> int:
     return served["products_served"].get("multi", 0) - served["products_without_property_id"].get("multi", 0)
 
 
-def test_status_tells_each_sweep_and_its_cells(user, supplier, ids):
+def test_status_tells_each_sweep_and_its_cells(user, run_here, supplier, ids):
     user.use_supplier(supplier)
-    assert "There is no lake" in user.run("status").stdout
-    user.run("sweep", "--spec", str(user.write_spec(ids[:10])))
-    told = user.run("status").stdout
+    assert "There is no lake" in run_here("status").stdout
+    run_here("sweep", "--spec", str(user.write_spec(ids[:10])))
+    told = run_here("status").stdout
     assert "loaded" in told
     assert "20 planned" in told
 
@@ -221,27 +227,27 @@ def test_a_setting_that_cannot_be_used_is_named(user, run_here, name, value, tol
     no_traceback(done)
 
 
-def test_bad_credentials_start_nothing_and_show_no_secret(user, supplier, ids):
+def test_bad_credentials_start_nothing_and_show_no_secret(user, run_here, supplier, ids):
     user.use_supplier(supplier)
     user.environment["NIGHTAUDIT_CLIENT_SECRET"] = "a-wrong-secret-4711"
-    done = user.run("sweep", "--spec", str(user.write_spec(ids[:3])))
+    done = run_here("sweep", "--spec", str(user.write_spec(ids[:3])))
     assert done.returncode == 1
     assert "resume" in done.stderr
     assert "4711" not in done.stdout + done.stderr
     no_traceback(done)
 
 
-def test_an_unreachable_host_is_told_and_can_be_resumed(user, ids):
+def test_an_unreachable_host_is_told_and_can_be_resumed(user, run_here, ids):
     with SandboxProcess(seed=3, properties=60) as gone:
         user.use_supplier(gone)
     user.environment |= {"NIGHTAUDIT_ATTEMPTS": "2"}
     spec = user.write_spec(ids[:3])
-    done = user.run("sweep", "--spec", str(spec))
+    done = run_here("sweep", "--spec", str(spec))
     assert done.returncode == 1
     assert "nightaudit resume" in done.stderr
     no_traceback(done)
     with SandboxProcess(seed=3, properties=60, port=port_of(gone)):
-        resumed = user.run("resume")
+        resumed = run_here("resume")
     assert resumed.returncode == 0, resumed.stderr
 
 
@@ -252,7 +258,7 @@ def port_of(sandbox: SandboxProcess) -> int:
 def test_a_lake_holds_one_supplier(user, run_here, supplier, ids):
     user.use_supplier(supplier)
     spec = str(user.write_spec(ids[:3]))
-    assert user.run("sweep", "--spec", spec).returncode == 0
+    assert run_here("sweep", "--spec", spec).returncode == 0
     user.environment["NIGHTAUDIT_BASE_URL"] = "http://127.0.0.1:9"
     done = run_here("sweep", "--spec", spec)
     assert done.returncode == 2
@@ -296,23 +302,40 @@ def test_a_sweep_is_closed_without_its_supplier_and_another_follows(user, run_he
     assert [(rows[each]["planned"], rows[each]["not_swept"]) for each in (mistyped, other)] == [(6, 6), (6, 0)]
 
 
-def test_a_refused_close_of_a_sweep_that_landed_is_none(user, run_here, supplier, ids):
-    with SandboxProcess(seed=3, properties=60, faults={"latency_ms": 60}) as slow:
+# The first shard of 32 searches lands after about a second, the last of these sweeps after more than ten.
+SLOW = {"latency_ms": 150}
+
+
+@pytest.fixture
+def stopped(user, ids):
+    """A user whose sweep was told to stop when a part of it had landed; the supplier is gone."""
+    with SandboxProcess(seed=3, properties=60, faults=SLOW) as slow:
         user.use_supplier(slow)
-        sweep = user.start("sweep", "--spec", str(user.write_spec(ids, days=100)))
+        sweep = user.start("sweep", "--spec", str(user.write_spec(ids, days=60)))
         wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
         os.killpg(sweep.pid, signal.SIGTERM)
         sweep.communicate(timeout=60)
-    user.use_supplier(supplier)
-    lake = Lake(str(user.lake))
+    return user
+
+
+def test_a_refused_close_of_a_sweep_that_landed_is_none_and_a_close_counts_what_was_not_asked(
+    run_here, supplier, stopped
+):
+    stopped.use_supplier(supplier)
+    lake = Lake(str(stopped.lake))
     (sweep_id,) = lake.sweep_ids()
     assert f"nightaudit resume --close {sweep_id}" in run_here("status").stdout
     refused = run_here("resume", sweep_id)
     assert refused.returncode == 2
     assert f"nightaudit resume --close {sweep_id}" in refused.stderr
     assert read_ending(lake, sweep_id) is None
-    assert run_here("resume", "--close", sweep_id).returncode == 0
-    assert sweep_rows(lake)[sweep_id]["not_swept"] > 0
+    closed = run_here("resume", "--close")
+    assert closed.returncode == 0, closed.stderr
+    run_here("publish", "--override", "not about the gate")
+    planned, not_swept, offered = stopped.published("SELECT planned, not_swept, offered FROM mart.sweep")[0]
+    assert planned == 3600
+    assert 0 < not_swept < 3600
+    assert offered > 0
 
 
 def test_a_cap_that_no_day_gets_further_with_is_refused_before_a_sweep_is_begun(user, run_here):
@@ -379,20 +402,17 @@ def test_a_damaged_published_file_is_told_with_what_to_do(user, run_here, comman
     assert "nightaudit publish" in done.stdout + done.stderr
 
 
-def test_a_query_reads_and_nothing_else(user, run_here, supplier, ids):
-    user.use_supplier(supplier)
-    assert user.run("sweep", "--spec", str(user.write_spec(ids[:3]))).returncode == 0
-    assert user.run("publish").returncode == 0
+def test_a_query_reads_and_nothing_else(run_here, night):
     for query in ("", "COPY (SELECT 1) TO 'evil.csv'", "ATTACH 'x.duckdb'", "SELECT 1; SELECT 2"):
-        done = run_here("query", query)
+        done = run_here("query", query, of=night[0])
         assert (done.returncode, "one statement that reads" in done.stderr) == (2, True), query
-    assert not (user.home / "evil.csv").exists()
+    assert not (night[0].home / "evil.csv").exists()
 
 
-def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
-    with SandboxProcess(seed=3, properties=60, faults={"latency_ms": 60}) as slow:
+def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids):
+    with SandboxProcess(seed=3, properties=60, faults=SLOW) as slow:
         user.use_supplier(slow)
-        spec = user.write_spec(ids, days=100, markets=("GB", "SE"))
+        spec = user.write_spec(ids, days=30, markets=("GB", "SE"))
         sweep = user.start("sweep", "--spec", str(spec))
         wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
         os.killpg(sweep.pid, signal.SIGINT)
@@ -403,46 +423,30 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, ids):
         assert "Traceback" not in err
         asked_before = slow.control("served")["requests"]
     with SandboxProcess(seed=3, properties=60, port=port_of(slow)):
-        resumed = user.run("resume")
+        resumed = run_here("resume")
         assert resumed.returncode == 0, resumed.stderr
     assert asked_before
-    assert user.run("publish", "--override", "not about the gate").returncode == 0
-    assert user.published("SELECT planned - not_swept FROM mart.sweep") == [(60 * 100 * 2,)]
+    assert run_here("publish", "--override", "not about the gate").returncode == 0
+    assert user.published("SELECT planned - not_swept FROM mart.sweep") == [(60 * 30 * 2,)]
 
 
-def test_a_given_up_sweep_counts_what_was_not_asked(user, ids):
-    with SandboxProcess(seed=3, properties=60, faults={"latency_ms": 60}) as slow:
-        user.use_supplier(slow)
-        sweep = user.start("sweep", "--spec", str(user.write_spec(ids, days=100)))
-        wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
-        os.killpg(sweep.pid, signal.SIGTERM)
-        sweep.communicate(timeout=60)
-        closed = user.run("resume", "--close")
-        assert closed.returncode == 0, closed.stderr
-    user.run("publish", "--override", "not about the gate")
-    planned, not_swept, offered = user.published("SELECT planned, not_swept, offered FROM mart.sweep")[0]
-    assert planned == 6000
-    assert 0 < not_swept < 6000
-    assert offered > 0
-
-
-def test_too_many_failures_end_with_exit_code_4(user, ids):
+def test_too_many_failures_end_with_exit_code_4(user, run_here, ids):
     with SandboxProcess(seed=3, properties=60, faults={"poisoned_property_ids": ids[:2]}) as sandbox:
         user.use_supplier(sandbox)
         user.environment["NIGHTAUDIT_ATTEMPTS"] = "1"
-        done = user.run("sweep", "--spec", str(user.write_spec(ids[:10])))
+        done = run_here("sweep", "--spec", str(user.write_spec(ids[:10])))
     assert done.returncode == 4, done.stdout + done.stderr
     assert "20.0%" in done.stderr
-    assert "20.0% of the planned cells" in user.run("status").stdout
+    assert "20.0% of the planned cells" in run_here("status").stdout
 
 
-def test_the_doctor_names_what_is_wrong(user, supplier, ids):
+def test_the_doctor_names_what_is_wrong(user, run_here, supplier, ids):
     user.use_supplier(supplier)
     spec = str(user.write_spec(ids[:3]))
-    well = user.run("doctor", "--spec", spec)
+    well = run_here("doctor", "--spec", spec)
     assert well.returncode == 0, well.stdout + well.stderr
     user.environment["NIGHTAUDIT_CLIENT_SECRET"] = "wrong"
-    ill = user.run("doctor", "--spec", spec)
+    ill = run_here("doctor", "--spec", spec)
     assert ill.returncode == 1
     assert "✗ token and probe search" in ill.stdout
     no_traceback(ill)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tiny_night import settings_in
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
@@ -17,17 +18,23 @@ from pipeline.settings import utc_now
 TABLES = ("search", "cell", "offer", "penalty", "promotion", "offer_change", "room", "quote", "quote_offer")
 
 
-@pytest.fixture
-def published(settings, in_environment, server):  # noqa: ARG001 - flows report to it
-    """A lake with one published night, and an environment that leads to it."""
-    given = settings(quote_cap=5, scopes="read_rooms write_rooms")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Settings of a lake with one published night."""
+    given = settings_in(tmp_path_factory.mktemp("published"), quote_cap=5, scopes="read_rooms write_rooms")
     lake = Lake(given.lake)
     now = utc_now()
     manifest = steps.start(given, lake, now)
     asyncio.run(steps.collect(Night(given, lake, manifest)))
     publish(lake, manifest.sweep_id, now)
-    in_environment(given)
-    return lake
+    return given
+
+
+@pytest.fixture
+def published(made, in_environment, server):  # noqa: ARG001 - flows report to it
+    """The lake of both tests, and an environment that leads to it."""
+    in_environment(made)
+    return Lake(made.lake)
 
 
 def rows(lake: Lake) -> dict[str, list[tuple[object, ...]]]:
@@ -37,12 +44,14 @@ def rows(lake: Lake) -> dict[str, list[tuple[object, ...]]]:
 def test_the_flow_of_quotes_asks_only_where_it_is_told_to_and_nothing_is_tried_again(published):
     from flows.quote_check import quote_check
 
+    runs = published.names("quotes")
     with pytest.raises(InputError, match="up to 3 reservations"):
         quote_check(3)
-    assert not published.names("quotes")
+    assert published.names("quotes") == runs
     summary = quote_check(3, yes_make_reservations=True)
     assert summary.chosen == sum(summary.outcomes.values()) == 3
-    assert query_published(published.published_file, "SELECT count(*) FROM mart.quote_check").fetchone() == (3,)
+    asked = "SELECT count(*) FROM mart.quote_check WHERE run_id = $run"
+    assert query_published(published.published_file, asked, {"run": summary.run_id}).fetchone() == (3,)
 
 
 def test_the_flow_of_the_backfill_makes_the_same_tables_anew(published):

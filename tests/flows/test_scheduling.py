@@ -113,6 +113,7 @@ def test_runs_are_watched_by_the_same_two_automations_however_often_it_is_asked_
     assert "quote-check" not in watched[AGAIN_NAME]
 
 
+@pytest.mark.slow
 def test_the_declared_deployment_runs_on_a_worker_of_a_process_work_pool(tmp_path, write_spec, server):
     address = server
     given = environment(tmp_path, write_spec(), PREFECT_API_URL=address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,9 +34,13 @@ from pipeline.sweep import normalisers
 ROOT = Path(__file__).parents[2]
 
 
+def threads(workers, *_, **__):
+    return ThreadPoolExecutor(workers)
+
+
 @pytest.fixture(autouse=True)
 def workers_of_this_process(monkeypatch):
-    monkeypatch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
+    monkeypatch.setattr(normalisers, "ProcessPoolExecutor", threads)
 
 
 @pytest.fixture
@@ -45,6 +50,51 @@ def settings(tmp_path):
 
 def run(given, **others):
     return run_night(Night(given, Lake(given.lake), **others))
+
+
+@pytest.fixture(scope="module")
+def first_made(once_a_run):
+    """A lake with one published night, what it came to, and what was shown of it."""
+
+    def make(folder):
+        shown, watched = [], []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(normalisers, "ProcessPoolExecutor", threads)
+            run(settings_in(folder), show=shown.append, watch=watched.append)
+        return folder, shown, watched
+
+    return once_a_run("a-first-night", make)
+
+
+@pytest.fixture
+def first(first_made, settings):
+    """What the first night came to; the lake of the test is a copy of the one that holds it."""
+    folder, (summary,), _ = first_made
+    shutil.copytree(folder / "lake", settings().lake)
+    return summary
+
+
+@pytest.fixture(scope="module")
+def loaded_made(once_a_run):
+    """A lake with a sweep that is loaded, and not yet judged."""
+
+    def make(folder):
+        given = settings_in(folder)
+        manifest = steps.start(given, Lake(given.lake), utc_now())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(normalisers, "ProcessPoolExecutor", threads)
+            asyncio.run(steps.collect(Night(given, Lake(given.lake), manifest)))
+        return folder, manifest.sweep_id
+
+    return once_a_run("a-loaded-night", make)
+
+
+@pytest.fixture
+def loaded(loaded_made, settings):
+    """The sweep of the lake of the test, which is loaded and not yet judged."""
+    folder, sweep_id = loaded_made
+    shutil.copytree(folder / "lake", settings().lake)
+    return sweep_id
 
 
 def command(folder: Path, *arguments: str, **others: str) -> subprocess.CompletedProcess[str]:
@@ -62,9 +112,8 @@ def command(folder: Path, *arguments: str, **others: str) -> subprocess.Complete
     )
 
 
-def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings):
-    shown, watched = [], []
-    first = run(settings(), show=shown.append, watch=watched.append)
+def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings, first_made, first):
+    _, shown, watched = first_made
     second = run(settings(), show=shown.append)
 
     assert shown == [first, second]
@@ -82,18 +131,17 @@ def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):
     given, lake = settings(), Lake(settings().lake)
     begun = steps.start(given, lake, utc_now())
 
-    assert run(given).sweep_id == begun.sweep_id
+    assert nightly.begin(Night(given, lake)).sweep.sweep_id == begun.sweep_id
     assert lake.sweep_ids() == [begun.sweep_id]
 
 
-def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings):
+def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings, loaded):
     given, lake = settings(), Lake(settings().lake)
-    begun = steps.start(given, lake, utc_now())
-    asyncio.run(steps.collect(Night(given, lake, begun)))
-    raw = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(begun.sweep_id)).iterdir()}
+    raw = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(loaded)).iterdir()}
 
-    assert run(given).sweep_id == begun.sweep_id
-    after = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(begun.sweep_id)).iterdir()}
+    assert run(given).sweep_id == loaded
+    assert lake.sweep_ids() == [loaded]
+    after = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(loaded)).iterdir()}
     assert after == raw
 
 
@@ -207,20 +255,21 @@ def killed(*_, **__):
     raise Killed
 
 
-@pytest.mark.parametrize("step", ["write_reports", "tell_alerts"])
 def test_a_night_that_was_killed_after_it_was_published_gets_its_pages_and_alerts_before_the_next(
-    settings, tmp_path, monkeypatch, step
+    settings, tmp_path, monkeypatch
 ):
     with receiving() as (address, got):
         monkeypatch.setenv("ADDRESS", address)
         given = settings(alerts=rule_file(tmp_path, 'webhook_from = "ADDRESS"'))
         lake = Lake(given.lake)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(nightly, step, killed)
-            with pytest.raises(Killed):
-                run(given)
+        # Killed before its pages are written; and again, when another run has written them, before its alerts are sent.
+        for step in ("write_reports", "tell_alerts"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(nightly, step, killed)
+                with pytest.raises(Killed):
+                    run(given)
+            assert got == []
         (first,) = published(lake)
-        assert got == []
         second = run(given).sweep_id
 
     assert published(lake) == [first, second]
@@ -230,46 +279,52 @@ def test_a_night_that_was_killed_after_it_was_published_gets_its_pages_and_alert
     assert len(got) == 2
 
 
-def test_a_night_that_is_finished_is_not_finished_again(settings):
+def test_a_night_that_is_finished_is_not_finished_again(settings, first):
     given = settings()
-    first = run(given)
-    page = Path(given.lake) / "reports" / first.sweep_id / "index.html"
+    lake = Lake(given.lake)
+    page = lake.root / "reports" / first.sweep_id / "index.html"
     page.unlink()
-    run(given)
+    nightly.finish_left_over(Night(given, lake))
     assert not page.exists()
 
 
+def double(lake: Lake, sweep_id: str) -> None:
+    """Store a file of a loaded sweep twice: what the gate is there for."""
+    file = min((lake.table_root("offer") / sweep_id).glob("*.parquet"))
+    file.with_name(f"{file.stem}9.parquet").write_bytes(file.read_bytes())
+
+
 def load_doubled(settings) -> str:
-    """Ask and load a night, then store a file of it twice: what the gate is there for. Return its sweep."""
+    """Ask and load a night, and store a file of it twice. Return its sweep."""
     lake = Lake(settings.lake)
     manifest = steps.start(settings, lake, utc_now())
     asyncio.run(steps.collect(Night(settings, lake, manifest)))
-    file = min((lake.table_root("offer") / manifest.sweep_id).glob("*.parquet"))
-    file.with_name(f"{file.stem}9.parquet").write_bytes(file.read_bytes())
+    double(lake, manifest.sweep_id)
     return manifest.sweep_id
 
 
-def test_a_blocked_night_is_reported_once_and_keeps_the_last_good_night(settings):
+def test_a_blocked_night_is_reported_once_and_keeps_the_last_good_night(settings, first):
     with receiving() as (address, got):
         given = settings(notify_webhook=address)
-        good = run(given)
-        before = good.file.read_bytes()
+        lake = Lake(given.lake)
+        before = lake.published_file.read_bytes()
         blocked = load_doubled(given)
         for _ in range(2):
             with pytest.raises(GateBlocked, match=r"offer\.key") as caught:
                 run(given)
             assert caught.value.exit_code == 3
 
-    assert published(Lake(given.lake)) == [good.sweep_id]
-    assert good.file.read_bytes() == before
+    assert published(lake) == [first.sweep_id]
+    assert lake.published_file.read_bytes() == before
     causes = [message["subject"].split()[1] for message in got]
     assert "offer.key" in causes
     assert len(causes) == len(set(causes))
     assert all(blocked in message["text"] for message in got)
 
 
-def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, tmp_path):
-    blocked = load_doubled(settings())
+def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, loaded, tmp_path):
+    blocked = loaded
+    double(Lake(settings().lake), blocked)
     with receiving() as (address, got):
         done = command(tmp_path, "nightly", NIGHTAUDIT_NOTIFY_WEBHOOK=address)
     assert done.returncode == 3, done.stderr
@@ -309,7 +364,9 @@ def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(
         (signal.SIGINT, "nightly.summary_of", "nightaudit nightly"),
     ],
 )
-def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_with(tmp_path, number, stopped_at, go_on):
+def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_with(
+    loaded, tmp_path, number, stopped_at, go_on
+):
     module, name = stopped_at.split(".")
     script = tmp_path / "night.py"
     script.write_text(
@@ -324,9 +381,8 @@ def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_wi
     done = command(tmp_path, str(script), "nightly")
     assert done.returncode == 128 + number, done.stderr
     assert "Traceback" not in done.stderr
-    (folder,) = (tmp_path / "lake" / "raw").iterdir()
     assert "Stopped as asked." in done.stderr
-    assert go_on.format(sweep_id=folder.name) in done.stderr
+    assert go_on.format(sweep_id=loaded) in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -338,11 +394,8 @@ def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_wi
     ],
 )
 def test_what_the_system_refuses_in_an_audit_is_a_message_with_the_step_to_go_on_with(
-    settings, tmp_path, failure, exit_code, said
+    loaded, tmp_path, failure, exit_code, said
 ):
-    given = settings()
-    manifest = steps.start(given, Lake(given.lake), utc_now())
-    asyncio.run(steps.collect(Night(given, Lake(given.lake), manifest)))
     script = tmp_path / "audit.py"
     script.write_text(
         "from pipeline.night import gate\n"
@@ -354,7 +407,7 @@ def test_what_the_system_refuses_in_an_audit_is_a_message_with_the_step_to_go_on
     )
     done = command(tmp_path, str(script), "audit")
     assert done.returncode == exit_code, done.stderr
-    assert said.format(sweep_id=manifest.sweep_id) in done.stderr
+    assert said.format(sweep_id=loaded) in done.stderr
     assert "Traceback" not in done.stderr
 
 

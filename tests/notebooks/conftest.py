@@ -1,4 +1,4 @@
-"""Two nights of the sandbox, swept once a session."""
+"""Two nights of the sandbox, swept once a run; nothing is written to them."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from sandbox_nights import swept
 
 
 @pytest.fixture(scope="session")
-def nights(tmp_path_factory):
-    return swept(tmp_path_factory.mktemp("nights"))
+def nights(once_a_run):
+    return once_a_run("nights-for-notebooks", swept)

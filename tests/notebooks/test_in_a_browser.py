@@ -18,6 +18,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from pipeline.lake import Lake
 from pipeline.report import REPORTS, write_reports
 
 ROOT = Path(__file__).parents[2]
@@ -28,16 +29,24 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: 
 
 
 @pytest.fixture(scope="module")
-def printed(nights):
+def lake(nights, tmp_path_factory):
+    """A copy of the two nights, with their reports."""
+    copy = Lake(str(tmp_path_factory.mktemp("served") / "lake"))
+    shutil.copytree(nights.both.root, copy.root)
+    write_reports(copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def printed(lake):
     """The addresses that `nightaudit serve` prints, which runs as people start it and ends as they end it."""
-    write_reports(nights.both)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
         [sys.executable, "-m", "pipeline.cli", "serve", "--port", str(port)],
         cwd=ROOT,
-        env=os.environ | {"NIGHTAUDIT_LAKE": str(nights.both.root)},
+        env=os.environ | {"NIGHTAUDIT_LAKE": str(lake.root)},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -156,8 +165,8 @@ def _settled(page, chart):
 
 
 @pytest.mark.parametrize("report", ["all nights", *REPORTS])
-def test_a_report_is_whole_on_a_phone(page, address, nights, report):
-    sweep_id = max(folder.name for folder in (nights.both.root / "reports").iterdir() if folder.is_dir())
+def test_a_report_is_whole_on_a_phone(page, address, lake, report):
+    sweep_id = max(folder.name for folder in (lake.root / "reports").iterdir() if folder.is_dir())
     file = {"all nights": "index.html", "digest": f"{sweep_id}/index.html"}.get(report, f"{sweep_id}/{report}.html")
     page.set_viewport_size(PHONE)
     page.goto(f"{address}/reports/{file}")

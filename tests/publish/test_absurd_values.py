@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -82,24 +81,18 @@ def test_a_room_stay_with_the_largest_number_there_is_stays_on_sale(published):
     assert query_published(published.published_file, query, {"own": number}).fetchall() == [(True,)]
 
 
-@given(
-    st.lists(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                table: st.fixed_dictionaries(
-                    {}, optional={column: st.sampled_from(values) for column, values in columns.items()}
-                )
-                for table, columns in VALUES.items()
-            },
-        ),
-        min_size=40,
-        max_size=40,
-    )
-)
-@settings(max_examples=2)
-def test_nor_do_any_of_them_together(tmp_path_factory, drawn):
-    lake = absurd_nights(Lake(str(tmp_path_factory.mktemp("drawn") / "lake")), [{}, *drawn])
+def drawn(dice: random.Random) -> dict[str, dict[str, object]]:
+    """Values for a property: of about half the tables, of about half their columns."""
+    return {
+        table: {column: dice.choice(values) for column, values in columns.items() if dice.random() < 0.5}
+        for table, columns in VALUES.items()
+        if dice.random() < 0.5
+    }
+
+
+def test_nor_do_any_of_them_together(tmp_path):
+    dice = random.Random(1)  # noqa: S311 - not a secret
+    lake = absurd_nights(Lake(str(tmp_path / "lake")), [{}, *(drawn(dice) for _ in range(60))])
     assert failures(lake) == {}
     write_reports(lake)
     assert rules_of(lake, 1)

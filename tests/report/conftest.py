@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 from decimal import Decimal
 
@@ -37,19 +38,31 @@ def night(lake, number: int, totals: dict[int, int], before: dict[int, int] | No
     publish(lake, load_night(lake, number, cell=cells, offer=offers), started_at(number))
 
 
+@pytest.fixture(scope="session")
+def one_night(once_a_run):
+    """One night, to copy."""
+
+    def make(folder):
+        made = Lake(str(folder / "lake"))
+        night(made, 0, {1: 100, 2: 100, 3: 100})
+        return made
+
+    return once_a_run("one-night-to-report", make)
+
+
 @pytest.fixture
-def lake(tmp_path):
-    """One night."""
-    made = Lake(str(tmp_path / "lake"))
-    night(made, 0, {1: 100, 2: 100, 3: 100})
-    return made
+def lake(one_night, tmp_path):
+    """A copy of the night. Its views read the files of the night that it is a copy of."""
+    shutil.copytree(one_night.root, tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))
 
 
 @pytest.fixture(scope="session")
-def two_nights(tmp_path_factory):
+def two_nights(one_night, tmp_path_factory):
     """A second night on which the first price rose by a fifth and the second fell by a twentieth."""
-    made = Lake(str(tmp_path_factory.mktemp("nights") / "lake"))
-    night(made, 0, {1: 100, 2: 100, 3: 100})
+    root = tmp_path_factory.mktemp("nights") / "lake"
+    shutil.copytree(one_night.root, root)
+    made = Lake(str(root))
     night(made, 1, {1: 120, 2: 95, 3: 100})
     return made
 
