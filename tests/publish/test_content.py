@@ -53,7 +53,12 @@ ANSWERS = {
     CHANGED: {
         0: [told(suite())],
         1: [told(suite(), propertyName="Fjord Hotel"), told(suite(roomDescription="Larger.", roomAmenities=[SAFE]))],
-        2: [told(suite(roomDescription="Larger.", images=["https://x.example/2.jpg"], roomAmenities=[SAFE]))],
+        2: [
+            told(
+                suite(roomDescription="Larger.", images=["https://x.example/2.jpg"], roomAmenities=[SAFE]),
+                propertyName="Fjord Hotel",
+            )
+        ],
     },
     SILENT: {
         0: [told(suite())],

@@ -6,6 +6,7 @@ import pytest
 from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.errors import TooManyFailures
+from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night.summary import as_markdown, lines_of, refuse_failed_rules, summarise
 from pipeline.publish import publish
@@ -14,23 +15,26 @@ from pipeline.report import write_reports
 BROKEN = "report.no_such_rule"
 
 
-@pytest.fixture
-def night(lake, monkeypatch):
-    """A published night of which one rule cannot be asked; and one before it, of which all could be."""
-    publish(lake, load_night(lake, 0), started_at(0))
-    monkeypatch.setattr("pipeline.publish.range_work.detectors", lambda: ["report.floor_breach", BROKEN])
-    return lake, publish(lake, load_night(lake, 1), started_at(1))
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """A lake, a published night of which all rules could be asked, and one after it of which one could not."""
+    lake = Lake(str(tmp_path_factory.mktemp("failed-rules") / "lake"))
+    sound = publish(lake, load_night(lake, 0), started_at(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.publish.range_work.detectors", lambda: ["report.floor_breach", BROKEN])
+        return lake, sound, publish(lake, load_night(lake, 1), started_at(1))
 
 
-def test_it_is_kept_with_its_reason(night):
-    _, published = night
+def test_it_is_kept_with_its_reason(nights):
+    *_, published = nights
     rows = query_published(published.file, "FROM state.failed_rule").fetchall()
     assert [row[:2] for row in rows] == [(sweep_id(1), BROKEN)]
     assert "no_such_rule" in rows[0][2]
 
 
-def test_the_summary_names_it_and_the_run_fails_as_far_as_it_is_told_to(night, tmp_path):
-    summary = summarise(night[1], tmp_path)
+def test_the_summary_names_it_and_the_run_fails_as_far_as_it_is_told_to(nights, tmp_path):
+    *_, published = nights
+    summary = summarise(published, tmp_path)
     assert ("rules that failed", BROKEN) in lines_of(summary)
     assert "no\\_such\\_rule" in as_markdown(summary)
     refuse_failed_rules(summary, 1)
@@ -39,14 +43,15 @@ def test_the_summary_names_it_and_the_run_fails_as_far_as_it_is_told_to(night, t
     assert refused.value.exit_code == 4
 
 
-def test_a_night_of_which_all_could_be_asked_says_nothing_of_it(lake, tmp_path):
-    summary = summarise(publish(lake, load_night(lake, 0), started_at(0)), tmp_path)
+def test_a_night_of_which_all_could_be_asked_says_nothing_of_it(nights, tmp_path):
+    _, sound, _ = nights
+    summary = summarise(sound, tmp_path)
     assert "rules that failed" not in dict(lines_of(summary))
     refuse_failed_rules(summary, 0)
 
 
-def test_the_digest_begins_with_it(night):
-    lake, _ = night
+def test_the_digest_begins_with_it(nights):
+    lake, *_ = nights
     (digest,) = write_reports(lake, ["digest"])
     said = digest.file.read_text()
     assert f"{BROKEN} could not be asked and found nothing" in said
