@@ -19,6 +19,7 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import Recorded, record, refuse_damaged, sum_of_file
 from pipeline.lake.objects import Lake
+from pipeline.process.failures import as_ours
 
 # A commit loses a race to another one rarely; so often in a row never.
 _RACES = 5
@@ -86,7 +87,7 @@ def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_na
 def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:
     """Add files to a table in one commit, unless a transaction of that name was committed before.
 
-    Raises LakeError where the commit could not be written.
+    Raises LakeError where the commit could not be written, LakeFull where space is what it lacks.
     """
     try:
         for is_last in (*[False] * _RACES, True):
@@ -99,10 +100,10 @@ def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: st
             else:
                 return
     except (DeltaError, OSError, pa.ArrowException) as error:
-        raise LakeError(
+        raise as_ours(error) or LakeError(
             f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
             kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
-            hint="Free some space or mend the permissions, then go on with: nightaudit resume",
+            hint="Mend the cause, and run it again.",
         ) from None
 
 

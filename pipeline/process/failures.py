@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 
@@ -15,6 +16,8 @@ _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_MORE = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 # Libraries written in Rust give the system's number in their text alone.
 _WRITTEN = {f"(os error {number})": number for number in (*_NO_SPACE, *_REFUSED, *_NO_MORE)}
+# Colours and arrows.
+_ORNAMENT = re.compile(r"\x1b\[[0-9;]*m|\u21b3")
 # So does Python's own, where the system starts no thread.
 _WRITTEN["can't start new thread"] = errno.EAGAIN
 
@@ -31,11 +34,11 @@ def as_ours(error: BaseException) -> NightauditError | None:
         number = _number_of(cause)
         if number in _NO_SPACE | _REFUSED:
             return LakeFull(
-                f"A file could not be written: {_first_line(cause)}",
+                f"A file could not be written: {_reason(cause)}",
                 hint="Free some space." if number in _NO_SPACE else "Correct the permissions.",
             )
         if number in _NO_MORE:
-            return _no_more(f"resources: {_first_line(cause)}")
+            return _no_more(f"resources: {_reason(cause)}")
     return None
 
 
@@ -64,5 +67,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         yield from _causes(cause)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _reason(error: BaseException) -> str:
+    """Return the line that gives the reason. Of several, as libraries in Rust write, it is the one with the number."""
+    lines = [_ORNAMENT.sub("", line).strip() for line in str(error).splitlines()]
+    numbered = [line for line in lines if "(os error" in line]
+    return next((line for line in numbered or lines if line), type(error).__name__)

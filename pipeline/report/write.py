@@ -13,6 +13,7 @@ from pipeline.domain.errors import InputError, LakeError
 from pipeline.lake import Lake
 from pipeline.lake.checksums import record_built
 from pipeline.lake.database import open_published
+from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.dictionary import SCHEMAS, described
@@ -76,11 +77,9 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                 hint=f"If the lake was moved, delete {lake.published_file}, then: nightaudit publish",
             ) from None
         except OSError as error:
-            raise LakeError(
-                f"The reports could not be written: {error}",
-                kept="The night is published, and reports that were written before are as they were.",
-                hint="Mend the cause, then: nightaudit report",
-            ) from None
+            ours = as_ours(error) or LakeError(f"The reports could not be written: {error}", hint="Mend the cause.")
+            ours.at_step("The night is published, and earlier reports are as they were.", "nightaudit report")
+            raise ours from None
     return written
 
 
