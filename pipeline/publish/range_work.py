@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 # DuckDB's share of the 700 MB that a process may take; what does not fit goes to the disk.
 _RANGE_MEMORY = "450MB"
 _TRIES = 3
+# More than one, so that a process that is done early takes over what is left; few, for a session takes its time.
+_TURNS_A_WORKER = 2
 
 # Changes of a stay come together, and what is alike in them: it makes their files smaller by a quarter.
 _CHANGES_ORDER = (
@@ -150,26 +152,23 @@ class RangeWorkers:
         done: dict[int, T] = {}
         while todo:
             pool = self._started()
-            running = [(job, tries, pool.submit(_apart, work, job, tuple(reads))) for job, tries in todo]
+            turns = _turns(todo, _TURNS_A_WORKER * self._workers)
+            running = [(turn, pool.submit(_apart, work, [job for job, _ in turn], tuple(reads))) for turn in turns]
             # Until the last is done the file is open: whoever writes to it comes after that, also where one fails.
-            wait([future for _, _, future in running])
+            wait([future for _, future in running])
             todo = []
-            for job, tries, future in running:
+            for turn, future in running:
                 try:
-                    done[job.within.first] = future.result()
-                except duckdb.OutOfMemoryException as error:
-                    todo += [(half, tries) for half in _halves(job, error)]
+                    outcomes = future.result()
                 except BrokenProcessPool:
-                    if tries == 1:
-                        raise LakeError(
-                            "A process that works out a part of the night was ended from outside, perhaps for want of "
-                            "memory.",
-                            kept="The published file is as it was, and the sweep stays loaded.",
-                            hint=f"Publish it again when there is more memory: nightaudit publish {job.sweep_id}",
-                        ) from None
-                    logger.warning("A process that worked out a part of the night was ended; the part is done again.")
-                    todo.append((job, tries - 1))
+                    todo += [_tried(job, tries) for job, tries in turn]
                     self._pool = None
+                    continue
+                for (job, tries), outcome in zip(turn, outcomes, strict=True):
+                    if isinstance(outcome, duckdb.OutOfMemoryException):
+                        todo += [(half, tries) for half in _halves(job, outcome)]
+                    else:
+                        done[job.within.first] = outcome
         return [done[first] for first in sorted(done)]
 
     def _started(self) -> Executor:
@@ -184,13 +183,46 @@ def _leave_signals_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _apart(work: Work[T], job: RangeJob, reads: tuple[str, ...]) -> T:
-    with _session_over(job) as session:
-        write_side_views(session, job.lake, job.as_of)
+def _turns(todo: Sequence[tuple[RangeJob, int]], most: int) -> list[list[tuple[RangeJob, int]]]:
+    """Deal ranges out into at most so many turns, each for one process at a time."""
+    most = min(most, len(todo))
+    return [list(todo[len(todo) * turn // most : len(todo) * (turn + 1) // most]) for turn in range(most)]
+
+
+def _tried(job: RangeJob, tries: int) -> tuple[RangeJob, int]:
+    if tries == 1:
+        raise LakeError(
+            "A process that works out a part of the night was ended from outside, perhaps for want of memory.",
+            kept="The published file is as it was, and the sweep stays loaded.",
+            hint=f"Publish it again when there is more memory: nightaudit publish {job.sweep_id}",
+        )
+    logger.warning("A process that worked out a part of the night was ended; the part is done again.")
+    return job, tries - 1
+
+
+def _apart(work: Work[T], jobs: Sequence[RangeJob], reads: tuple[str, ...]) -> list[T | duckdb.OutOfMemoryException]:
+    """Do the work on ranges of one night, one after the other; return what it gives, or why a range is too large."""
+    outcomes: list[T | duckdb.OutOfMemoryException] = []
+    with _session_over(jobs[0]) as session:
         if reads:
-            write_range_views(session, job.lake, job.published, reads)
-            view_comparisons(session, job.lake, job.state, job.within)
-        return work(session, job)
+            # Binding all views takes half a second: once, and not for every range.
+            write_range_views(session, jobs[0].lake, jobs[0].published, reads)
+        for job in jobs:
+            _turn_to(session, job)
+            if reads:
+                view_comparisons(session, job.lake, job.state, job.within)
+            try:
+                outcomes.append(work(session, job))
+            except duckdb.OutOfMemoryException as error:
+                forget_night(session)
+                outcomes.append(error)
+    return outcomes
+
+
+def _turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
+    """Let the state and the answers of the night be those of the properties of a range."""
+    write_state_views(session, job.lake, job.state, job.within)
+    view_sweep_files(session, job.lake, job.sweep_id, "memory.sweep_files", job.within.condition)
 
 
 @contextmanager
@@ -207,12 +239,12 @@ def _session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
         ).fetchall()
         for (name,) in tables:
             session.execute(f"CREATE VIEW nightaudit.{name} AS FROM built.{name}")
-        write_state_views(session, lake, job.state, job.within)
-        view_sweep_files(session, lake, job.sweep_id, "memory.sweep_files", job.within.condition)
+        _turn_to(session, job)
         view_sweep(session, lake, job.sweep_id)
         session.register("doubtful", job.doubtful)
         session.execute("CREATE TABLE memory.night.cell_doubtful AS FROM doubtful")
         session.unregister("doubtful")
+        write_side_views(session, lake, job.as_of)
         yield session
 
 
