@@ -98,7 +98,7 @@ audit-deps: setup  ## ask the index for known vulnerabilities of the locked depe
 	if test -s .audit.json; then cat .audit.json; exit 1; fi; echo "Not audited: the index could not be asked."
 
 lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --extra mcp --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --extra mcp --extra cluster --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
 
 clean:  ## remove the virtual environment and the caches; the lake stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

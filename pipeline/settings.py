@@ -59,6 +59,13 @@ class TotalRole(StrEnum):
     SELL = "sell"
 
 
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 # Numbers of `ref.analysis` that are settings of the same name.
 ANALYSIS_NUMBERS = (
     "reference_rate_pct",
@@ -176,6 +183,15 @@ class Settings(BaseSettings):
     notify_block: str | None = Field(
         None, description="Prefect notification block that is told the same, as `type/name`: `slack-webhook/watch`."
     )
+    published_webhook: SecretStr | None = Field(
+        None,
+        description="Address that is sent one POST of JSON after each published night: where it and its changes are. "
+        "Never logged.",
+    )
+    log_format: LogFormat = Field(
+        LogFormat.TEXT,
+        description="Form of the log: `text` (warnings), or `json`: one object a line, with the sweep's id.",
+    )
     alerts: Path | None = Field(
         None, description="File of alert rules (TOML): who is told of which findings after each night. Unset: nobody."
     )
@@ -279,7 +295,7 @@ class Settings(BaseSettings):
     def _are_markets(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         return tuple(dict.fromkeys(map(_market, value))) if value else None
 
-    @field_validator("notify_webhook")
+    @field_validator("notify_webhook", "published_webhook")
     @classmethod
     def _is_a_receiver(cls, value: SecretStr | None) -> SecretStr | None:
         return None if value is None else SecretStr(receiving_address(value.get_secret_value()))
@@ -370,8 +386,12 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _nothing_is_sent_in_the_clear(self) -> Self:
-        webhook = self.notify_webhook.get_secret_value() if self.notify_webhook else None
-        named = {"BASE_URL": self.base_url, "AUTH_URL": self.auth_url, "NOTIFY_WEBHOOK": webhook}
+        named = {"BASE_URL": self.base_url, "AUTH_URL": self.auth_url}
+        for name, secret in (
+            ("NOTIFY_WEBHOOK", self.notify_webhook),
+            ("PUBLISHED_WEBHOOK", self.published_webhook),
+        ):
+            named[name] = secret.get_secret_value() if secret else None
         clear = [f"{PREFIX}{name}" for name, address in named.items() if address and is_in_the_clear(address)]
         if clear and not self.allow_clear_text:
             msg = (

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import logging
+import os
 import sys
 
 from pipeline.domain.errors import NightauditError
-from pipeline.domain.texts import printable
-
-
-class _Lines(logging.Formatter):
-    """Lines of the log for a terminal: they repeat what a supplier has said."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
+from pipeline.process.log_lines import begin_log
 
 
 def main() -> None:
@@ -21,9 +14,7 @@ def main() -> None:
     from pipeline.cli.commands import app
     from pipeline.process.signals import step
 
-    lines = logging.StreamHandler()
-    lines.setFormatter(_Lines("%(levelname)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[lines])
+    begin_log(is_json=_is_log_json())
     try:
         with step(
             "Answers that have landed are kept, and the published file is intact.",
@@ -37,6 +28,14 @@ def main() -> None:
         # The reader of our output has seen enough.
         sys.stderr.close()
         sys.exit(1)
+
+
+def _is_log_json() -> bool:
+    """Whether the log is to be JSON, before the settings are read: that is slow, and may itself log."""
+    from dotenv import dotenv_values
+
+    name = "NIGHTAUDIT_LOG_FORMAT"
+    return (os.environ.get(name) or dotenv_values(".env").get(name)) == "json"
 
 
 def _tell(error: NightauditError) -> None:

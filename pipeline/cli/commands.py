@@ -130,11 +130,35 @@ def rebuild() -> None:
 
 
 @app.command()
-def status() -> None:
+def status(form: Form = "table") -> None:
     """List the sweeps of the lake, their cells by status, and the age of the published data."""
     from pipeline.cli import status
 
-    status.show_status()
+    status.show_status(form)
+
+
+@app.command()
+def health(
+    older_than: Annotated[
+        float, typer.Option("--older-than", min=0, help="Hours that the last published night may be old.")
+    ] = 36,
+) -> None:
+    """For a probe: exit with 1 where the last published night is too old, or there is none."""
+    from pipeline.cli import metrics
+
+    metrics.show_health(older_than)
+
+
+@app.command()
+def metrics(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False)
+    ] = None,
+) -> None:
+    """Write metrics of the lake and its last published night as OpenMetrics."""
+    from pipeline.cli import metrics
+
+    metrics.write_metrics(output)
 
 
 @app.command()
@@ -360,21 +384,22 @@ def spec(
 
 
 @app.command()
-def doctor(spec: Spec = None) -> None:
+def doctor(spec: Spec = None, form: Form = "table") -> None:
     """Check settings, token, one probe search, versions and free disk space; say what to fix."""
     from pipeline.cli import doctor
 
-    doctor.doctor(spec)
+    doctor.doctor(spec, form)
 
 
 @app.command()
 def verify(
     deep: Annotated[bool, typer.Option("--deep", help="Read every file completely and compare its checksum.")] = False,
+    form: Form = "table",
 ) -> None:
     """Check the files of the lake: what is damaged, what that affects, and how to repair it."""
     from pipeline.cli import verify
 
-    verify.verify_lake(is_deep=deep)
+    verify.verify_lake(form, is_deep=deep)
 
 
 @app.command()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import json
 import platform
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -14,7 +16,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.cli.given import settings_with
+from pipeline.cli.given import refuse_form, settings_with
 from pipeline.cli.terminal import Terminal
 from pipeline.cli.verify import refuse_damages, told
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
@@ -43,6 +45,7 @@ class ChecksFailed(NightauditError):
 @dataclass(slots=True)
 class _Examination:
     console: Console
+    is_json: bool = False
     failed: int = 0
 
     def check(self, name: str, look: Callable[[], str]) -> None:
@@ -51,18 +54,30 @@ class _Examination:
             found = look()
         except NightauditError as error:
             self.failed += 1
+            if self.is_json:
+                self._write(name, is_passed=False, found=error.message, hint=error.hint)
+                return
             self.console.print(Text.assemble(("✗ ", "red"), (name, "bold"), f": {error.message}"))
             if error.hint:
                 self.console.print(Text(f"    {error.hint}", style="cyan"))
             return
+        if self.is_json:
+            self._write(name, is_passed=True, found=found)
+            return
         self.console.print(Text.assemble(("✓ ", "green"), (name, "bold"), f": {found}"))
 
+    @staticmethod
+    def _write(name: str, *, is_passed: bool, found: str, hint: str = "") -> None:
+        line = {"check": name, "is_passed": is_passed, "found": found, "hint": hint or None}
+        sys.stdout.write(json.dumps(line) + "\n")
 
-def doctor(spec: Path | None) -> None:
-    """Run all checks. Raises ChecksFailed (exit code 1) if one of them failed."""
+
+def doctor(spec: Path | None, form: str) -> None:
+    """Run all checks; as JSON, one a line. Raises ChecksFailed (exit code 1) if one of them failed."""
+    refuse_form(form)
     console = Terminal(soft_wrap=True)
     settings = settings_with(spec)
-    examination = _Examination(console)
+    examination = _Examination(console, form == "json")
     examination.check("versions", _versions)
     examination.check("settings", lambda: _settings(settings))
     examination.check("connection", lambda: _connection(settings))
@@ -72,7 +87,8 @@ def doctor(spec: Path | None) -> None:
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
     if examination.failed:
         raise ChecksFailed(f"{examination.failed} of the checks failed.", hint="See the lines marked ✗ above.")
-    console.print(Text("All checks passed.", style="green"))
+    if form != "json":
+        console.print(Text("All checks passed.", style="green"))
 
 
 def _versions() -> str:

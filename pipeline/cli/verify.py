@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import sys
+
 from rich.text import Text
 
+from pipeline.cli.given import refuse_form
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
@@ -11,11 +16,17 @@ from pipeline.night.verify import Verified, verify
 from pipeline.settings import read_settings
 
 
-def verify_lake(*, is_deep: bool) -> None:
+def verify_lake(form: str, *, is_deep: bool) -> None:
     """Look at all files of the lake of the settings. Raises CorruptObject (exit code 1) where one is damaged."""
+    refuse_form(form)
     settings = read_settings()
     lake = Lake(settings.lake)
     found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
+    if form == "json":
+        sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "
+")
+        refuse_damages(lake, found)
+        return
     console = Terminal(soft_wrap=True, highlight=False)
     for damage in found.damages:
         console.print(Text.assemble(("\u2717 ", "red"), (damage.path, "bold"), f": {damage.what}"))

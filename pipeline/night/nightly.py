@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
-from pipeline.lake.raw import landed
+from pipeline.lake.raw import landed, read_manifest
 from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
 from pipeline.night.care import take_nightly_care
@@ -29,9 +30,12 @@ from pipeline.night.supplier import supplier_name
 from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
-from pipeline.notify.ways import no_server
+from pipeline.notify.published import tell_published
+from pipeline.notify.ways import no_server, webhook
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
+from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import step as a_step
+from pipeline.publish import published_sweeps
 from pipeline.report import reports_page, write_reports
 from pipeline.sweep import close
 
@@ -54,9 +58,13 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     with a_step(*_ON_THE_WAY), night.lake.writing("the nightly run"):
         night = as_run(finish_left_over)(night)
         night = as_run(begin)(night)
-        for step in STEPS:
-            night = as_run(step)(night)
-            note_done(night.lake, night.sweep.sweep_id, step.__name__)
+        with about_sweep(night.sweep.sweep_id):
+            for step in STEPS:
+                began_at = time.monotonic()
+                night = as_run(step)(night)
+                note_done(night.lake, night.sweep.sweep_id, step.__name__)
+                told = {"step": step.__name__, "seconds": round(time.monotonic() - began_at, 1)}
+                logger.info("The step %s of %s is done.", step.__name__, night.sweep.sweep_id, extra=told)
     assert night.summary is not None  # noqa: S101 - two of the steps make them
     assert night.published is not None  # noqa: S101 - so does the one before
     counts, kept = (
@@ -157,6 +165,15 @@ def publish(night: Night) -> Night:
     return replace(night, published=made)
 
 
+def announce(night: Night) -> Night:
+    """Say to those who feed on published nights where this one and its changes are, if the settings name them."""
+    if (address := night.settings.published_webhook) is not None:
+        nights = [(entry.sweep_id, read_manifest(night.lake, entry.sweep_id)) for entry in published_sweeps(night.lake)]
+        days = [(sweep_id, manifest.snapshot_date) for sweep_id, manifest in nights]
+        tell_published(night.lake, days, webhook(address.get_secret_value()))
+    return night
+
+
 def report(night: Night) -> Night:
     """Write the night's pages."""
     return replace(night, pages=tuple(write_reports(night.lake)))
@@ -181,6 +198,6 @@ def alert(night: Night) -> Night:
     return night
 
 
-STEPS: tuple[Step, ...] = (collect, audit, publish, report, summarise, alert)
+STEPS: tuple[Step, ...] = (collect, audit, publish, announce, report, summarise, alert)
 # What is left of a night that was judged; its summary was for who looked on.
-_ONCE_JUDGED: tuple[Step, ...] = (publish, report, alert)
+_ONCE_JUDGED: tuple[Step, ...] = (publish, announce, report, alert)

@@ -1,1 +1,1 @@
-"""Signals and processes: what SIGINT and SIGTERM mean, and what a worker process must not import."""
+"""Signals, processes and the log: what SIGINT and SIGTERM mean, and what a worker process must not import."""

@@ -1,0 +1,48 @@
+"""`nightaudit metrics` and `nightaudit health`: what watches over the nights from outside."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pipeline.domain.errors import NightauditError
+from pipeline.lake import Lake
+from pipeline.night.overview import overview
+from pipeline.settings import read_settings
+
+
+class NightTooOld(NightauditError):
+    """The last published night is older than it may be, or there is none."""
+
+
+def write_metrics(output: Path | None) -> None:
+    """Write the metrics to standard output, or to a file that is replaced in one step."""
+    from pipeline.night.metrics import metrics
+
+    settings = read_settings()
+    text = metrics(Lake(settings.lake), settings.clock())
+    if output is None:
+        sys.stdout.write(text)
+        return
+    # A collector may read it at any moment, and knows files by their suffix.
+    written = output.with_name(f"{output.name}.{os.getpid()}")
+    written.write_text(text, encoding="utf-8")
+    written.replace(output)
+
+
+def show_health(older_than: float) -> None:
+    """Say how old the last published night is. Raises NightTooOld where that is more than so many hours."""
+    settings = read_settings()
+    held = overview(Lake(settings.lake))
+    if held.fault:
+        raise NightTooOld(f"The published file cannot be read: {held.fault}", hint="See: nightaudit verify")
+    published = [sweep for sweep in held.sweeps if sweep.state == "published"]
+    if not published:
+        raise NightTooOld("No night is published.", hint="See: nightaudit status")
+    latest = published[-1]
+    hours = (settings.clock() - latest.started_at).total_seconds() / 3600
+    said = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
+    if hours > older_than:
+        raise NightTooOld(f"{said}; {older_than:g} are allowed.", hint="See: nightaudit status")
+    sys.stdout.write(f"{said}.\n")

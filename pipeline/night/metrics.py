@@ -1,0 +1,108 @@
+"""What a lake says of its nights to those who watch over it: OpenMetrics, read from the published file.
+
+Nothing is kept between two calls: a metric is what the last published night was, or how old it is. A scraper runs
+`nightaudit metrics` (the textfile collector of a node exporter does), so no process has to listen for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from pipeline.domain.search import STATUSES
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.night.overview import SweepOverview, overview
+
+_SWEEP = "FROM mart.sweep WHERE sweep_id = $sweep_id"
+_SEARCHES = "SELECT outcome, count(*) FROM lake.search WHERE sweep_id = $sweep_id GROUP BY ALL ORDER BY ALL"
+_LATENCY = (
+    "SELECT quantile_disc(latency_ms, [0.5, 0.9, 0.99]), sum(greatest(attempts - 1, 0)), sum(body_bytes) "
+    "FROM lake.search WHERE sweep_id = $sweep_id"
+)
+_FLAGS = "SELECT severity, count(*) FROM report.flag GROUP BY ALL ORDER BY ALL"
+_QUANTILES = ("0.5", "0.9", "0.99")
+_COUNTS = {
+    "offers": "Offers that were stored.",
+    "rejects": "Answers, or parts of them, that could not be read.",
+    "requests": "Requests that left, further attempts among them.",
+    "price_changes": "Offers whose price changed since the night before.",
+}
+
+
+def metrics(lake: Lake, now: datetime) -> str:
+    """Return the metrics of a lake as OpenMetrics text. Raises LakeError where it cannot be read."""
+    registry = CollectorRegistry()
+    registry.register(_Nights(lake, now))
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+class _Nights(Collector):
+    def __init__(self, lake: Lake, now: datetime) -> None:
+        self._lake = lake
+        self._now = now
+
+    def describe(self) -> list[Metric]:
+        """Name nothing before it is asked for: that would read the lake twice."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is known."""
+        held = overview(self._lake)
+        states = _gauge("sweeps", "Sweeps of the lake by state.", "state")
+        for state in sorted({sweep.state for sweep in held.sweeps}):
+            states.add_metric([state], sum(sweep.state == state for sweep in held.sweeps))
+        yield states
+        yield _value("free_bytes", "Bytes free on the lake's disk.", held.free_bytes)
+        published = [sweep for sweep in held.sweeps if sweep.state == "published"]
+        if published and not held.fault:
+            yield from self._of_night(published[-1])
+
+    def _of_night(self, sweep: SweepOverview) -> Iterator[Metric]:
+        age = (self._now - sweep.started_at).total_seconds()
+        yield _value("published_age_seconds", "Seconds since the last published night began.", age)
+        with open_published(self._lake.published_file) as session:
+            given = {"sweep_id": sweep.sweep_id}
+            found = session.execute(_SWEEP, given)
+            names = [column[0] for column in found.description]
+            row: dict[str, Any] = dict(zip(names, found.fetchall()[0], strict=True))
+            outcomes = session.execute(_SEARCHES, given).fetchall()
+            ((latencies, retries, body_bytes),) = session.execute(_LATENCY, given).fetchall()
+            flags = session.execute(_FLAGS).fetchall()
+        cells = _gauge("night_cells", "Planned cells of the night by status.", "status")
+        for status in STATUSES:
+            cells.add_metric([status], row[status])
+        yield cells
+        searches = _gauge("night_searches", "Searches of the night by outcome.", "outcome")
+        for outcome, count in outcomes:
+            searches.add_metric([outcome], count)
+        yield searches
+        latency = _gauge("night_latency_seconds", "Latency of a search, all attempts in, by quantile.", "quantile")
+        for quantile, milliseconds in zip(_QUANTILES, latencies or (), strict=False):
+            latency.add_metric([quantile], milliseconds / 1000)
+        yield latency
+        open_flags = _gauge("findings", "Open findings by severity.", "severity")
+        for severity, count in flags:
+            open_flags.add_metric([severity], count)
+        yield open_flags
+        for name, meaning in _COUNTS.items():
+            yield _value(f"night_{name}", meaning, row[name] or 0)
+        yield _value("night_retries", "Attempts beyond the first.", retries or 0)
+        yield _value("night_wire_bytes", "Bytes of the night's answers as they were sent.", row["wire_bytes"] or 0)
+        yield _value("night_body_bytes", "Bytes of the night's answers, inflated.", body_bytes or 0)
+        took = (row["finished_at"] - row["started_at"]).total_seconds()
+        yield _value("night_sweep_seconds", "Seconds from the night's first search to its last.", took)
+
+
+def _gauge(name: str, meaning: str, label: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"nightaudit_{name}", meaning, labels=[label])
+
+
+def _value(name: str, meaning: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"nightaudit_{name}", meaning, value=value)

@@ -1,0 +1,62 @@
+"""The form of the log: lines for a terminal, or a JSON object a line with the sweep that it is about."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+from pipeline.domain.texts import printable
+
+_sweep_id: ContextVar[str | None] = ContextVar("sweep_id", default=None)
+# What a call of the log may add beside its message, as `extra`.
+_FIELDS = ("step", "seconds")
+
+
+class TextLines(logging.Formatter):
+    """Lines for a terminal: they repeat what a supplier has said."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as a line that moves no cursor."""
+        return printable(super().format(record))
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: `at` (UTC), `level`, `logger`, `message`; `sweep_id`, `step`, `seconds` where known."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line of JSON."""
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if (sweep_id := _sweep_id.get()) is not None:
+            line["sweep_id"] = sweep_id
+        line |= {name: value for name in _FIELDS if (value := getattr(record, name, None)) is not None}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def begin_log(*, is_json: bool) -> None:
+    """Write the log of this process to standard error: warnings as text, what happens too as JSON."""
+    lines = logging.StreamHandler()
+    lines.setFormatter(JsonLines() if is_json else TextLines("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[lines], force=True)
+    if is_json:
+        logging.getLogger("pipeline").setLevel(logging.INFO)
+
+
+@contextmanager
+def about_sweep(sweep_id: str) -> Iterator[None]:
+    """Let what is logged within carry the sweep that it is about."""
+    token = _sweep_id.set(sweep_id)
+    try:
+        yield
+    finally:
+        _sweep_id.reset(token)

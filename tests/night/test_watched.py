@@ -1,0 +1,122 @@
+"""What watches over nights from outside: metrics, a probe, JSON for programs, a message with the changes' address."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import pyarrow.parquet as pq
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from tiny_night import receiving, rows, settings_in
+from typer.testing import CliRunner
+
+from pipeline.cli.commands import app
+from pipeline.cli.metrics import NightTooOld
+from pipeline.domain.errors import NightauditError
+from pipeline.lake import Lake
+from pipeline.night.metrics import metrics
+from pipeline.night.night import Night
+from pipeline.night.nightly import run_night
+from pipeline.night.verify import verify
+from pipeline.process.log_lines import JsonLines, about_sweep
+from pipeline.publish import publish
+
+NIGHT_AT = datetime(2026, 10, 1, 2, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A night of the sandbox that was announced: its lake, and what the receiver was sent."""
+    folder = tmp_path_factory.mktemp("watched")
+    with receiving() as (address, got):
+        given = settings_in(folder, sandbox_clock=NIGHT_AT, published_webhook=address)
+        run_night(Night(given, Lake(given.lake)))
+    return Lake(given.lake), got
+
+
+def command(lake: Lake, monkeypatch, *arguments: str, clock: str = "2026-10-02T02:00:00Z"):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.setenv("NIGHTAUDIT_SANDBOX_CLOCK", clock)
+    return CliRunner().invoke(app, arguments)
+
+
+def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
+    lake, _ = made
+    text = metrics(lake, datetime(2026, 10, 2, 2, tzinfo=UTC))
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    ((planned, offers, searches),) = rows(lake, "SELECT planned, offers, searches FROM mart.sweep")
+    assert found["nightaudit_published_age_seconds",] == 24 * 3600
+    assert sum(value for name, value in found.items() if name[0] == "nightaudit_night_cells") == planned
+    assert sum(value for name, value in found.items() if name[0] == "nightaudit_night_searches") == searches
+    assert found["nightaudit_night_offers",] == offers
+    assert {name[1] for name in found if name[0] == "nightaudit_night_latency_seconds"} == {"0.5", "0.9", "0.99"}
+
+
+def test_a_lake_that_holds_nothing_has_metrics_too(tmp_path):
+    assert metrics(Lake(str(tmp_path / "lake")), NIGHT_AT).endswith("# EOF\n")
+
+
+def test_a_probe_passes_while_the_night_is_young_and_fails_when_it_is_not(made, monkeypatch, tmp_path):
+    lake, _ = made
+    assert command(lake, monkeypatch, "health", "--older-than", "25").exit_code == 0
+    assert isinstance(command(lake, monkeypatch, "health", "--older-than", "23").exception, NightTooOld)
+    nothing = command(Lake(str(tmp_path / "none")), monkeypatch, "health")
+    assert isinstance(nothing.exception, NightauditError)
+
+
+def test_metrics_are_written_to_a_file_in_one_step(made, monkeypatch, tmp_path):
+    file = tmp_path / "nightaudit.prom"
+    assert command(made[0], monkeypatch, "metrics", "--output", str(file)).exit_code == 0
+    assert file.read_text().endswith("# EOF\n")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("called", [["status"], ["plan"], ["verify"]])
+def test_what_commands_show_is_json_for_programs(made, monkeypatch, called):
+    result = command(made[0], monkeypatch, *called, "--format", "json")
+    assert result.exit_code == 0, result.exception
+    assert [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_a_published_night_is_announced_once_with_the_address_of_its_changes(made):
+    lake, got = made
+    (message,) = got
+    said = dict(line.split(": ", 1) for line in message["text"].splitlines()[1:])
+    files = list(Path(url2pathname(urlparse(said["changes"]).path)).glob("*.parquet"))
+    ((changes,),) = rows(lake, "SELECT count(*) FROM lake.offer_change")
+    assert sum(pq.read_metadata(file).num_rows for file in files) == changes > 0
+    assert message["subject"] == "nightaudit: published 2026-10-01"
+
+
+def test_a_line_of_the_log_is_json_with_the_sweep_that_it_is_about():
+    record = logging.makeLogRecord({"name": "pipeline.night", "levelno": 20, "levelname": "INFO", "msg": "a\nb"})
+    with about_sweep("20261001T020000Z"):
+        line = JsonLines().format(record)
+    assert "\n" not in line
+    told = json.loads(line)
+    assert (told["message"], told["sweep_id"], told["level"]) == ("a\nb", "20261001T020000Z", "info")
+    assert "sweep_id" not in json.loads(JsonLines().format(record))
+
+
+def test_a_copy_of_a_lake_restored_elsewhere_publishes_the_same(made, tmp_path):
+    lake, _ = made
+    before = rows(lake, "FROM mart.offer_latest ORDER BY ALL")
+    restored = tmp_path / "restored"
+    shutil.copytree(lake.root, restored)
+    copy = Lake(str(restored))
+    assert verify(copy, is_deep=True).damages == ()
+    copy.published_file.unlink()
+    publish(copy, copy.sweep_ids()[-1], NIGHT_AT)
+    # Nothing of it leads back to where it was.
+    assert [sql for (sql,) in rows(copy, "SELECT sql FROM duckdb_views()") if str(lake.root) in sql] == []
+    assert rows(copy, "FROM mart.offer_latest ORDER BY ALL") == before
