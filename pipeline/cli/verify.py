@@ -23,8 +23,7 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
     lake = Lake(settings.lake)
     found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
     if form == "json":
-        sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "
-")
+        sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "\n")
         refuse_damages(lake, found)
         return
     console = Terminal(soft_wrap=True, highlight=False)
