@@ -62,6 +62,8 @@ def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPy
         session.execute("SET TimeZone = 'UTC'")
         session.execute("SET preserve_insertion_order = false")
         session.execute("SET autoinstall_known_extensions = false")
+        # DuckDB draws one of its own into logs after two seconds.
+        session.execute("SET enable_progress_bar = false")
         yield session
 
 

@@ -20,14 +20,13 @@ from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
 from pipeline.publish.flags import gather, move_flags_on
 from pipeline.publish.ledger import LedgerEntry
+from pipeline.publish.range_session import RangeJob, view_sweep
 from pipeline.publish.range_work import (
-    RangeJob,
     RangeNight,
     RangeWorkers,
     Work,
     find_in_range,
     select_summed,
-    view_sweep,
     work_out,
 )
 from pipeline.publish.ranges import choose_ranges

@@ -11,12 +11,10 @@ import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,21 +24,20 @@ import pyarrow as pa
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import OFFER_CHANGE
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, quoted, select_files, view_sweep_files
+from pipeline.lake.database import quoted
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
-from pipeline.publish.catalogue import write_range_views, write_side_views
+from pipeline.publish.catalogue import write_range_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
+from pipeline.publish.range_session import RangeJob, session_over, turn_to
 from pipeline.publish.ranges import PropertyRange
-from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night, prepare
-from pipeline.publish.state_files import StateFile, write_rows, write_state_views, write_step
+from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
+from pipeline.publish.state_files import StateFile, write_rows, write_step
 from pipeline.publish.summaries import SUMMED
 
 logger = logging.getLogger(__name__)
 
-# DuckDB's share of the 700 MB that a process may take; what does not fit goes to the disk.
-_RANGE_MEMORY = "450MB"
 _TRIES = 3
 # More than one, so that a process that is done early takes over what is left; few, for a session takes its time.
 _TURNS_A_WORKER = 2
@@ -52,28 +49,6 @@ _CHANGES_ORDER = (
 )
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class RangeJob:
-    """One range of one night. `file` is the published file that is being built, `state` what its state is read from.
-
-    `folder` is where files of the state go; `published` are the sweeps that views are over, `as_of` what was loaded by
-    then. `has_changes`: the changes of the night are in the lake already;
-    `doubtful` are the rows of `night.cell_doubtful`.
-    """
-
-    lake: Lake
-    file: str
-    sweep_id: str
-    folder: str
-    state: tuple[StateFile, ...]
-    published: tuple[str, ...]
-    within: PropertyRange
-    properties: tuple[int, ...]
-    doubtful: pa.Table
-    as_of: datetime | None = None
-    has_changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +178,12 @@ def _tried(job: RangeJob, tries: int) -> tuple[RangeJob, int]:
 def _apart(work: Work[T], jobs: Sequence[RangeJob], reads: tuple[str, ...]) -> list[T | duckdb.OutOfMemoryException]:
     """Do the work on ranges of one night, one after the other; return what it gives, or why a range is too large."""
     outcomes: list[T | duckdb.OutOfMemoryException] = []
-    with _session_over(jobs[0]) as session:
+    with session_over(jobs[0]) as session:
         if reads:
             # Binding all views takes half a second: once, and not for every range.
             write_range_views(session, jobs[0].lake, jobs[0].published, reads)
         for job in jobs:
-            _turn_to(session, job)
+            turn_to(session, job)
             if reads:
                 view_comparisons(session, job.lake, job.state, job.within)
             try:
@@ -217,41 +192,6 @@ def _apart(work: Work[T], jobs: Sequence[RangeJob], reads: tuple[str, ...]) -> l
                 forget_night(session)
                 outcomes.append(error)
     return outcomes
-
-
-def _turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
-    """Let the state and the answers of the night be those of the properties of a range."""
-    write_state_views(session, job.lake, job.state, job.within)
-    view_sweep_files(session, job.lake, job.sweep_id, "memory.sweep_files", job.within.condition)
-
-
-@contextmanager
-def _session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a session in which all is as where the file is built, but for the properties of other ranges."""
-    lake = job.lake
-    with connect(lake, _RANGE_MEMORY) as session:
-        session.execute("SET threads = 1")
-        session.execute("ATTACH ':memory:' AS nightaudit")
-        session.execute(f"ATTACH {quoted(job.file)} AS built (READ_ONLY)")
-        prepare(session)
-        tables = session.execute(
-            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'built'"
-        ).fetchall()
-        for (name,) in tables:
-            session.execute(f"CREATE VIEW nightaudit.{name} AS FROM built.{name}")
-        _turn_to(session, job)
-        view_sweep(session, lake, job.sweep_id)
-        session.register("doubtful", job.doubtful)
-        session.execute("CREATE TABLE memory.night.cell_doubtful AS FROM doubtful")
-        session.unregister("doubtful")
-        write_side_views(session, lake, job.as_of)
-        yield session
-
-
-def view_sweep(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
-    """Make a sweep the one of the night: `night.sweep`, its one row."""
-    sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
-    session.execute(f"CREATE OR REPLACE VIEW memory.night.sweep AS {select_files('sweep', [sweep_file])}")
 
 
 def _halves(job: RangeJob, error: duckdb.Error) -> list[RangeJob]:

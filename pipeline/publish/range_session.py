@@ -1,0 +1,78 @@
+"""One range of one night, and a session in which all is as where the file is built, but for other properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+import duckdb
+import pyarrow as pa
+
+from pipeline.lake import Lake
+from pipeline.lake.database import connect, quoted, select_files, view_sweep_files
+from pipeline.publish.catalogue import write_side_views
+from pipeline.publish.ranges import PropertyRange
+from pipeline.publish.state import prepare
+from pipeline.publish.state_files import StateFile, write_state_views
+
+# DuckDB's share of the 700 MB that a process may take; what does not fit goes to the disk.
+_RANGE_MEMORY = "450MB"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeJob:
+    """One range of one night. `file` is the published file that is being built, `state` what its state is read from.
+
+    `folder` is where files of the state go; `published` are the sweeps that views are over, `as_of` what was loaded by
+    then. `has_changes`: the changes of the night are in the lake already;
+    `doubtful` are the rows of `night.cell_doubtful`.
+    """
+
+    lake: Lake
+    file: str
+    sweep_id: str
+    folder: str
+    state: tuple[StateFile, ...]
+    published: tuple[str, ...]
+    within: PropertyRange
+    properties: tuple[int, ...]
+    doubtful: pa.Table
+    as_of: datetime | None = None
+    has_changes: bool = False
+
+
+def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
+    """Let the state and the answers of the night be those of the properties of a range."""
+    write_state_views(session, job.lake, job.state, job.within)
+    view_sweep_files(session, job.lake, job.sweep_id, "memory.sweep_files", job.within.condition)
+
+
+@contextmanager
+def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a session in which all is as where the file is built, but for the properties of other ranges."""
+    lake = job.lake
+    with connect(lake, _RANGE_MEMORY) as session:
+        session.execute("SET threads = 1")
+        session.execute("ATTACH ':memory:' AS nightaudit")
+        session.execute(f"ATTACH {quoted(job.file)} AS built (READ_ONLY)")
+        prepare(session)
+        tables = session.execute(
+            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'built'"
+        ).fetchall()
+        for (name,) in tables:
+            session.execute(f"CREATE VIEW nightaudit.{name} AS FROM built.{name}")
+        turn_to(session, job)
+        view_sweep(session, lake, job.sweep_id)
+        session.register("doubtful", job.doubtful)
+        session.execute("CREATE TABLE memory.night.cell_doubtful AS FROM doubtful")
+        session.unregister("doubtful")
+        write_side_views(session, lake, job.as_of)
+        yield session
+
+
+def view_sweep(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
+    """Make a sweep the one of the night: `night.sweep`, its one row."""
+    sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
+    session.execute(f"CREATE OR REPLACE VIEW memory.night.sweep AS {select_files('sweep', [sweep_file])}")
