@@ -12,7 +12,7 @@ help:  ## list the targets
 
 setup: .venv/.ready  ## virtual environment with the locked dependencies
 
-# Compiled once here: the nights and the tests start many processes, and some are told to write no bytecode of their own.
+# Compiled once here: the nights and the tests start many processes, and some must write no bytecode of their own.
 # uv installs in seconds; where it cannot reach the index (a mirror known to pip alone), pip does the same work.
 .venv/.ready: .ci/requirements.txt pyproject.toml
 	$(PYTHON) -m venv --clear .venv
@@ -88,16 +88,16 @@ sql: setup
 bench: setup  ## measure speed beside peers; PARTS="normalise fetch" takes some of the parts
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(PARTS)
 
-bench-quick: setup  ## what the hot paths cost, to run before and after a change; QUICK=--keep begins anew
+bench-quick: setup  ## what the hot paths cost, to run before and after a change; QUICK=--keep starts over
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.quick $(QUICK)
 
-# The tool has an environment of its own. Where nothing can be asked it writes nothing, which is told and fails nothing.
+# The tool has an environment of its own. Without an index it writes nothing, says so, and does not fail.
 audit-deps: setup  ## ask the index for known vulnerabilities of the locked dependencies
 	@rm -f .audit.json; $(BIN)/uv tool run --quiet --from pip-audit==2.10.1 pip-audit --disable-pip --require-hashes \
 	  --progress-spinner off -r .ci/requirements.txt -f json -o .audit.json && exit 0; \
 	if test -s .audit.json; then cat .audit.json; exit 1; fi; echo "Not audited: the index could not be asked."
 
-lock:  ## resolve the dependencies anew (a requirements file with hashes and without addresses)
+lock:  ## resolve the dependencies again (a requirements file with hashes and without addresses)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra bench --extra mcp --extra cluster --generate-hashes --no-header --upgrade pyproject.toml -o .ci/requirements.txt
 
 clean:  ## remove the virtual environment and the caches; the lake stays

@@ -7,7 +7,7 @@ user has set stays.
 import os
 
 _DEFAULTS = {
-    # Nothing is told to anybody: neither Prefect's client nor a server that we start phones home.
+    # Neither Prefect's client nor a server that we start phones home.
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     # What the pipeline logs belongs to the run's log.

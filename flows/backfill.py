@@ -1,4 +1,4 @@
-"""Rebuilding as a Prefect flow: all tables and the published file, made anew from the raw answers.
+"""The rebuild as a Prefect flow: every table and the published file, from the raw answers.
 
 Run it after the rules of normalisation have changed, or where the tables were damaged. It has no parameters: its
 settings are those of its environment, and it asks no supplier.
@@ -24,7 +24,7 @@ log_steps()
 
 @flow(name="backfill", persist_result=False, log_prints=False)
 def backfill() -> Rebuilt:
-    """Make the lake's tables and its published file anew from what has landed."""
+    """Rebuild the lake's tables and its published file from the raw answers."""
     settings = read_settings()
     lake = Lake(settings.lake)
     with lake.writing("a rebuild"):

@@ -76,7 +76,7 @@ def nightly(
     if dry_run:
         create_markdown_artifact(as_plan(look_ahead(settings, Lake(settings.lake))), key=PLAN_KEY)
         return None
-    # Whoever runs the flow by hand wants to hear of it at once.
+    # A person who runs the flow by hand wants to know at once.
     waits = WAITS if deployment.id else ()
     return _night.with_options(retries=len(waits), retry_delay_seconds=list(waits))(settings)
 

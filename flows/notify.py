@@ -20,13 +20,13 @@ def block_of_server() -> Callable[[str], Tell] | None:
 
 
 def notification_block(slug: str) -> Tell:
-    """Return a way to tell through the block `type/name`. Raises SettingsError, once told, if it cannot notify."""
+    """Return a way to tell through the block `type/name`. Raises SettingsError, before sending, if it cannot notify."""
 
     def tell(subject: str, text: str) -> None:
         block = Block.load(slug)
         if not isinstance(block, NotificationBlock):
             raise SettingsError(f"{slug!r} is not a notification block.")
-        # Left to themselves, some blocks only log that a message did not arrive, and it would count as told.
+        # Left to themselves, some blocks only log that a message did not arrive, and it would count as sent.
         with block.raise_on_failure():
             # Some answer at once, others with something to wait for.
             under_way: object = block.notify(text, subject)

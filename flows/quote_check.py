@@ -1,4 +1,4 @@
-"""The quote check as a Prefect flow. It makes reservations, so it does nothing unless it is told to, twice.
+"""The quote check as a Prefect flow. It makes reservations, so it does nothing unless that is confirmed twice.
 
     quote_check(sample=20, yes_make_reservations=True)
 

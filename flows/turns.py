@@ -44,8 +44,8 @@ def refused(scheduled_at: datetime | None, run_count: int, catch_up_hours: float
         )
     if run_count > MOST_RUNS:
         return Failed(
-            message=f"Its process was ended {run_count - 1} times without a word, perhaps for want of memory. "
-            "What has landed is kept; the next run goes on with it."
+            message=f"Its process was ended {run_count - 1} times without a message, perhaps because memory ran out. "
+            "Answers that have landed are kept; the next run continues with them."
         )
     return None
 

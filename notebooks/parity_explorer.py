@@ -124,7 +124,7 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
             title=f"{_losing:,} of {judged.height:,} offers are dearer than in {reference}",
         )
     )
-    # Bands of a fiftieth of the widest gap, so that small gaps can be told apart where there are no large ones.
+    # Bands of a fiftieth of the widest gap, so that small gaps stay distinct where there are no large ones.
     _width = max(0.05, min(15.0, float(judged["gap_pct"].abs().max())) / 25)
     _bands = judged.with_columns(((pl.col("gap_pct").clip(-15, 15) / _width).round() * _width).alias("from_pct"))
     _spread = (

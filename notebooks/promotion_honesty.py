@@ -142,9 +142,9 @@ def _(alt, ask, mo, offer):
     history = ask(
         "SELECT valid_from, coalesce(valid_to, last_seen_at) AS valid_to, total::DOUBLE AS total, "
         "pre_promo_total::DOUBLE AS pre_promo_total, currency, began_sweep_id, began_search_id "
-        "FROM mart.offer_history WHERE source = 'multi' AND property_id = $house AND offer_key = $key AND is_offered "
+        "FROM mart.offer_history WHERE source = 'multi' AND property_id = $of AND offer_key = $key AND is_offered "
         "ORDER BY valid_from",
-        house=offer.value["property_id"],
+        of=offer.value["property_id"],
         key=offer.value["offer_key"],
     )
     _base = alt.Chart(history).encode(
@@ -163,10 +163,10 @@ def _(alt, ask, mo, offer):
             alt.layer(_told, _charged, _points).properties(
                 width=680,
                 height=260,
-                title=f"Told before: {offer.value['pre_promo_total']:,.2f}, highest ever charged: "
+                title=f"Stated before: {offer.value['pre_promo_total']:,.2f}, highest ever charged: "
                 f"{offer.value['highest']:,.2f} {offer.value['currency']}",
             ),
-            mo.md("Line: what was charged. Dashed: the price before the promotion, as told."),
+            mo.md("Line: what was charged. Dashed: the price before the promotion, as stated."),
             mo.ui.table(history, selection=None, page_size=10),
         ]
     )

@@ -94,11 +94,11 @@ class Settings(BaseSettings):
     )
 
     base_url: str | None = Field(
-        None, description="Address of the supplier. Without it the bundled sandbox is used and all data is simulated."
+        None, description="Address of the supplier. Unset: the bundled sandbox answers, and all data is simulated."
     )
-    auth_url: str | None = Field(None, description="Address of the token service, if not the base address.")
+    auth_url: str | None = Field(None, description="Address of the token service, if it differs from the base address.")
     allow_clear_text: bool = Field(
-        False, description="Allow http to another machine: secret, token and prices can be read on the way."
+        False, description="Allow http to another machine: secret, token and prices can then be read in transit."
     )
     client_id: str | None = Field(None, description="OAuth client id.")
     client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
@@ -106,49 +106,47 @@ class Settings(BaseSettings):
         Credentials.BASIC, description="How id and secret are sent to the token service: `basic` or `body`."
     )
     scopes: str = Field(
-        "read_rooms", description="Scopes asked for, separated by blanks. Quotes need `write_rooms` too."
+        "read_rooms", description="Scopes to request, separated by spaces. Quotes also need `write_rooms`."
     )
 
     requests_per_second: Annotated[float, Field(gt=0, le=10_000)] | None = Field(
-        None, description="Requests a second at most, over the whole sweep. Unset: 5, and 500 to the sandbox."
+        None, description="Maximum requests per second of a sweep. Unset: 5, or 500 for the sandbox."
     )
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(
-        None, description="Requests in flight at most. Unset: 4, and 8 to the sandbox."
+        None, description="Maximum requests in flight. Unset: 4, or 8 for the sandbox."
     )
     daily_calls: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description="Calls a UTC day at most, over all sweeps of this lake; 1 or more. Unset: no cap.",
+        description="Maximum calls per UTC day, over all sweeps of this lake; 1 or more. Unset: no cap.",
     )
-    attempts: int = Field(4, ge=1, le=20, description="Attempts a search at most, the first included.")
+    attempts: int = Field(4, ge=1, le=20, description="Maximum attempts per search, including the first.")
     connect_timeout_seconds: float = Field(10, gt=0, description="Seconds to wait for a connection.")
-    read_timeout_seconds: float = Field(60, gt=0, description="Seconds to wait for an answer, and between its parts.")
+    read_timeout_seconds: float = Field(60, gt=0, description="Seconds to wait for an answer, and between parts of it.")
     max_body_mb: int = Field(
-        64, ge=1, description="Megabytes an answer may have, as sent and once inflated. Larger ones are refused."
+        64, ge=1, description="Maximum megabytes of an answer, as sent and decompressed. Larger ones are refused."
     )
     send_rate_type: bool = Field(True, description="Send `rateType: BAR` with each request.")
 
     quote_cap: int = Field(
-        0, ge=0, le=1000, description="Quotes a run at most. 0: quotes are off. Each makes a reservation."
+        0, ge=0, le=1000, description="Maximum quotes per run; each makes a reservation. 0: quotes are off."
     )
-    confirm_cap: int = Field(
-        100, ge=1, le=10_000, description="Searches a run of `nightaudit confirm` may send at most."
-    )
+    confirm_cap: int = Field(100, ge=1, le=10_000, description="Maximum searches per run of `nightaudit confirm`.")
 
     lake: str = Field("lake", description="Folder of the lake: raw answers, tables, published file.")
     observation_nights: int = Field(
-        35, ge=0, description="Nights whose offers `nightaudit lake --apply` leaves in the tables. 0: all."
+        35, ge=0, description="Nights whose offers `nightaudit lake --apply` keeps in the tables. 0: all."
     )
     raw_nights: int = Field(
-        0, ge=0, description="Nights whose raw answers it leaves. 0: all. What has none cannot be rebuilt."
+        0, ge=0, description="Nights whose raw answers it keeps; older nights cannot be rebuilt. 0: all."
     )
     grace_hours: float = Field(
-        24, ge=0, description="Hours that files which nothing names any more stay, for those who read them by now."
+        24, ge=0, description="Hours that unused files are kept for readers that still have them open."
     )
     spec: Path | None = Field(
         None, description="The sweep spec's file (TOML or YAML). Unset: the sample spec, on the sandbox only."
     )
     property_limit: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Properties of the spec that are asked about at most, the first ones. Unset: all."
+        None, description="Ask only about the first N properties of the spec. Unset: all."
     )
     markets: Annotated[tuple[str, ...] | None, NoDecode] = Field(
         None, description="Markets of the spec that are asked about, separated by commas. Unset: all of them."
@@ -157,13 +155,13 @@ class Settings(BaseSettings):
         min(os.cpu_count() or 1, 8),
         ge=1,
         le=64,
-        description="Processes that normalise. Unset: one a processor, at most 8.",
+        description="Worker processes that normalise. Unset: one per processor, at most 8.",
     )
     tolerated_failed_share: float = Field(
         0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
     )
     tolerated_failed_rules: int = Field(
-        0, ge=0, description="Rules that may fail after a night before a finished run exits with code 4."
+        0, ge=0, description="Number of failed rules above which a finished run exits with code 4."
     )
     tolerated_quarantined_share: float = Field(
         0.01, ge=0, le=1, description="Share of unusable offers of a market above which the quality gate blocks."
@@ -171,17 +169,15 @@ class Settings(BaseSettings):
     audit_deviations: float = Field(
         6,
         gt=0,
-        description="Deviations from the nights before at which a check fails: lower is stricter.",
+        description="Deviations from earlier nights at which a check fails; lower is stricter.",
     )
-    audit_nights: int = Field(28, ge=2, description="Nights before that a sweep is compared with at most.")
-    audit_cold_nights: int = Field(
-        5, ge=2, description="With fewer nights before, a sweep is held to the absolute rules only."
-    )
+    audit_nights: int = Field(28, ge=2, description="Maximum number of earlier nights that a sweep is compared with.")
+    audit_cold_nights: int = Field(5, ge=2, description="With fewer earlier nights, only the absolute rules apply.")
     notify_webhook: SecretStr | None = Field(
-        None, description="Address that is told why a sweep was blocked, one POST of JSON a cause. Never logged."
+        None, description="Webhook that receives why a sweep was blocked, one POST of JSON per cause. Never logged."
     )
     notify_block: str | None = Field(
-        None, description="Prefect notification block that is told the same, as `type/name`: `slack-webhook/watch`."
+        None, description="Prefect notification block that receives the same, as `type/name`: `slack-webhook/watch`."
     )
     published_webhook: SecretStr | None = Field(
         None,
@@ -193,26 +189,26 @@ class Settings(BaseSettings):
         description="Form of the log: `text` (warnings), or `json`: one object a line, with the sweep's id.",
     )
     alerts: Path | None = Field(
-        None, description="File of alert rules (TOML): who is told of which findings after each night. Unset: nobody."
+        None, description="File of alert rules (TOML): who receives which findings after each night. Unset: no alerts."
     )
     total_role: TotalRole = Field(
         TotalRole.UNKNOWN,
-        description="What `total` is: `unknown`, `net` or `sell`. No report speaks of margin while unknown.",
+        description="What `total` means: `unknown`, `net` or `sell`. No report shows margins while unknown.",
     )
 
     reference_market: str | None = Field(
         None,
-        description="Market that others are compared with. Unset: the one with the most offers in the latest sweep.",
+        description="Market that others are compared with. Unset: the one with the most offers.",
     )
-    tolerance_pct: float = Field(0.5, ge=0, le=100, description="Percent within which two prices meet.")
+    tolerance_pct: float = Field(0.5, ge=0, le=100, description="Percent within which two prices count as equal.")
     what_if_markup_pct: float | None = Field(
-        None, ge=0, le=1000, description="Mark-up on `total`, in percent, that is held against the floor. Unset: none."
+        None, ge=0, le=1000, description="Mark-up on `total`, in percent, to compare with the floor. Unset: none."
     )
     reference_rate_pct: float = Field(
         3.0,
         ge=0,
         le=100,
-        description="Percent added to the tolerance where markets are compared at a reference rate alone.",
+        description="Percent added to the tolerance where markets are compared only at a reference rate.",
     )
     disparity_pct: float = Field(
         1.0, ge=0, le=100, description="Percent from which a gap between markets is a finding."
@@ -220,16 +216,16 @@ class Settings(BaseSettings):
     medium_pct: float = Field(2.0, ge=0, le=1000, description="Percent from which a finding is of medium severity.")
     high_pct: float = Field(5.0, ge=0, le=1000, description="Percent from which a finding is of high severity.")
     price_days: int = Field(
-        7, ge=0, le=365, description="Days between a selling price and a floor up to which they are compared."
+        7, ge=0, le=365, description="Maximum days between a selling price and the floor it is compared with."
     )
     reference_days: int = Field(
         30, ge=1, le=365, description="Days before a promotion in which its reference price must have been charged."
     )
     plausible_rooms: int = Field(
-        10000, ge=1, description="Rooms still bookable above which the number is a marker, and left out."
+        10000, ge=1, description="Available rooms above which the number is a placeholder and ignored."
     )
     quiet_nights: int = Field(
-        3, ge=1, le=60, description="Days answered without an offer after which a property has gone quiet."
+        3, ge=1, le=60, description="Days without an offer after which a property counts as gone quiet."
     )
     silent_nights: int = Field(
         2, ge=0, le=60, description="Days for which findings of a market without any offer stay open."
@@ -238,31 +234,31 @@ class Settings(BaseSettings):
         2,
         ge=1,
         le=60,
-        description="Days of answers that could not all be read until what they leave out is not on sale.",
+        description="Days of partly unreadable answers after which missing offers count as gone.",
     )
     ladder_stays: int = Field(
-        5, ge=1, le=1000, description="Stays in which two rooms are compared before one of them is the better room."
+        5, ge=1, le=1000, description="Stays needed to decide which of two rooms is the better one."
     )
     ladder_pct: float = Field(
-        90.0, ge=50, le=100, description="Percent of those stays in which the better room must be the dearer one."
+        90.0, ge=50, le=100, description="Percent of those stays in which the better room must be dearer."
     )
     discount_rounding: float = Field(
         0.51,
         ge=0,
         le=100,
-        description="Points and units of money by which a stated discount may miss that of the prices.",
+        description="Points, and units of money, by which a stated discount may differ from the prices.",
     )
     cancel_horizon_days: int = Field(
-        30, ge=1, le=365, description="Days before check-in over which the strictness of a cancel policy is taken."
+        30, ge=1, le=365, description="Days before check-in over which the strictness of a cancel policy is measured."
     )
     check_in_hour: int = Field(
-        15, ge=0, le=23, description="Hour of check-in, in UTC, that windows of penalties are counted from."
+        15, ge=0, le=23, description="Hour of check-in, in UTC, from which penalty windows are counted."
     )
 
     query_seconds: float = Field(
-        300, gt=0, description="Seconds that a query of yours may take: of the command line, a spec, an alert rule."
+        300, gt=0, description="Maximum seconds for a query of yours: on the command line, in a spec or an alert rule."
     )
-    query_memory_mb: int = Field(2000, ge=100, description="Megabytes of memory that such a query may take.")
+    query_memory_mb: int = Field(2000, ge=100, description="Maximum megabytes of memory for such a query.")
 
     schedule_cron: str = Field("30 2 * * *", description="When the nightly run starts, as a cron expression.")
     schedule_timezone: str = Field("UTC", description="Time zone of the schedule, for example `Europe/Stockholm`.")
@@ -272,7 +268,7 @@ class Settings(BaseSettings):
 
     sandbox_clock: AwareDatetime | None = Field(
         None,
-        description="Instant of the sandbox's nights, like `2026-10-01T02:00:00Z`. Unset: the real time.",
+        description="Time of the sandbox's nights, like `2026-10-01T02:00:00Z`. Unset: the real time.",
     )
 
     @field_validator("base_url", "auth_url")
@@ -344,7 +340,7 @@ class Settings(BaseSettings):
             is_cron = False
         if not is_cron:
             msg = (
-                f"{value!r} is not a cron expression that any day fits. It has five fields: minute, hour, day of the "
+                f"{value!r} is not a valid cron expression. It has five fields: minute, hour, day of the "
                 "month, month, day of the week. 30 2 * * * is 02:30 each night"
             )
             raise ValueError(msg)
@@ -353,7 +349,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _credentials_are_complete(self) -> Self:
         if self.base_url and not (self.client_id and self.client_secret):
-            msg = "a base address needs NIGHTAUDIT_CLIENT_ID and NIGHTAUDIT_CLIENT_SECRET as well"
+            msg = "with a base address, NIGHTAUDIT_CLIENT_ID and NIGHTAUDIT_CLIENT_SECRET are required too"
             raise ValueError(msg)
         return self
 
@@ -395,7 +391,7 @@ class Settings(BaseSettings):
         clear = [f"{PREFIX}{name}" for name, address in named.items() if address and is_in_the_clear(address)]
         if clear and not self.allow_clear_text:
             msg = (
-                f"{' and '.join(clear)}: http to another machine can be read on the way, secrets and tokens too. "
+                f"{' and '.join(clear)}: http to another machine exposes secrets and tokens. "
                 f"Use https; in a network of your own, {PREFIX}ALLOW_CLEAR_TEXT=true allows it"
             )
             raise ValueError(msg)
@@ -490,4 +486,4 @@ def _meant(name: str) -> str | None:
 @cache
 def _warn_of_misspelt(name: str, meant: str) -> None:
     """Warn once a process, however often the settings are read."""
-    logger.warning("%s is no setting and has no effect; did you mean %s?", name, meant)
+    logger.warning("%s is not a setting and has no effect; did you mean %s?", name, meant)

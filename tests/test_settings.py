@@ -167,8 +167,8 @@ def test_a_misspelt_name_is_warned_of_with_the_setting_it_is_like(no_settings_ar
     for _ in range(2):
         read_settings()
     assert [record.getMessage() for record in caplog.records] == [
-        "NIGHTAUDIT_CLIENT_SECRETS is no setting and has no effect; did you mean NIGHTAUDIT_CLIENT_SECRET?",
-        "NIGHTAUDIT_CONCURENCY is no setting and has no effect; did you mean NIGHTAUDIT_CONCURRENCY?",
+        "NIGHTAUDIT_CLIENT_SECRETS is not a setting and has no effect; did you mean NIGHTAUDIT_CLIENT_SECRET?",
+        "NIGHTAUDIT_CONCURENCY is not a setting and has no effect; did you mean NIGHTAUDIT_CONCURRENCY?",
     ]
 
 

@@ -64,7 +64,7 @@ def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now:
         except duckdb.Error as error:
             raise LakeError(
                 f"The sweep {sweep_id} could not be audited: {str(error).splitlines()[0]}",
-                kept="The published file is as it was, and the sweep stays loaded.",
+                kept="The published file is unchanged, and the sweep stays loaded.",
                 hint=f"Mend the cause (space, memory, a damaged file), then: nightaudit audit {sweep_id}",
             ) from None
     findings = judge(with_bounds(measures, before, limits))
@@ -81,7 +81,7 @@ def _refuse_other_version(lake: Lake, nights: Sequence[str]) -> None:
                     f"The tables of {sweep_id} were written by another version of nightaudit: {file.name} of {name} "
                     f"{reason}.",
                     kept="Nothing was changed, and the published file stays as it is.",
-                    hint="Write all tables anew from the raw answers, without the network: nightaudit rebuild",
+                    hint="Rebuild the tables from the raw answers, offline: nightaudit rebuild",
                 )
 
 
@@ -129,7 +129,7 @@ def _plausible_moves(session: duckdb.DuckDBPyConnection, before: History, limits
     wide = Limits(limits.deviations, limits.nights, limits.cold_nights)
     for market, _, check, highest in ((*m.key, m.highest) for m in with_bounds(wanted, before, wide)):
         if highest is not None:
-            # Twice the bound of the one in a thousand: what is told row by row must be beyond doubt.
+            # Twice the bound of the one in a thousand: what is reported row by row must be beyond doubt.
             session.execute(
                 "INSERT INTO audit.plausible_move VALUES (?, ?, 2 * ln(?))", [market, check.removeprefix(name), highest]
             )

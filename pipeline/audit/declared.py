@@ -36,7 +36,7 @@ def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
                 "raw_address": file.name,
             }
             wrong[name].append(place | {"reason": reason})
-    meaning = "files with a column missing, or of another type than declared: nightaudit rebuild writes them anew"
+    meaning = "files with a column missing, or of another type than declared: nightaudit rebuild rewrites them"
     for name, found in wrong.items():
         said: dict[str, Any] = {
             "violations": len(found),

@@ -36,7 +36,7 @@ History = Mapping[tuple[str, str, str], Sequence[Seen]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an audit may be told: see the settings of the same names."""
+    """The settings of an audit, under their own names."""
 
     deviations: float = 6.0
     nights: int = 28
@@ -92,7 +92,7 @@ def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> t
         half = _half(before, values, middle, chance, deviations)
         return max(middle - half, 0.0), min(middle + half, 1.0)
     if median(values) <= 0:
-        # Where there usually is none, none is no fault, and how much may come cannot be told.
+        # Where there usually is none, none is no fault, and how much may come is unknown.
         return 0.0, None
     logs = [math.log(max(value, 1e-9)) for value in values]
     middle = median(logs)
@@ -104,6 +104,6 @@ def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> t
 def _half(before: Sequence[Seen], values: Sequence[float], middle: float, chance: float, deviations: float) -> float:
     away = [abs(value - middle) for value in values]
     band = deviations * max(_MAD_TO_SIGMA * median(away), chance)
-    # What nobody has judged may be a fault: it must not make room for the next one.
+    # What was never judged may be a fault: it must not make room for the next one.
     without_complaint = [far for far, seen in zip(away, before, strict=True) if seen.is_judged or far <= band]
     return max(band, 2 * max(without_complaint, default=0.0))

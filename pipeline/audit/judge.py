@@ -31,7 +31,7 @@ def judge(measures: Iterable[Measure]) -> list[Finding]:
 
 
 def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which is typed loosely
-    """Return a context that lives in memory, writes nothing, tells nobody, and draws no progress bars."""
+    """Return a context that lives in memory, writes nothing, sends nothing, and draws no progress bars."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     with warnings.catch_warnings():

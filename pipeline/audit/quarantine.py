@@ -1,7 +1,7 @@
 """Quarantine: offers that break a rule so that they cannot be used become rows of `reject`, and are not published.
 
 What belongs to an offer goes with it. A penalty or promotion whose offer is not there is taken as what it is.
-The files of the table `offer` stay; whoever reads the table by its log gets copies without what was taken. Which
+The files of the table `offer` stay; readers of the table's log get copies without what was taken. Which
 offers are taken follows from the sweep's own rows alone, so that a repeated audit takes the same ones; they are one
 file and one commit, named after the sweep.
 """

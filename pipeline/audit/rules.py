@@ -43,7 +43,7 @@ class Rule:
     meaning: str
     sql: str
     is_share: bool = False
-    """Whether it is not each violation that is told, but a larger share of them than in the nights before."""
+    """Whether not each violation is reported, but only a larger share of them than in earlier nights."""
 
 
 @cache

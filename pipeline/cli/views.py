@@ -160,7 +160,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
 def _how_to_go_on(sweep: SweepOverview, supplier: str) -> str:
     if sweep.supplier == supplier or sweep.state != "unfinished":
         return f"Continue with: nightaudit resume {sweep.sweep_id}"
-    told = f"{sweep.sweep_id} asked {sweep.supplier}; the settings name {supplier}."
+    told = f"{sweep.sweep_id} used the supplier {sweep.supplier}; the settings name {supplier}."
     return f"{told} {what_else(sweep.sweep_id, has_landed=sweep.landed_searches > 0)}"
 
 

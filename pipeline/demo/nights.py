@@ -145,7 +145,7 @@ def _refuse(settings: Settings, lake: Lake, last: date) -> None:
     if lake.root.exists() and any(lake.root.iterdir()):
         raise InputError(
             f"The demo needs an empty lake, and {lake.root} is not empty.",
-            kept="The lake is as it was.",
+            kept="The lake is unchanged.",
             hint="Name another one: NIGHTAUDIT_LAKE=demo-lake nightaudit demo",
         )
     if last >= settings.clock().date():

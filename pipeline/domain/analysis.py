@@ -13,7 +13,7 @@ def _meaning(text: str) -> dict[str, str]:
 class Analysis:
     """One row of `ref.analysis`: every relation of `mart` and `report` that compares reads it there.
 
-    Kept with each published sweep, so that a file that is built anew says what it said.
+    Kept with each published sweep, so that a rebuilt file says what it said.
     """
 
     reference_market: str | None = field(
@@ -41,7 +41,7 @@ class Analysis:
     )
     high_pct: float = field(default=5.0, metadata=_meaning("Percent from which a finding is of high severity."))
     price_days: int = field(
-        default=7, metadata=_meaning("Days between a selling price and a floor up to which they are compared.")
+        default=7, metadata=_meaning("Maximum days between a selling price and the floor it is compared with.")
     )
     disparity_pct: float = field(
         default=1.0,
@@ -51,10 +51,10 @@ class Analysis:
         default=30, metadata=_meaning("Days before a promotion in which its reference price must have been charged.")
     )
     plausible_rooms: int = field(
-        default=10_000, metadata=_meaning("Rooms still bookable above which the number is a marker, and left out.")
+        default=10_000, metadata=_meaning("Available rooms above which the number is a placeholder and ignored.")
     )
     quiet_nights: int = field(
-        default=3, metadata=_meaning("Days answered without an offer after which a property has gone quiet.")
+        default=3, metadata=_meaning("Days without an offer after which a property counts as gone quiet.")
     )
     unobserved_nights: int = field(
         default=2,
@@ -72,7 +72,7 @@ class Analysis:
         default=5, metadata=_meaning("Stays in which two rooms must be compared before one of them is the better room.")
     )
     ladder_pct: float = field(
-        default=90.0, metadata=_meaning("Percent of those stays in which the better room must be the dearer one.")
+        default=90.0, metadata=_meaning("Percent of those stays in which the better room must be dearer.")
     )
     discount_rounding: float = field(
         default=0.51,
@@ -81,7 +81,7 @@ class Analysis:
         ),
     )
     cancel_horizon_days: int = field(
-        default=30, metadata=_meaning("Days before check-in over which the strictness of a cancel policy is taken.")
+        default=30, metadata=_meaning("Days before check-in over which the strictness of a cancel policy is measured.")
     )
     check_in_hour: int = field(
         default=15,

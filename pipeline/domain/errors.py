@@ -108,7 +108,7 @@ class LakeBusy(LakeError):
 
 
 class LakeFull(LakeError):
-    """A write to the lake failed for want of space or permission."""
+    """A write to the lake failed: no space, or no permission."""
 
     exit_code = 6
 

@@ -92,7 +92,7 @@ def _may_cost(penalty: Penalty) -> bool:
     if penalty.amount is not None:
         return penalty.amount != 0
     if penalty.penalty_pct == 0:
-        # No percent of nights that cannot be counted is undetermined all the same.
+        # No percent of nights that cannot be counted is undetermined too.
         return (
             penalty.penalty_nights is not None and penalty.penalty_nights > 0 and not _countable(penalty.penalty_nights)
         )

@@ -1,4 +1,4 @@
-"""Stay and party: when somebody sleeps, and who."""
+"""Stay and party: when guests sleep, and who they are."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reading a user's table: first as text with the row of each line, then as declared types.
 
-CSV is taken apart line by line, so that a fault is told with the very row that a spreadsheet shows, blank lines and
+CSV is taken apart line by line, so that a fault names the very row that a spreadsheet shows, blank lines and
 texts over several lines included. Parquet has its rows counted as if it had a header too. Both then go the same way.
 """
 
@@ -288,7 +288,7 @@ def _unlike(expected: str) -> Callable[[object], str]:
 
 
 def report(findings: Findings, rows: pl.DataFrame, column: str, reason: Callable[[object], str]) -> None:
-    """Add a fault for each of `rows`, whose value of `column` is told by `reason`; of many only the first ones."""
+    """Add a fault for each of `rows`, whose value of `column` is wrong for `reason`; of many only the first ones."""
     first = rows.sort(ROW).head(MOST_SHOWN)
     for row, value in zip(first[ROW], first[column], strict=True):
         findings.add(row, column, reason(value))

@@ -36,8 +36,8 @@ class DailyCalls:
         if not self.covers(1):
             raise CallsUsedUp(
                 f"The daily cap of {self._cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {self._day} UTC.",
-                kept="What has landed stays.",
-                hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "
+                kept="Answers that have landed are kept.",
+                hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
                 "nightaudit resume --close",
             )
         self._left -= 1

@@ -34,7 +34,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
     """Put few files in the place of many, all of one sweep. The caller holds the lake's writer lock.
 
     Raises CorruptObject where one of them is damaged, and LakeError where they cannot be written or rows would be lost;
-    then the table is as it was.
+    then the table is unchanged.
     """
     refuse_damaged(lake.root, files)
     try:
@@ -43,7 +43,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
         is_full = isinstance(error, (OSError, duckdb.IOException, duckdb.OutOfMemoryException))
         raise (LakeFull if is_full else LakeError)(
             f"The files of {table.name} of {sweep_id} could not be made fewer: {str(error).splitlines()[0]}",
-            kept="The table is as it was.",
+            kept="The table is unchanged.",
             hint="Mend the cause (space, memory), then: nightaudit lake --apply",
         ) from None
     before = sum(pq.read_metadata(file).num_rows for file in files)

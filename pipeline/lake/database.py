@@ -136,7 +136,7 @@ def open_published(file: Path) -> duckdb.DuckDBPyConnection:
     Raises InputError where nothing is published, and CorruptObject where the file is damaged.
     """
     if not file.exists():
-        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
     session = duckdb.connect(":memory:")
     try:
         session.execute("SET TimeZone = 'UTC'")
@@ -189,5 +189,5 @@ def _damaged(file: Path, error: duckdb.Error) -> CorruptObject:
     return CorruptObject(
         f"{file} cannot be read: {str(error).splitlines()[0]}",
         kept="The lake's raw answers and tables are untouched.",
-        hint="If it is damaged, move it away and build it anew from the tables: nightaudit publish",
+        hint="If it is damaged, move it away and rebuild it from the tables: nightaudit publish",
     )

@@ -103,7 +103,7 @@ def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: st
         raise as_ours(error) or LakeError(
             f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
             kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
-            hint="Mend the cause, and run it again.",
+            hint="Fix the cause, then run it again.",
         ) from None
 
 

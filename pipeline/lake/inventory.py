@@ -57,7 +57,7 @@ def _nights(lake: Lake) -> dict[str, date]:
         try:
             nights[sweep_id] = read_manifest(lake, sweep_id).snapshot_date
         except NightauditError:
-            # A manifest that cannot be read is told by `verify`; its files are of no night here.
+            # A manifest that cannot be read is reported by `verify`; its files are of no night here.
             continue
     return nights
 

@@ -7,7 +7,7 @@
 <lake>/raw/inputs/<kind>/                 files that users loaded, as they were, and a note of each loading
 <lake>/quotes/<run>/                      ledger of quotes: an intent before each call, its answer right after
 <lake>/tables/<table>/                    Delta tables; data files in one folder a sweep, input or run of quotes
-<lake>/tables-<n>/<table>/                the same, once they were made anew from raw for the n-th time
+<lake>/tables-<n>/<table>/                the same, after the n-th rebuild from raw
 <lake>/published/nightaudit.duckdb        what analysts open
 <lake>/calls/<day>/                       leases of the daily cap
 <lake>/checksums/                         checksums of all files: see `checksums`
@@ -206,7 +206,7 @@ class Lake:
             try:
                 return second, "" if is_alone else str(self.get_json(self.manifest_path(name)).get("started_at"))
             except LakeError:
-                # Whoever needs it meets the damage.
+                # Its readers meet the damage.
                 return second, ""
 
         return sorted(found, key=begun)
@@ -216,7 +216,7 @@ class Lake:
         there = next(folder for folder in (self.root, *self.root.parents) if folder.is_dir())
         return shutil.disk_usage(there).free
 
-    # Tables, made anew -------------------------------------------------------------------------------------
+    # Rebuilt tables ----------------------------------------------------------------------------------------
 
     def with_new_tables(self) -> Lake:
         """Return this lake with a folder for its tables that nothing has used yet. It counts once it is adopted."""
@@ -259,7 +259,7 @@ class Lake:
                 note.write_text(f"{what} (process {os.getpid()})")
             except OSError as error:
                 raise _write_failed(self.root, note.name, error) from None
-            # Another writer may have made the tables anew since this lake was opened.
+            # Another writer may have rebuilt the tables since this lake was opened.
             self._check_format()
             yield
         finally:

@@ -26,7 +26,7 @@ from pipeline.lake.objects import Lake
 
 T = TypeVar("T")
 
-# What a sweep's id may be, so that nobody's typing leads out of the raw zone.
+# What a sweep's id may be, so that no mistyped id leads out of the raw zone.
 _SWEEP_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 
 
@@ -138,7 +138,7 @@ def landed(lake: Lake, sweep_id: str) -> set[str]:
 
 
 def retire_shards(lake: Lake, sweep_id: str) -> None:
-    """Remove the raw answers of a sweep whose retention is over; manifest and ending stay, with a note of it."""
+    """Remove the raw answers of a sweep whose retention has ended; manifest and ending stay, with a note of it."""
     lake.put_new(_retirement(lake, sweep_id), b"{}")
     for name in sorted(landed(lake, sweep_id)):
         lake.remove(lake.shard_path(sweep_id, name))

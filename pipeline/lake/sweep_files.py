@@ -1,6 +1,6 @@
 """Which files of a table hold a sweep: those that it was loaded as, fewer in their place, or none any more.
 
-<table>/<sweep>/           as they were loaded; they stay until a grace period is over
+<table>/<sweep>/           as they were loaded; they stay until a grace period has ended
 <table>/compact-<sweep>/   few files in their place, which all read from then on
 <table>/<sweep>-kept/      copies without offers in quarantine, for those who read the table by its log
 """
@@ -46,7 +46,7 @@ def sweep_of(folder: str) -> str:
 
 
 def retirement(sweep_id: str) -> str:
-    """Return the transaction that takes the observations of a sweep out of a table when their retention is over."""
+    """Return the transaction that takes the observations of a sweep out of a table when their retention has ended."""
     return f"{sweep_id}/retired"
 
 

@@ -85,7 +85,7 @@ def user_query(file: Path, asked: str | Condition, bounds: Bounds, *, as_arrow: 
     `bounds`, and CorruptObject where the file is damaged; the last three also while the answer is read.
     """
     if not file.exists():
-        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Make a night: nightaudit nightly")
+        raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
     with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
         child = _Child(file, asked, bounds, spill, as_arrow=as_arrow)
         try:
@@ -133,7 +133,7 @@ class _Child:
             raise self._stopped() from None
         finally:
             timer.cancel()
-            # The time in which nobody reads, as in a pager, is not the query's.
+            # Time in which the output is not read, as in a pager, is not the query's.
             self._left = max(0.0, self._left - (monotonic() - begun))
         if isinstance(part, list):
             return part
@@ -242,7 +242,7 @@ def _parts_of(
     except duckdb.Error as error:
         yield _REFUSED, f"The query cannot be run: {error}", 'nightaudit query "SHOW ALL TABLES"'
     except Exception:
-        # A mistake of ours: what the process prints is seen by nobody.
+        # A mistake of ours: what the process prints is not shown.
         yield _UNFORESEEN, traceback.format_exc(), ""
 
 
@@ -254,7 +254,7 @@ def _arrow_parts(session: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
 
 
 def _bound(seconds: float, memory_mb: int) -> None:
-    """Have the system end this process where nobody else does."""
+    """Have the system end this process if nothing else does."""
     if sys.platform == "win32":
         return
     import resource

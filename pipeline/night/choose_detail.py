@@ -56,9 +56,9 @@ def choose_detail(
     watched = list(resolve_watched(detail, spec_folder))
     if strangers := sorted(set(watched) - set(property_ids)):
         raise SpecError(
-            f"The watch list of the sweep spec (detail) names {strangers[0]}, which is none of its properties.",
+            f"The watch list of the sweep spec (detail) names {strangers[0]}, which is not one of its properties.",
             kept="Nothing was started.",
-            hint="Add it to [properties], or take it off the list.",
+            hint="Add it to [properties], or remove it from the list.",
         )
     one = SweepPlan.of(spec, property_ids[:1], snapshot_date, property_ids[:1])
     each = one.counts().searches_by_operation.get(Operation.SINGLE, 0)

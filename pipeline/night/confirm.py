@@ -1,4 +1,4 @@
-"""Flags, asked about again before anybody cries: only the cells that they rest on, within a cap.
+"""Flags, re-checked before alerting: only the cells that they rest on, within a cap.
 
 A run is written down before its first search, and each answer lands in the raw zone as soon as it has come. What became
 of the flags follows from both alone, so a run that was killed is settled by the next one: what had landed is judged,
@@ -100,7 +100,7 @@ def confirmer(settings: Settings, lake: Lake, now: Clock | None = None) -> Calla
             summary = asyncio.run(confirm(settings, lake, flags, now=now))
         except NightauditError as error:
             logger.warning(
-                "%d flags could not be asked about again, and are told of once they are: %s",
+                "%d flags could not be re-queried; they are reported once they are: %s",
                 len(flag_ids),
                 error.message,
             )
@@ -128,6 +128,6 @@ async def _ask_all(
             for number, asked in enumerate(run.searches):
                 group.create_task(one(number, asked))
     except BaseExceptionGroup as failures:
-        # One cause often fails several searches at once; it is told once.
+        # One cause often fails several searches at once; it is reported once.
         own, others = failures.split(NightauditError)
         raise (own if others is None and own is not None else failures).exceptions[0] from None

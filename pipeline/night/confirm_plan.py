@@ -86,15 +86,15 @@ class ConfirmRun:
 def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> list[Row]:
     """Return the open flags that are named, or the `limit` largest ones of some rules; of all rules if none is named.
 
-    Raises InputError for a flag that is unknown or stands no more, and where there is none at all.
+    Raises InputError for a flag that is unknown or no longer open, and where there is none at all.
     """
     if flag_ids:
         flags = flag_rows(lake, list(dict.fromkeys(flag_ids)))
         for flag in flags:
             if flag["resolved_at"] is not None:
                 raise InputError(
-                    f"The flag {flag['flag_id']} stands no more: {flag['ended_by']}, {flag['resolved_at']}.",
-                    kept="Nothing was asked.",
+                    f"The flag {flag['flag_id']} is no longer open: {flag['ended_by']}, {flag['resolved_at']}.",
+                    kept="Nothing was sent.",
                 )
         return flags
     query = (
@@ -104,8 +104,8 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
     found = query_published(lake.published_file, query, {"rules": list(rules), "limit": limit}).fetchall()
     if not found:
         raise InputError(
-            f"No flag stands{' of ' + ', '.join(rules) if rules else ''}.",
-            kept="Nothing was asked.",
+            f"No flag is open{' of ' + ', '.join(rules) if rules else ''}.",
+            kept="Nothing was sent.",
             hint='nightaudit query "SELECT rule, count(*) FROM report.flag GROUP BY ALL"',
         )
     return flag_rows(lake, [flag_id for (flag_id,) in found])

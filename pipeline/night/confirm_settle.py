@@ -130,7 +130,7 @@ def _found_again(
             return findings(session, flags[0]["relation"])
     except duckdb.Error as error:
         raise LakeError(
-            f"The rule of {flags[0]['flag_id']} cannot be asked: {str(error).splitlines()[0]}",
+            f"The rule of {flags[0]['flag_id']} cannot be evaluated: {str(error).splitlines()[0]}",
             kept="The new answers have landed in the raw zone.",
         ) from None
 

@@ -43,7 +43,7 @@ def timed(
         lake.put(f"{_FOLDER}/{manifest.sweep_id}/{step}.json", msgspec.json.encode(took))
     except LakeError as error:
         # The step itself is done, and an estimate is worth no failure.
-        logger.warning("How long the %s took was not kept: %s", step, error.message)
+        logger.warning("The duration of %s was not recorded: %s", step, error.message)
 
 
 def cost_history(lake: Lake) -> CostHistory | None:
@@ -83,4 +83,4 @@ def _durations(lake: Lake, step: Step) -> Iterator[Duration]:
             try:
                 yield msgspec.json.decode(lake.get(path), type=Duration)
             except msgspec.MsgspecError:
-                logger.warning("%s cannot be read, and is left out of the estimate.", lake.local(path))
+                logger.warning("%s is unreadable and left out of the estimate.", lake.local(path))

@@ -1,4 +1,4 @@
-"""What a demo leaves in its lake, so that later nights go on with it: its spec, and the length of its story."""
+"""What a demo leaves in its lake, so that later nights continue it: its spec, and the length of its story."""
 
 from __future__ import annotations
 

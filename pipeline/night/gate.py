@@ -30,7 +30,7 @@ from pipeline.sweep.load import is_sweep_loaded
 
 logger = logging.getLogger(__name__)
 
-_STAYS_LOADED = "The sweep {} stays loaded, and the published file is whole."
+_STAYS_LOADED = "The sweep {} stays loaded; the published file is intact."
 
 
 def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
@@ -61,9 +61,9 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
 
 
 def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callable[[str], Tell] | None = None) -> None:
-    """Tell why a sweep is blocked, one message a cause, to whom it was not told before; see `pipeline.notify.blocked`.
+    """Send why a sweep is blocked, one message a cause, to those who lack it; see `pipeline.notify.blocked`.
 
-    Whoever could not be reached when an earlier sweep was blocked is told of that as well. `block` gives a way to send
+    Receivers that could not be reached when an earlier sweep was blocked get that as well. `block` gives a way to send
     through a notification block of Prefect. The caller holds the lake's writer lock.
     """
     ways: dict[str, Tell] = {}
@@ -102,7 +102,7 @@ def publish_checked(
     override: str | None = None,
     analysis: Analysis = Analysis(),  # noqa: B008 - frozen
 ) -> Published:
-    """Publish a sweep that has passed its audit, or one that has not with the reason why it is published all the same.
+    """Publish a sweep that has passed its audit, or one that has not with the reason why it is published anyway.
 
     Raises GateBlocked where it was not audited, reason or not, and where it has not passed and no reason is given: a
     reason is for what is known. A sweep that is published already stays so.
@@ -125,7 +125,7 @@ def _publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | N
         return publish(lake, sweep_id, now, audit="passed", analysis=analysis)
     if override is None or verdict is None:
         refuse_blocked(lake, sweep_id, verdict)
-    logger.warning("The sweep %s is published although it has not passed its audit: %s", sweep_id, override)
+    logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, override)
     reason = (override or "").strip()
     return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis)
 
@@ -134,7 +134,7 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
     """Raise GateBlocked, with one line a cause, unless the verdict is a pass."""
     if verdict is None:
         raise GateBlocked(
-            f"The sweep {sweep_id} was not audited, and nothing unchecked is published.",
+            f"The sweep {sweep_id} has not been audited; only audited sweeps are published.",
             kept=_kept(lake),
             hint=f"Audit it first: nightaudit audit {sweep_id}",
         )
@@ -146,9 +146,9 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
     raise GateBlocked(
         f"The sweep {sweep_id} failed {checks} and is not published:\n{lines}",
         kept=_kept(lake),
-        hint=f"Look at {report_page(lake, sweep_id)}\n"
-        f'If it is right all the same: nightaudit publish {sweep_id} --override "reason"\n'
-        "If it is not: nightly judges it again for the rest of the day (UTC); to ask anew today: nightaudit sweep",
+        hint=f"See {report_page(lake, sweep_id)}\n"
+        f'If the data are right anyway: nightaudit publish {sweep_id} --override "reason"\n'
+        "If it is wrong: until midnight UTC, nightly audits the same answers again; for new answers: nightaudit sweep",
     )
 
 

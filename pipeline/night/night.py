@@ -50,6 +50,6 @@ class Night:
 
     @property
     def sweep(self) -> Manifest:
-        """The sweep that this night has begun or goes on with."""
+        """The sweep that this night has begun or resumes."""
         assert self.manifest is not None  # noqa: S101 - the step `begin` comes first
         return self.manifest

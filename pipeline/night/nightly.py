@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 Step = Callable[[Night], Night]
 
 # What is kept, and how to go on, where no step knows it better.
-_ON_THE_WAY = "What has landed stays, and the published file is whole.", "nightaudit nightly"
+_ON_THE_WAY = "Answers that have landed are kept; the published file is intact.", "nightaudit nightly"
 _WHY = 'See why: nightaudit query "SELECT failure, count(*) FROM lake.search GROUP BY ALL"'
 
 
@@ -69,7 +69,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     assert night.published is not None  # noqa: S101 - so does the one before
     counts, kept = (
         night.published.sweep,
-        f"The sweep {night.sweep.sweep_id} is published, with its failed cells marked.",
+        f"The sweep {night.sweep.sweep_id} is published; its failed cells are marked.",
     )
     refuse_useless(night.lake, counts, kept)
     refuse_too_many_failures(counts, night.settings.tolerated_failed_share, kept, _WHY)
@@ -78,7 +78,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
 
 
 def refuse_at_the_start(night: Night) -> None:
-    """Refuse what would else be found out when the night is over: a spec, alert rules or a way to send them."""
+    """Refuse what would otherwise fail at the end of the night: a spec, alert rules or a way to send them."""
     settings = night.settings
     refuse_tight_limits(more_mb=CHARTS_MB)
     refuse_before_making(settings, night.lake, night.now())
@@ -116,13 +116,11 @@ def finish_left_over(night: Night) -> Night:
     except SweepStopped:
         raise
     except NightauditError as error:
-        logger.warning(
-            "The sweep %s of %s is left unfinished: %s", latest.sweep_id, latest.snapshot_date, error.message
-        )
+        logger.warning("The sweep %s of %s stays unfinished: %s", latest.sweep_id, latest.snapshot_date, error.message)
         return night
     if todo:
         logger.warning(
-            "The sweep %s of %s was left unfinished, and is finished now.", latest.sweep_id, latest.snapshot_date
+            "Finished the sweep %s of %s, which had been interrupted.", latest.sweep_id, latest.snapshot_date
         )
     return night
 
@@ -134,7 +132,7 @@ def _is_in_vain(left: Night) -> bool:
 
 
 def begin(night: Night) -> Night:
-    """Begin today's sweep, or go on with it."""
+    """Begin today's sweep, or resume it."""
     return replace(night, manifest=steps.start_or_go_on(night.settings, night.lake, night.now()))
 
 
@@ -145,7 +143,7 @@ def collect(night: Night) -> Night:
     except CallsUsedUp as error:
         if not landed(night.lake, night.sweep.sweep_id):
             raise
-        logger.warning("%s The sweep is closed, and what has landed is published.", error.message)
+        logger.warning("%s The sweep is closed; the answers that have landed are published.", error.message)
         close(night.lake, night.sweep, night.now())
         asyncio.run(steps.collect(night))
     return night

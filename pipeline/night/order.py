@@ -19,9 +19,9 @@ def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
         if now > latest.started_at or (now == latest.started_at and not is_new):
             return
         raise InputError(
-            f"The clock says {now:%Y-%m-%d %H:%M:%S} UTC, and this lake has a sweep of "
-            f"{latest.started_at:%Y-%m-%d %H:%M:%S} UTC. A lake's history is made in order.",
-            kept="The lake is as it was.",
+            f"The clock shows {now:%Y-%m-%d %H:%M:%S} UTC, but this lake has a sweep of "
+            f"{latest.started_at:%Y-%m-%d %H:%M:%S} UTC. A lake records nights in order of time.",
+            kept="The lake is unchanged.",
             hint="Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant, or name another lake (NIGHTAUDIT_LAKE)."
             if latest.is_simulated
             else "Set the clock of this machine.",

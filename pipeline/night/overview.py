@@ -79,7 +79,7 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
     try:
         manifest = read_manifest(lake, sweep_id)
     except CorruptObject:
-        # The other sweeps are as they were.
+        # The other sweeps are unchanged.
         return SweepOverview(
             sweep_id, _begun_at(sweep_id), False, "unknown", 0, 0, 0, "damaged", counts.get(sweep_id, {})
         )

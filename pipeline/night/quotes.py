@@ -49,25 +49,25 @@ def refuse_unless_meant(settings: Settings, sample: Sample, *, is_confirmed: boo
     if not settings.quote_cap:
         raise SettingsError(
             "Quotes are off: a quote makes a reservation.",
-            kept="Nothing was asked.",
+            kept="Nothing was sent.",
             hint="To allow up to 20 in a run, set NIGHTAUDIT_QUOTE_CAP=20.",
         )
     if sample.size > settings.quote_cap:
         raise InputError(
             f"A sample of {sample.size} is above the cap of {settings.quote_cap} quotes a run (NIGHTAUDIT_QUOTE_CAP).",
-            kept="Nothing was asked.",
+            kept="Nothing was sent.",
         )
     if WRITE_SCOPE not in settings.scopes.split():
         raise SettingsError(
-            f"Quotes need the scope {WRITE_SCOPE}, which is not asked for (NIGHTAUDIT_SCOPES is {settings.scopes!r}).",
-            kept="Nothing was asked.",
-            hint=f'If the supplier has granted it: NIGHTAUDIT_SCOPES="read_rooms {WRITE_SCOPE}"',
+            f"Quotes need the scope {WRITE_SCOPE}, which is not requested (NIGHTAUDIT_SCOPES is {settings.scopes!r}).",
+            kept="Nothing was sent.",
+            hint=f'If the supplier granted it, set NIGHTAUDIT_SCOPES="read_rooms {WRITE_SCOPE}"',
         )
     if not is_confirmed:
         raise InputError(
             f"This would make up to {sample.size} reservations with the supplier.",
-            kept="Nothing was asked.",
-            hint="If that is meant: --yes-make-reservations",
+            kept="Nothing was sent.",
+            hint="To confirm, add: --yes-make-reservations",
         )
 
 
@@ -94,7 +94,7 @@ async def quote(
     published = published_sweeps(lake)
     if not published:
         raise InputError(
-            "Nothing is published yet.", kept="Nothing was asked.", hint="Make a night: nightaudit nightly"
+            "Nothing is published yet.", kept="Nothing was sent.", hint="Run a night first: nightaudit nightly"
         )
     manifest = read_manifest(lake, published[-1].sweep_id)
     begun_at = now()
@@ -102,8 +102,8 @@ async def quote(
     offers = choose(lake.published_file, sample, begun_at.date(), never=unknown, asked_before=asked)
     if not offers:
         raise InputError(
-            "No offer fits: on sale, with a product known for each room, and not quoted since the last night.",
-            kept="Nothing was asked.",
+            "No offer qualifies: on sale, with a known product for each room, and not quoted since the last night.",
+            kept="Nothing was sent.",
         )
     run = Run(_run_id(begun_at, sample), begun_at, manifest.is_simulated, manifest.supplier, sample, len(offers))
     asking = Asking(settings.quote_cap, begun_at.date(), settings.send_rate_type, max_body_bytes)

@@ -28,7 +28,7 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
     if path is None:
         if not settings.is_simulated:
             raise SettingsError(
-                "No sweep spec is set (NIGHTAUDIT_SPEC), and the sample spec asks about properties of the sandbox.",
+                "No sweep spec is set (NIGHTAUDIT_SPEC), and the sample spec names properties of the sandbox.",
                 kept="Nothing was started.",
                 hint=f"Write a spec for your properties; {SAMPLE_SPEC} shows every key.",
             )

@@ -1,12 +1,12 @@
-"""All tables and the published file, made anew from the raw answers: no network, the same rows.
+"""Every table and the published file, rebuilt from the raw answers: no network, the same rows.
 
 The new tables grow in a folder of their own beside the old ones, sweep by sweep, by the code that made them the first
 time. Then the published file is built over them, and both are put in place: first lake.json names the new folder, then
-the file takes the old one's place. A crash before that leaves all as it was. A crash in between leaves a published file
-that reads the old tables, which are still there; so does everybody who has it open, which is why the old folder is
+the file takes the old one's place. A crash before that changes nothing. A crash in between leaves a published file
+that reads the old tables, which are still there; so does every reader that has it open, which is why the old folder is
 kept until the next rebuild.
 
-Quotes are loaded anew from their ledger. What comes from neither is carried over as it is: inputs, and what the audits
+Quotes are loaded again from their ledger. What comes from neither is carried over as it is: inputs, and what the audits
 of the time found.
 """
 
@@ -35,7 +35,7 @@ from pipeline.quote.load import load_ledger
 from pipeline.sweep import SweepOptions, SweepProgress, run
 from pipeline.sweep.load import SEGMENT_TABLES
 
-_KEPT = "The tables and the published file are as they were."
+_KEPT = "The tables and the published file are unchanged."
 # Made of raw answers, by a sweep, its publication or a quote; all other folders of tables are carried over.
 MADE_ANEW = {
     *SEGMENT_TABLES,
@@ -49,7 +49,7 @@ MADE_ANEW = {
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What was made anew; `former` is the folder that nothing reads any more once open files are closed."""
+    """What was rebuilt; `former` is the folder that nothing reads any more once open files are closed."""
 
     sweeps: tuple[str, ...]
     tables: Path
@@ -64,7 +64,7 @@ async def rebuild(
     now: Callable[[], datetime],
     watch: Callable[[SweepProgress], None] = lambda _: None,
 ) -> Rebuilt:
-    """Make all tables and the published file anew. The caller holds the lake's writer lock.
+    """Rebuild every table and the published file. The caller holds the lake's writer lock.
 
     Sweeps that are not loaded yet are left to `resume`. Raises LakeError, before anything is changed, where raw answers
     of a loaded sweep are missing, and CorruptObject where they are damaged.
@@ -98,7 +98,7 @@ def _loaded(lake: Lake, rows: Mapping[str, Any]) -> list[str]:
     wanted -= {"_delta_log"}
     if lost := sorted(wanted - set(lake.sweep_ids())):
         raise LakeError(
-            f"The raw answers of {', '.join(lost)} are gone, and tables made anew would lack what was loaded of them.",
+            f"The raw answers of {', '.join(lost)} are gone; rebuilt tables would lack their rows.",
             kept=_KEPT,
             hint="Restore raw/ from a backup.",
         )
@@ -111,9 +111,9 @@ def _replayable(lake: Lake, sweep_id: str) -> Manifest:
     planned = {shard.name for part in manifest.partitions for segment in segments(part) for shard in segment.shards}
     if is_retired(lake, sweep_id):
         raise LakeError(
-            f"The raw answers of the sweep {sweep_id} were removed: they were older than NIGHTAUDIT_RAW_NIGHTS.",
+            f"The raw answers of the sweep {sweep_id} were removed, as older than NIGHTAUDIT_RAW_NIGHTS.",
             kept=_KEPT,
-            hint="Without them its tables cannot be rebuilt; restore them from a backup.",
+            hint="Its tables cannot be rebuilt without them; restore them from a backup.",
         )
     if ending is None or (ending.is_complete and planned - there):
         missing = sorted(planned - there)

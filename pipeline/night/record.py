@@ -24,7 +24,7 @@ def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}",
             kept="Nothing was started.",
-            hint="Remove it: the night counts as finished then, as far as it is published.",
+            hint="Remove it; a published night then counts as finished.",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""A sweep as the settings want it: begin it, or go on with it, and collect it."""
+"""A sweep as the settings want it: begin it, or resume it, and collect it."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
 
 
 def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
-    """Begin a sweep, or go on with the one that was begun today and is not published yet."""
+    """Begin a sweep, or resume the one that was begun today and is not published yet."""
     begun = latest_unpublished(lake)
     if begun is None or begun.snapshot_date != now.date() or leads_nowhere(lake, begun, supplier_name(settings)):
         return start(settings, lake, now)
     spec, ids = read_spec_of(settings, now.date())
     if (spec.canonical_json().decode(), tuple(sorted(set(ids)))) != (begun.spec, begun.property_ids):
         raise InputError(
-            f"Today's sweep {begun.sweep_id} is not published yet, and asks something else than the spec does now.",
-            kept="It is as it was.",
+            f"Today's sweep {begun.sweep_id} is not published yet, and its spec differs from the current one.",
+            kept="It is unchanged.",
             hint=f"Finish it first: nightaudit resume {begun.sweep_id} (or --close it), then: nightaudit publish",
         )
     if is_sweep_loaded(lake, begun.sweep_id):
         logger.warning(
-            "The sweep %s of today is loaded and not published: it is judged again, and nothing is asked.",
+            "Today's sweep %s is loaded but not published: auditing it again, without new requests.",
             begun.sweep_id,
         )
     else:
-        logger.info("Going on with the sweep %s of today.", begun.sweep_id)
+        logger.info("Resuming today's sweep %s.", begun.sweep_id)
     return begun
 
 
@@ -95,7 +95,7 @@ async def collect(night: Night) -> SweepProgress:
     if refusal := endless(manifest.partitions, settings.daily_calls):
         raise SettingsError(
             refusal,
-            kept=f"Nothing was asked; the sweep {manifest.sweep_id} stays begun.",
+            kept=f"Nothing was sent; the sweep {manifest.sweep_id} can be resumed.",
             hint=f"{_ENOUGH_CALLS} Then: nightaudit resume {manifest.sweep_id}",
         )
     unbranded = unbranded_ids(lake)
@@ -117,8 +117,8 @@ async def collect(night: Night) -> SweepProgress:
 def _make_way(lake: Lake, supplier: str) -> None:
     """See that a sweep of `supplier` may follow on those of this lake: prices of two suppliers are no series.
 
-    A sweep that was never answered ties nobody down, such as one that a mistyped address began; where nothing of it
-    has landed and it has not ended, it is taken away. Raises InputError where the latest other sweep asked somebody
+    A sweep that was never answered binds nothing, such as one that a mistyped address began; where nothing of it
+    has landed and it has not ended, it is taken away. Raises InputError where the latest other sweep asked another
     else; nothing is taken away then.
     """
     in_vain = []
@@ -133,11 +133,11 @@ def _make_way(lake: Lake, supplier: str) -> None:
         if not landed(lake, manifest.sweep_id) and read_ending(lake, manifest.sweep_id) is None:
             drop_sweep(lake, manifest.sweep_id)
             logger.warning(
-                "The sweep %s asked %s, which never answered: it is taken away.", manifest.sweep_id, manifest.supplier
+                "Removed the sweep %s: its supplier %s never answered.", manifest.sweep_id, manifest.supplier
             )
 
 
-_ENOUGH_CALLS = "Set it to at least as many, better to twice as much, for further attempts count too."
+_ENOUGH_CALLS = "Set it to at least that number, better to twice that: retries count too."
 
 
 def endless(partitions: Iterable[Partition], daily_calls: int | None) -> str:
@@ -147,7 +147,7 @@ def endless(partitions: Iterable[Partition], daily_calls: int | None) -> str:
         return ""
     return (
         f"NIGHTAUDIT_DAILY_CALLS is {daily_calls}, but {least} searches of this sweep land together: it would never "
-        "get further."
+        "make progress."
     )
 
 

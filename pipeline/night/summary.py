@@ -77,9 +77,9 @@ def refuse_failed_rules(summary: NightSummary, tolerated: int) -> None:
     if len(summary.failed_rules) <= tolerated:
         return
     raise TooManyFailures(
-        f"Rules that could not be asked after this night: {', '.join(summary.failed_rules)}; {tolerated} are tolerated "
+        f"Rules that could not be evaluated tonight: {', '.join(summary.failed_rules)}; {tolerated} are tolerated "
         "(NIGHTAUDIT_TOLERATED_FAILED_RULES).",
-        kept=f"The sweep {summary.sweep_id} is published; findings of these rules stay as they were.",
+        kept=f"The sweep {summary.sweep_id} is published; findings of these rules are unchanged.",
         hint='See why, and please report it: nightaudit query "FROM state.failed_rule"',
     )
 

@@ -99,17 +99,16 @@ def _turn(sandbox: SandboxProcess, settings: Settings, lake: Lake, manifest: Man
 
 
 def another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> InputError:
-    """Return the refusal of a lake whose sweep asked somebody else than `supplier`."""
+    """Return the refusal of a lake whose sweep asked another supplier than `supplier`."""
     return InputError(
-        f"The sweep {manifest.sweep_id} of this lake asked {manifest.supplier}; the settings name {supplier}.",
-        kept="The lake is as it was.",
-        hint="Use the settings that it was begun with (NIGHTAUDIT_BASE_URL), or another lake (NIGHTAUDIT_LAKE)."
-        + instead,
+        f"This lake's sweep {manifest.sweep_id} used the supplier {manifest.supplier}; the settings name {supplier}.",
+        kept="The lake is unchanged.",
+        hint="Use the settings of that sweep (NIGHTAUDIT_BASE_URL), or another lake (NIGHTAUDIT_LAKE)." + instead,
     )
 
 
 def what_else(sweep_id: str, *, has_landed: bool) -> str:
     """Return what can be done about an unfinished sweep while the settings name another supplier than its own."""
     if has_landed:
-        return f"Give up its rest with: nightaudit resume --close {sweep_id}"
-    return "Nothing of it has landed; begin another in its place with: nightaudit sweep"
+        return f"Abandon its remaining searches with: nightaudit resume --close {sweep_id}"
+    return "None of its answers has landed; replace it with: nightaudit sweep"

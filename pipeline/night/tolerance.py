@@ -38,7 +38,7 @@ def refuse_useless(lake: Lake, counts: Mapping[str, Any], kept: str) -> None:
         codes = session.execute("SELECT DISTINCT code FROM sweep_files.cell WHERE code IS NOT NULL").fetchall()
     if len(codes) == 1:
         raise NothingUsable(
-            f"The supplier refused every search, with code {codes[0][0]}: nothing of the sweep can be used.",
+            f"The supplier refused every search, with code {codes[0][0]}: the sweep has no usable answer.",
             kept=kept,
             hint=f"The supplier's document says what code {codes[0][0]} means; correct the spec or the settings.",
         )

@@ -174,7 +174,7 @@ class _Look:
             )
             rows = sum(pq.read_metadata(file).num_rows for file in sweep_files(lake, SEARCH).get(sweep_id, []))
         except (pa.ArrowException, OSError, NightauditError):
-            # A file that cannot be read is told by itself.
+            # An unreadable file is reported by itself.
             return
         if answers != rows:
             self._found(folder, f"holds {rows:,} searches, and {answers:,} answers landed")

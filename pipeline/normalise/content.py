@@ -1,4 +1,4 @@
-"""What single answers say of houses and rooms beside prices: names, descriptions, beds, amenities and images.
+"""What single answers say of properties and rooms beside prices: names, descriptions, beds, amenities and images.
 
 The same words come with every stay that is asked about, so a segment keeps each distinct text once, with the first
 search that said it. What has changed since earlier sweeps is worked out when the sweep is published.
@@ -39,7 +39,7 @@ class PropertyContent:
 
 def content_of(found: wire.DetailProperty) -> PropertyContent:
     """Return the content of a property. Raises OverflowError for the id of an amenity outside int64."""
-    assert found.property_id is not None  # noqa: S101 - whoever reads an answer has seen to it
+    assert found.property_id is not None  # noqa: S101 - the reader of an answer has seen to it
     return PropertyContent(
         found.property_id, found.property_name, tuple(_room(room) for room in found.room_stays or ())
     )

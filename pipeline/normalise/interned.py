@@ -81,7 +81,7 @@ class Promotions:
 class Distinct(dict[bytes, int], Generic[T]):
     """Distinct texts in the order of their first appearance, each decoded once.
 
-    Looking up a new text decodes it; whatever the decoder raises leaves the instance as it was.
+    Looking up a new text decodes it; whatever the decoder raises leaves the instance unchanged.
     """
 
     def __init__(self, decode: Callable[[bytes], tuple[T, list[Note]]]) -> None:
@@ -108,7 +108,7 @@ class Interned:
         self._threes: Distinct[tuple[int, int, int]] = Distinct(self._three)
 
     def threes_of(self, products: Sequence[wire.Product]) -> Indexes:
-        """Return which three of texts each product carries, to be told apart by `apart`.
+        """Return which three of texts each product carries, to be separated by `apart`.
 
         Raises OverflowError, UnfitMoney and msgspec's errors for a text that cannot be stored.
         """

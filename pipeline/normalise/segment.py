@@ -58,7 +58,7 @@ class SegmentResult:
     rejects: int
     cells_by_status: dict[str, int]
     unreadable: tuple[int, ...] = ()
-    """Searches, by id, that were answered with what nobody can read, and not asked again since."""
+    """Searches, by id, with unreadable answers, and not asked again since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def normalise_segment(
 def _tables(
     lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
 ) -> tuple[dict[str, pa.Table], tuple[int, ...]]:
-    """Return the rows of a segment, by table, and the searches that nobody can read the answers of."""
+    """Return the rows of a segment, by table, and the searches with unreadable answers."""
     unreadable: list[int] = []
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
     for shard in segment.shards:
@@ -176,7 +176,7 @@ def rows_of_answers(
 
 
 def _add(rows: SegmentRows, record: RawRecord, address: str, operation: Operation, max_body_bytes: int) -> bool:
-    """Add one record's rows. Returns whether it was an answer that nobody can read."""
+    """Add one record's rows. Returns whether the answer was unreadable."""
     asked = asked_for(asked_of_request(record.request), record.own_property_id)
     if record.is_split:
         rows.add_split(record, asked, address)

@@ -1,4 +1,4 @@
-"""A process that normalises segments: what it is told before its first one.
+"""A process that normalises segments: what it receives before its first one.
 
 It imports nothing but what normalising needs. A fork server holds these modules once, and workers share its memory.
 """

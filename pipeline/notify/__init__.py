@@ -1,4 +1,4 @@
-"""Who is told of what, once.
+"""Who receives which message, once.
 
 ways         by which a message is sent: a webhook, a notification block
 alert_rules  which rows of which relation are news, and for whom

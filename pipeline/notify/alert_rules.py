@@ -32,7 +32,7 @@ class _Table(BaseModel):
 
 
 class Rule(_Table):
-    """Rows of a relation that somebody is to know of. A row is the same as last night's where its key is."""
+    """Rows of a relation that receivers are sent. A row is the same as last night's if its key is."""
 
     name: Name
     relation: str = Field(pattern=r"^(mart|report)\.[a-z_0-9]+$")

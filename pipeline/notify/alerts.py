@@ -23,10 +23,10 @@ from pipeline.notify.ways import Tell, through, webhook
 logger = logging.getLogger(__name__)
 
 _OUTBOX = "alerts/told.json"
-# Rule, receiver (or receiver and way, where there are two) and key of a row: the words in which it was told.
+# Rule, receiver (or receiver and way, where there are two) and key of a row: the words in which it was sent.
 _Told = dict[str, dict[str, dict[str, str]]]
 
-# A message lists the first few: the gravest, and not ten of one property.
+# A message lists the first few: the most severe, and not ten of one property.
 _GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
 _OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_GRAVEST_FIRST},"
 
@@ -65,10 +65,10 @@ def tell_alerts(
     is_rehearsal: bool = False,
     bounds: Bounds = _BOUNDS,
 ) -> list[Told]:
-    """Tell each receiver what is new and what is over since it was told last. The caller holds the writer lock.
+    """Send each receiver what is new and resolved since its last message. The caller holds the writer lock.
 
     `where` says where more is to be seen. `block` gives a way to tell through a Prefect notification block. New flags
-    of rules that ask for it are told only once `confirm` has found them again. A rehearsal sends and remembers nothing.
+    of rules that ask for it are sent only once `confirm` has found them again. A rehearsal sends and remembers nothing.
 
     `bounds` are what the query of one rule may take.
 
@@ -114,7 +114,7 @@ def _tell(
         ]
         texts |= dict.fromkeys((message.subject, message.text) for message in outgoing)
         if outgoing and not is_rehearsal and (why := outbox.send(tell, outgoing)):
-            logger.warning("%r could not be told of %r: %s. It is tried again.", who, rule.name, why)
+            logger.warning("%r could not be notified of %r: %s. Retrying next time.", who, rule.name, why)
             failures.append(why)
     assert first is not None  # noqa: S101 - a receiver has a way
     return Told(
@@ -138,7 +138,7 @@ def _rows(lake: Lake, rule: Rule, bounds: Bounds) -> list[Row]:
             ]
     except InputError as error:
         raise InputError(
-            f"The rule {rule.name!r} cannot be asked: {error.message.splitlines()[0]}",
+            f"The rule {rule.name!r} cannot be evaluated: {error.message.splitlines()[0]}",
             kept="No alert was sent.",
             hint=f'See its columns: nightaudit query "DESCRIBE {rule.relation}"',
         ) from None
@@ -184,4 +184,4 @@ def _by_block(block: Callable[[str], Tell] | None, slug: str, subject: str, text
 def _address(who: str, variable: str) -> str:
     if address := os.environ.get(variable):
         return address
-    raise InputError(f"[receiver.{who}] takes its address from {variable}, and that is not set.")
+    raise InputError(f"[receiver.{who}] takes its address from {variable}, which is not set.")

@@ -47,7 +47,7 @@ class Message:
     is_delivered: bool = False
 
 
-# Checks that cannot but fail with another one that has failed: they are told of in its message.
+# Checks that must fail with another one that has failed: they are part of its message.
 _FOLLOWS = {
     "statuses_add_up": ("market_as_planned", "key"),
     "cells_as_planned": ("market_as_planned", "key"),
@@ -113,7 +113,7 @@ def tell_of(
             if not message.is_delivered
         ]
         if why := outbox.send(tell, waiting):
-            logger.warning("A notification could not be sent: %s. It is tried again with the next audit.", why)
+            logger.warning("A notification could not be sent: %s. Retrying with the next audit.", why)
 
 
 def _waiting(held: _Held, audited: str, found: dict[str, Message], ways: Ways, published: Collection[str]) -> _Held:

@@ -1,4 +1,4 @@
-"""What is new, what stands and what is over: a rule's rows held against what was told before."""
+"""What is new, still open and resolved: a rule's rows against those sent before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Keys and words of the rows that a receiver has not been told of, and of those that are over."""
+    """Keys and words of the rows that a receiver has not received yet, and of those that are resolved."""
 
     new: Mapping[str, str]
     over: Mapping[str, str]
@@ -45,9 +45,9 @@ def words_of(rule: Rule, row: Row) -> str:
 
 
 def news(rule: Rule, rows: Sequence[Row], told: Mapping[str, str]) -> News:
-    """Return what has changed for a receiver who was told of `told`.
+    """Return what has changed for a receiver who was sent `told`.
 
-    With fewer rows than the rule's least there is no news and nothing stands: what was told is over.
+    With fewer rows than the rule's least there is no news, and what was sent is resolved.
     """
     now = {key_of(rule, row): words_of(rule, row) for row in rows} if len(rows) >= rule.least else {}
     new = {key: words for key, words in now.items() if key not in told}
@@ -56,16 +56,16 @@ def news(rule: Rule, rows: Sequence[Row], told: Mapping[str, str]) -> News:
 
 
 def messages(rule: Rule, found: News, where: str) -> list[tuple[str, str]]:
-    """Return subject and text of at most two messages: of what is new, and of what is over."""
+    """Return subject and text of at most two messages: of new rows, and of resolved ones."""
     written = []
     if found.new:
         subject = f"nightaudit [{rule.severity}] {rule.name}: {_counted(found.new, 'new')}"
-        standing = f"\n{found.standing:,} told of before still stand." if found.standing else ""
+        standing = f"\n{found.standing:,} reported before are still open." if found.standing else ""
         written.append((subject, f"{_listed(found.new)}{standing}\n{where}"))
     if found.over:
-        subject = f"nightaudit [resolved] {rule.name}: {_counted(found.over, 'over')}"
+        subject = f"nightaudit [resolved] {rule.name}: {_counted(found.over, 'resolved')}"
         left = found.standing + len(found.new)
-        written.append((subject, f"{_listed(found.over)}\n{left:,} still stand.\n{where}"))
+        written.append((subject, f"{_listed(found.over)}\n{left:,} still open.\n{where}"))
     return written
 
 

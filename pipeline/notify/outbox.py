@@ -43,7 +43,7 @@ class Outbox(Generic[T]):
             raise CorruptObject(
                 f"{lake.local(path)} cannot be read: {error}",
                 kept="Nothing was sent.",
-                hint="Remove the file; what is open now is then sent once more.",
+                hint="Remove the file; open findings are then sent once more.",
             ) from None
 
     def save(self) -> None:

@@ -1,4 +1,4 @@
-"""Telling somebody outside: a subject and a text, by whatever way."""
+"""Sending a message to a receiver: a subject and a text, by webhook or notification block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.domain.errors import SettingsError
 _TIMEOUT_SECONDS = 10.0
 
 Tell = Callable[[str, str], None]
-# By the name under which it is remembered what was told that way.
+# By the name under which sent messages are remembered.
 Ways = Mapping[str, Tell]
 
 
@@ -46,7 +46,7 @@ def webhook(address: str) -> Tell:
 
     def tell(subject: str, text: str) -> None:
         try:
-            # Its status is all that is wanted: a body that drips would hold up whoever tells.
+            # Its status is all that is wanted: a body that drips would hold up the sender.
             with httpx.stream(
                 "POST", address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS
             ) as answer:
@@ -54,7 +54,7 @@ def webhook(address: str) -> Tell:
         except httpx.TimeoutException:
             raise NotDelivered(f"no answer within {_TIMEOUT_SECONDS:.0f} seconds") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise NotDelivered("its address is not one of the web") from None
+            raise NotDelivered("its address is not a web address") from None
         except httpx.TransportError as error:
             raise NotDelivered(f"it could not be reached ({type(error).__name__})") from None
         if not httpx.codes.is_success(status):

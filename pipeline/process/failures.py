@@ -30,7 +30,7 @@ def as_ours(error: BaseException) -> NightauditError | None:
         if isinstance(cause, (MemoryError, duckdb.OutOfMemoryException)):
             return _no_more("memory, or address space (ulimit -v)")
         if isinstance(cause, BrokenProcessPool):
-            return _no_more("processes: one was ended from outside, perhaps for want of memory")
+            return _no_more("processes: one was ended from outside, perhaps because memory ran out")
         number = _number_of(cause)
         if number in _NO_SPACE | _REFUSED:
             return LakeFull(

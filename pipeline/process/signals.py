@@ -77,4 +77,6 @@ def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
             if not asked:
                 raise
         if asked:
-            raise SweepStopped("Stopped as asked.", kept=kept, hint=f"Go on with: {next_step}", signal_number=asked[0])
+            raise SweepStopped(
+                "Stopped as requested.", kept=kept, hint=f"Continue with: {next_step}", signal_number=asked[0]
+            )

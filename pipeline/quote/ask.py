@@ -18,7 +18,7 @@ from pipeline.supplier.answer import Answer
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.requests import quote_request_for
 
-# Each quote without an answer may have made a reservation that nobody knows of.
+# Each quote without an answer may have made an unknown reservation.
 GIVE_UP_AFTER = 3
 
 

@@ -62,7 +62,7 @@ class QuoteAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A quote as the ledger knows it. Without an answer nobody knows what came of it."""
+    """A quote as the ledger knows it. Without an answer its outcome is unknown."""
 
     intent: Intent
     answer: QuoteAnswer | None
@@ -137,6 +137,6 @@ def _read(lake: Lake, path: str, kind: type[T]) -> T:
     except msgspec.MsgspecError as error:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}",
-            kept="Nothing was asked.",
+            kept="Nothing was sent.",
             hint="Restore it from a backup; it may tell of a reservation.",
         ) from None

@@ -1,4 +1,4 @@
-"""The ledger as rows of the tables of quotes: each run once, when nobody is asking any more."""
+"""The ledger as rows of the tables of quotes: each run once, after it has ended."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load_ledger(lake: Lake, max_body_bytes: int) -> None:
 
 
 def asked_so_far(lake: Lake, max_body_bytes: int) -> tuple[set[Identity], set[tuple[str, Identity]]]:
-    """Return what may hold a reservation nobody knows, and all that was quoted with its sweep: identities of offers."""
+    """Return what may hold a unknown reservation, and all that was quoted with its sweep: identities of offers."""
     unknown: set[Identity] = set()
     asked: set[tuple[str, Identity]] = set()
     for run in ledger.runs(lake):

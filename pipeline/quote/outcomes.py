@@ -17,13 +17,13 @@ from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.error_bodies import error_codes
 
-# The request may have arrived, and a reservation may have been made, but nobody knows.
+# The request may have arrived, and a reservation may have been made, but that is unknown.
 _MAY_HAVE_ARRIVED = frozenset(
     {Failure.CONNECTION, Failure.TIMEOUT, Failure.TRUNCATED, Failure.BODY_TOO_LARGE, Failure.NOT_JSON}
 )
 _INT32_MAX = 2**31 - 1
 _RESERVATION = "reservationId"
-# Without these nobody can say that the price is the one of what was asked for.
+# Without these it is unknown whether the price is the one of what was asked for.
 _IDENTIFYING = ("property.propertyId", ".roomId", ".product.productId")
 
 
@@ -90,7 +90,7 @@ def _read(answer: QuoteAnswer, max_body_bytes: int) -> tuple[wire.QuoteAnswer, d
 
 
 def _in_part(result: QuoteResult, left_out: dict[str, str], *, is_reserved: bool) -> QuoteResult:
-    """Return the result of an answer of which parts cannot be read: they are told, and nothing is guessed from them."""
+    """Return the result of a partly unreadable answer: those parts are reported, and nothing is guessed from them."""
     told = "left out: " + "; ".join(f"{place}: {reason}" for place, reason in left_out.items())[:500]
     result = replace(result, failure=told)
     is_unseen = not any(result.rooms) and any(place.startswith("property") for place in left_out)
@@ -157,7 +157,7 @@ def _outcome(
         room is not None and room.product is not None and room.product.product_id not in {None, asked.product_id}
         for asked, room in zip(offer.rooms, rooms, strict=True)
     )
-    # Rooms of different types are not sold together (error 1026): their sum would be nobody's price.
+    # Rooms of different types are not sold together (error 1026): their sum would be no real price.
     room_ids = {room.room_id for room in rooms if room is not None and room.room_id is not None}
     if is_other or len(room_ids) > 1 or total is None or currency != offer.currency:
         return QuoteOutcome.NOT_COMPARABLE

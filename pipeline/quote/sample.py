@@ -30,9 +30,9 @@ class Sample:
     def __post_init__(self) -> None:
         unknown = [market for market in self.markets if market not in MARKETS]
         if unknown:
-            raise InputError(f"{unknown[0]!r} is not one of the 36 market codes.", kept="Nothing was asked.")
+            raise InputError(f"{unknown[0]!r} is not one of the 36 market codes.", kept="Nothing was sent.")
         if self.size < 1:
-            raise InputError(f"A sample has at least one offer, not {self.size}.", kept="Nothing was asked.")
+            raise InputError(f"A sample has at least one offer, not {self.size}.", kept="Nothing was sent.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ChosenRoom:
 
 @dataclass(frozen=True, slots=True)
 class ChosenOffer:
-    """A stored offer that is to be quoted, as the search told of it: one product for each room of the party."""
+    """A stored offer that is to be quoted, as the search showed it: one product for each room of the party."""
 
     source: str
     property_id: int
@@ -75,7 +75,7 @@ class ChosenOffer:
 
     @property
     def identity(self) -> Identity:
-        """What makes two stored offers the same one, whichever answer told of them and for whichever property.
+        """What makes two stored offers the same one, whichever answer showed them and for whichever property.
 
         A branded property is quoted under the unbranded id, so the id that is sent counts.
         """
@@ -86,7 +86,7 @@ class ChosenOffer:
     def identities(self) -> tuple[Identity, Identity]:
         """The identity, and what a quote would send: offers that share one of the two are not both asked.
 
-        The first outlives a product id that changes, the second a room or a policy that is told in two ways.
+        The first outlives a product id that changes, the second a room or a policy that is stated in two ways.
         """
         return self.identity, (*self._stay, tuple(room.product_id for room in self.rooms))
 

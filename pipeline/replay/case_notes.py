@@ -16,7 +16,7 @@ from pipeline.lake.delta import commit_rows
 from pipeline.replay.explain import Row, rows_of
 
 PREFIX = "case-"
-# Order of cases: those that wait for somebody first, the gravest and those with most behind them before others.
+# Order of cases: those that wait for a decision first, the most severe and those with most behind them before others.
 _ORDER = (
     "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 WHEN 'muted' THEN 3 ELSE 4 END, "
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
@@ -40,7 +40,7 @@ def case_row(lake: Lake, case_id: str) -> Row:
 
 
 def flags_of_cases(lake: Lake, ids: Sequence[str]) -> list[str]:
-    """Return flag ids as they are, and of each case its flags that say it best, the gravest first.
+    """Return flag ids as they are, and of each case its flags that say it best, the most severe first.
 
     Raises InputError for a case that is unknown.
     """

@@ -94,7 +94,7 @@ def evidence_at(
             f"The body at {address} is not the one that was loaded: its SHA-256 is {found}, that of lake.search "
             f"{loaded[0]}.",
             kept="Nothing was changed.",
-            hint="Restore the shard from a backup, or make the tables anew from what the raw zone holds now: "
+            hint="Restore the shard from a backup, or rebuild the tables from what the raw zone holds now: "
             "nightaudit rebuild",
         )
     return Evidence(address, sweep_id, record, found, is_loaded=bool(loaded))

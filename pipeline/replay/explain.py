@@ -1,6 +1,6 @@
 """A finding, flag or not, led back to raw: what was asked, what came, and whether the rule finds the same in it again.
 
-Offline. The answers behind a flag are normalised anew, published anew in memory, and judged by the SQL of the rule.
+Offline. The answers behind a flag are normalised again, published in memory, and judged by the SQL of the rule.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FLAG_ID = re.compile(r"(?P<rule>[a-z_0-9]+)-(?P<subject_key>[0-7][0-9a-f]{15})"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One observation that a flag rests on: its answer, and its offer in it as normalised anew; None: not in it."""
+    """One observation that a flag rests on: its answer, and its offer in it as normalised again; None: not in it."""
 
     role: str
     search: Row
@@ -281,7 +281,7 @@ def _gone(sweep_id: str) -> LakeError:
 
 
 def nights_of(lake: Lake, answers: Answers, max_body_bytes: int) -> list[ReplayedNight]:
-    """Return the sweeps of some answers, oldest first, with the rows that the answers are normalised to anew."""
+    """Return the sweeps of some answers, oldest first, with the rows that the answers are normalised to again."""
     by_sweep: dict[str, dict[tuple[str, str], list[Evidence]]] = defaultdict(lambda: defaultdict(list))
     for (sweep_id, _), (search, evidence) in sorted(answers.items(), key=lambda answer: answer[0]):
         by_sweep[sweep_id][search["operation"], search["market"]].append(evidence)
@@ -333,7 +333,7 @@ def _but(table: pa.Table, keys: Collection[tuple[int, int | None]]) -> pa.Table:
 
 
 def analysis_of(analysis: Analysis, flag: Row, answers: Answers) -> Analysis:
-    """Return what the night compared with. Which market has the most offers cannot be told from a few answers."""
+    """Return what the night compared with. Which market has the most offers does not follow from a few answers."""
     if analysis.reference_market is not None:
         return analysis
     markets = [

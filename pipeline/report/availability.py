@@ -35,7 +35,7 @@ def page(reader: Reader) -> Page:
         "availability",
         f"{share(offered, answered)} of the cells answered by {said('operation', operation)} searches are on sale"
         if answered
-        else "No search of these limits was answered",
+        else "No search within these limits was answered",
         "What can be booked, when it sells out, and how prices move as the stay comes nearer.",
         (_by_market(latest), _heatmap(reader), _sell_out(reader), _path(reader), _volatility(reader), _regret(reader)),
         tiles=[
@@ -64,16 +64,20 @@ def _by_market(latest: pl.DataFrame) -> Section:
             y=alt.Y("row:N", title=None, sort=None),
         )
     )
-    left = f"Drawn are the {rows.height} with least on sale, of {listed.height}." if rows.height < listed.height else ""
+    left = (
+        f"The chart shows the {rows.height} with the least on sale, of {listed.height}."
+        if rows.height < listed.height
+        else ""
+    )
     least = listed.row(0, named=True) if listed.height else None
     return Section(
         "availability",
-        f"Least is on sale in {least['market']} ({least['product_type']}, {said('operation', least['operation'])}): "
+        f"{least['market']} ({least['product_type']}, {said('operation', least['operation'])}) has the least on sale: "
         f"{share(least['offered'], least['answered'])} of {counted(least['answered'], 'cell')}"
         if least
         else "Nothing was answered",
-        "Offered cells of those answered. Absent means that an answer does not name the property at all, which is not "
-        "the same as sold out; the codes of the supplier are apart in the figures. List and detail sweeps ask about "
+        "Offered cells as a share of answered cells. Absent: the answer does not name the property at all, which is "
+        "not the same as sold out; the figures list the supplier's codes. List and detail searches ask about "
         "different properties, so their shares are not comparable.",
         latest,
         [svg(drawn, left)] if listed.height else (),
@@ -86,7 +90,7 @@ def _by_market(latest: pl.DataFrame) -> Section:
             Column("no_offer", "No offer", digits=0),
             Column("absent", "Absent", digits=0),
         ],
-        why_empty="No cell of these limits was answered in the latest sweep.",
+        why_empty="No cell within these limits was answered in the latest sweep.",
         source="report.availability",
     )
 
@@ -116,13 +120,13 @@ def _heatmap(reader: Reader) -> Section:
         "calendar",
         f"{sold_out:,} of {counted(days.height, 'property day')} have nothing on sale"
         if days.height
-        else "No property day was answered",
-        "Cells of a property and check-in (markets, nights, parties and product types together) that were on sale when "
-        "last answered by a list search. Drawn are the properties where that differs most from day to day, at most 40, "
-        "on the first 60 check-ins. A blank place was never answered.",
+        else "No property day has an answer",
+        "Cells of a property and check-in (all markets, nights, parties and product types) that were on sale when a "
+        "list search last answered them. The chart shows the properties that vary most from day to day, at most 40, "
+        "on the first 60 check-ins. A blank field was never answered.",
         days,
         [svg(painted)] if days.height else (),
-        why_empty="No list search of these limits was answered yet.",
+        why_empty="No list search within these limits has been answered yet.",
         source="mart.cell_latest",
     )
 
@@ -142,17 +146,17 @@ def _sell_out(reader: Reader) -> Section:
         weight="at_risk",
         steps=True,
     )
-    off_sale = f"No cell was seen to sell out; {counted(ended, 'cell')} went off sale without saying so"
+    off_sale = f"No cell was reported as sold out; {counted(ended, 'cell')} went off sale"
     return Section(
         "sell_out_curve",
-        f"{counted(sold_out, 'cell was', 'cells were')} seen to sell out"
+        f"{counted(sold_out, 'cell')} sold out while observed"
         if sold_out
         else off_sale
         if ended
-        else "No cell was seen to go off sale yet",
-        "Kaplan-Meier estimate of the share of cells still on sale: cells whose end is not known yet count for as long "
-        "as they were watched. Where few are at risk (see the figures) the estimate is poor. Re-openings are apart. "
-        "The figures have both endings: sold out by the supplier's code, and off sale for any reason.",
+        else "No cell has gone off sale yet",
+        "Kaplan-Meier estimate of the share of cells still on sale: cells still on sale count for as long as they were "
+        "observed. With few cells at risk (see the figures) the estimate is poor. Re-openings are separate. The "
+        "figures have both endings: sold out by the supplier's code, and off sale for any reason.",
         curves,
         [svg(lines, said_of)] if ended else (),
         why_empty="No cell that was on sale was answered without an offer later."
@@ -171,11 +175,11 @@ def _path(reader: Reader) -> Section:
     rose, fell = int(path["raised"].sum()), int(path["lowered"].sum())
     return Section(
         "price_path",
-        f"Of {counted(pairs, 'price')} seen twice, {rose:,} rose and {fell:,} fell"
+        f"{rose:,} prices rose and {fell:,} fell, of {pairs:,} comparisons"
         if pairs
-        else "No price was seen twice yet",
-        "Each offer is held against itself as it was last seen, so a change of what is on offer is no change of price. "
-        "The chained index shows direction, not the level: markets and product types start at 100 each.",
+        else "No price has been seen twice yet",
+        "Each offer is compared with itself as last seen, so a change in what is on sale is not a change of price. "
+        "The chained index shows direction, not level: each market and product type starts at 100.",
         path,
         [svg(drawn, said_of)] if pairs else (),
         why_empty=_TWICE,
@@ -199,8 +203,8 @@ def _volatility(reader: Reader) -> Section:
         f"{most['product_type']}): {percent(most['volatility_pct'])} between two answers"
         if most
         else "No volatility to show yet",
-        "Root of the mean squared logarithmic change between consecutive answers of the same offer. Sweeps of unequal "
-        "distance make it larger: compare lead times, not supply with a different schedule.",
+        "Root mean square of the logarithmic change between consecutive answers of the same offer. Longer gaps between "
+        "sweeps make it larger: compare lead times, not suppliers with different schedules.",
         path,
         [svg(drawn, said_of)] if path.height else (),
         why_empty=_TWICE,
@@ -215,9 +219,9 @@ def _regret(reader: Reader) -> Section:
     return Section(
         "regret_of_waiting",
         _waiting(regret),
-        "What waiting would have brought, from stays that have begun: below 0 in 'lowest later' is the regret of "
-        "having booked, above 0 in 'last seen' the regret of having waited. Offers that were gone later have "
-        "no price to compare, and are counted apart.",
+        "What waiting would have brought, for stays that have begun. Below 0 in 'lowest later': booking early cost "
+        "more. Above 0 in 'last seen': waiting cost more. Offers that disappeared have no later price and are "
+        "counted separately.",
         regret,
         columns=[
             Column("market", "Market"),
@@ -229,7 +233,7 @@ def _regret(reader: Reader) -> Section:
             Column("last_pct", "Last seen", "%", 1, is_change=True),
             Column("gone_pct", "Gone later", "%", 1),
         ],
-        why_empty="Stays must have begun before what waiting brought is known.",
+        why_empty="This section fills once stays that were observed earlier have begun.",
         source="report.regret_of_waiting",
     )
 
@@ -238,17 +242,15 @@ def _waiting(regret: pl.DataFrame) -> str:
     """Say what waiting from a week ahead, or the next lead time that is known, has brought where most is comparable."""
     known = regret.filter((pl.col("comparable") > 0) & pl.col("lowest_later_pct").is_not_null())
     if known.height == 0:
-        return "No stay has begun yet that was watched before"
+        return "No observed stay has begun yet"
     nearest = known.with_columns((pl.col("lead_days") - 7).abs().alias("off")).sort(
         ["off", "comparable", "source", "market", "product_type"], descending=[False, True, True, False, False]
     )
     row = nearest.row(0, named=True)
     found = (
-        f"found {percent(-row['lowest_later_pct'])} less at best"
-        if row["lowest_later_pct"] < 0
-        else "found nothing cheaper"
+        f"saved {percent(-row['lowest_later_pct'])} at best" if row["lowest_later_pct"] < 0 else "found nothing cheaper"
     )
     return (
-        f"Who waited {counted(row['lead_days'], 'day')} before check-in ({row['market']}, {row['product_type']}) "
-        f"{found}, and {percent(100 * row['gone_share'])} of the offers gone"
+        f"Waiting from {counted(row['lead_days'], 'day')} before check-in ({row['market']}, {row['product_type']}) "
+        f"{found}; {percent(100 * row['gone_share'])} of the offers disappeared"
     )

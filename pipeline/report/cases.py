@@ -40,9 +40,9 @@ def cases_section(cases: pl.DataFrame) -> Section:
         f"{counted(waiting.height, 'case waits', 'cases wait')} for a decision: {by_severity(waiting)}"
         if waiting.height
         else "No case waits for a decision",
-        "A case groups the findings of one rule at one property in one market. Where most properties move alike, it is "
-        "a case of the market, or of the supplier. Isolated or systematic is judged by the share of the market's "
-        "properties, with a 95% interval. nightaudit case shows, acknowledges or mutes a case by its id; explain and "
+        "A case groups the findings of one rule at one property in one market, or, where most properties are affected, "
+        "in the market or at the supplier. Isolated or systematic: by the share of the market's properties, with a "
+        "95% interval. nightaudit case shows, acknowledges or mutes a case by its id; explain and "
         "confirm take the id too.",
         cases,
         columns=[
@@ -71,7 +71,7 @@ def cases_point(cases: pl.DataFrame) -> Point:
     place = ", ".join(filter(None, (first["property_name"], first["market"])))
     told = (
         f"{counted(waiting.height, 'case waits', 'cases wait')} for a decision, "
-        f"{waiting.filter(pl.col('status') == 'new').height:,} of them new. To look at first: {first['rule_words']} "
+        f"{waiting.filter(pl.col('status') == 'new').height:,} of them new. Look first at: {first['rule_words']} "
         f"({place}). {first['finding']}"
     )
     return Point(told, "cases", "bad" if first["severity"] == "high" else "warn")

@@ -36,7 +36,7 @@ _VARIABLES: Final = {
     WARN: "var(--warn)",
     PAPER: "var(--paper)",
 }
-# Told apart by day and by night, and by people who do not see all colours.
+# Distinct by day and by night, and by people who do not see all colours.
 SERIES: Final = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66a9c9", "#b08d1a", "#8a8a8a", "#d65a6f")
 # Low to high, and below to above nothing: mid tones that stand out from white paper and from black.
 SEQUENTIAL: Final = ("#dbe6f3", "#9dbfe0", "#5a93c6", "#2c5f9e", "#173a68")
@@ -52,9 +52,9 @@ _MOST_DAYS: Final = 60
 # Dates that stand side by side on a phone as well.
 _MOST_DATES: Final = 16
 _MOST_PROPERTIES: Final = 40
-# Days without an answer after which a line begins anew.
+# Days without an answer after which a new line begins.
 _BREAK_DAYS: Final = 7
-# Lines that can be told apart; all are in the figures.
+# Lines that stay distinct; all are in the figures.
 _MOST_MARKETS: Final = 6
 _NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)

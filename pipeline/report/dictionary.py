@@ -1,6 +1,6 @@
 """The data dictionary: what each relation of the published file is, column by column, what it is made of, and a query.
 
-It says what the file says of itself, so it is right for the night that it was written from.
+It says what the file says about itself, so it is right for the night that it was written from.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def page(reader: Reader) -> Page:
     return Page(
         "digest",
         headline(reader, changes),
-        "What changed since the night before, and how far the night's figures can be trusted.",
+        "What changed since the previous night, and how complete tonight's data is.",
         sections,
         tiles=tiles(reader, changes),
         points=[cases_point(cases), *points(reader, changes)],
@@ -78,11 +78,11 @@ def _moves(reader: Reader, moves: pl.DataFrame) -> Section:
     return Section(
         "price_changes",
         f"{up:,} prices rose and {down:,} fell" if moves.height else "No price changed",
-        "Totals of the same offer, so a change in what is on offer is not taken for a change of price. An offer that "
-        "both a list and a detail answer tell of counts once in each: they are two series.",
+        "Each offer is compared with itself, so a change in what is on sale is not a change of price. List and detail "
+        "answers are two series: an offer in both counts once in each.",
         steps,
         [svg(drawn)] if moves.height else (),
-        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer was seen again at another total.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer changed its total.",
         source="report.price_move",
     )
 
@@ -103,8 +103,8 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
     return Section(
         "largest_moves",
         title,
-        "The offer of each property whose total changed most. Sweep, search and offer, in the figures, lead to the raw "
-        "answers of both nights.",
+        "For each property, the offer whose total changed most. The figures name the sweep, search and offer of both "
+        "nights, which lead to the raw answers.",
         moves,
         columns=[
             PROPERTY,
@@ -117,7 +117,7 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
             Column("total", "Now", digits=2, currency="currency"),
             Column("change_pct", "Change", "%", 1, is_change=True),
         ],
-        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer was seen again at another total.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer changed its total.",
         shown=_LARGEST,
         source="report.price_move",
     )
@@ -155,7 +155,7 @@ def _coverage(reader: Reader) -> Section:
         "coverage",
         f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered, "
         f"{night['failed']:,} failed",
-        "Every planned cell has exactly one status. Absent (asked for and not in the answer) is not the same as sold "
+        "Every planned cell has exactly one status. Absent (requested, but not in the answer) is not the same as sold "
         "out; failed and not swept cells say nothing about prices. Sweeps of different specs differ in size.",
         sweeps,
         [svg(drawn)],
@@ -181,7 +181,7 @@ def _quality(reader: Reader) -> Section:
         "quality",
         f"{failed.height:,} of {counted(counts['checks'], 'quality check')} failed"
         if counts
-        else "This night was published unchecked",
+        else "This night was published without an audit",
         "Checks of the night's data before it was published; a critical one keeps a night back unless someone "
         "overrides it with a reason. The quality page shows examples.",
         failed,
@@ -193,6 +193,6 @@ def _quality(reader: Reader) -> Section:
             Column("lowest_words", "At least"),
             Column("highest_words", "At most"),
         ],
-        why_empty="Every check that was judged has passed." if counts else "No audit of this sweep is stored.",
+        why_empty="Every judged check passed." if counts else "No audit of this sweep is stored.",
         source="mart.quality",
     )

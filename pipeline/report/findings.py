@@ -1,4 +1,4 @@
-"""Findings on a page: the flags of some rules, the gravest first, each with the command that replays it."""
+"""Findings on a page: the flags of some rules, the most severe first, each with the command that replays it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.report.page import PROPERTY, Column, Section, counted
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
-# Order of flags: the gravest come first.
+# Order of flags: the most severe come first.
 GRAVEST_FIRST = (
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
 )
@@ -20,7 +20,7 @@ _OF_A_RULE = 5
 
 
 def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
-    """Return the open flags of rules within the scope, the gravest first."""
+    """Return the open flags of rules within the scope, the most severe first."""
     named = ", ".join(f"'{rule}'" for rule in rules)
     return worded(reader, reader.rows("report.flag", order=GRAVEST_FIRST, where=f"rule IN ({named})"))
 
@@ -38,7 +38,7 @@ def by_severity(found: pl.DataFrame) -> str:
 
 
 def gravest_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
-    """Return flags with the gravest of each rule first, one a property and few of a rule, and how many those are."""
+    """Return flags with the most severe of each rule first, one a property and few of a rule, and their number."""
     each = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
     gravest = each.filter(pl.int_range(pl.len()).over("rule") < of_a_rule)
     return pl.concat([gravest, found.join(gravest, on="flag_id", how="anti", maintain_order="left")]), gravest.height
@@ -53,7 +53,7 @@ def findings(
     are: tuple[str, str] = ("is open", "are open"),
     of_a_rule: int = _OF_A_RULE,
 ) -> Section:
-    """Return a section of flags; its title counts them by severity, its table shows the gravest of each property."""
+    """Return a section of flags; its title counts them by severity, its table shows the worst of each property."""
     placed, shown = gravest_first(found, of_a_rule)
     left = found.height - shown
     rest = f"; {counted(left, 'more is', 'more are')} in the figures" if left else ""
@@ -62,8 +62,8 @@ def findings(
         f"{counted(found.height, 'finding')} {are[found.height != 1]}: {by_severity(found)}"
         if found.height
         else f"No finding {are[0]}",
-        f"{note} The table shows the gravest of each rule, one a property{rest}. "
-        "The command nightaudit explain, with a flag, leads it back to the raw answers and judges it again.",
+        f"{note} The table shows the most severe of each rule, one per property{rest}. "
+        "nightaudit explain traces a flag to its raw answers and recomputes it.",
         placed,
         columns=[
             Column("rule_words", "Finding", is_wide=True),

@@ -9,12 +9,12 @@ from pipeline.report.page import PROPERTY, Column, Section, counted
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
-# The digest is one page: of each rule the gravest.
+# The digest is one page: of each rule the most severe.
 _OF_A_RULE = 1
 
 
 def new_flags(reader: Reader) -> pl.DataFrame:
-    """Return the findings that the last night flagged for the first time, the gravest first."""
+    """Return the findings that the last night flagged for the first time, the most severe first."""
     found = reader.rows(
         "report.flag", order=GRAVEST_FIRST, where=f"first_flagged_sweep_id = '{reader.night['sweep_id']}'"
     )
@@ -22,7 +22,7 @@ def new_flags(reader: Reader) -> pl.DataFrame:
 
 
 def ended_flags(reader: Reader) -> pl.DataFrame:
-    """Return the findings that ended with the last night, the gravest first."""
+    """Return the findings that ended with the last night, the most severe first."""
     found = reader.rows(
         "report.flag_history", order=GRAVEST_FIRST, where=f"resolved_sweep_id = '{reader.night['sweep_id']}'"
     )
@@ -31,10 +31,10 @@ def ended_flags(reader: Reader) -> pl.DataFrame:
 
 def new_section(new: pl.DataFrame, *, is_first_night: bool) -> Section:
     """Return the section of new findings."""
-    note = "Findings that the rules did not have the night before."
+    note = "Findings that did not exist the night before."
     if is_first_night:
-        note = "This is the first published night, so that all of its findings are new."
-    why_empty = "The rules found nothing that they had not found before."
+        note = "This is the first published night, so all findings are new."
+    why_empty = "The rules found nothing new tonight."
     return findings("new_findings", new, note, why_empty, are=("is new", "are new"), of_a_rule=_OF_A_RULE)
 
 
@@ -51,9 +51,9 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     return Section(
         "ended_findings",
         f"{counted(ended.height, 'finding')} ended{told}" if ended.height else "No finding ended",
-        "A finding ends by an answer: all of it was answered otherwise, an offer of it is gone, or its stay began. "
-        "The hours run from the sweep that flagged it first; a stay that began resolves nothing, and has none. "
-        "The table shows the gravest of each rule, one a property.",
+        "A finding ends when an answer no longer shows it, when one of its offers is gone, or when its stay begins. "
+        "Hours count from the sweep that first flagged it; a finding whose stay began was not resolved and has none. "
+        "The table shows the most severe of each rule, one per property.",
         placed,
         columns=[
             Column("rule_words", "Finding", is_wide=True),
@@ -65,9 +65,9 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
             Column("hours_to_resolve", "To resolve", "hours", 0),
             Column("finding", "What it was, and the flag", is_wide=True, below="flag_id"),
         ],
-        why_empty="There was no night before this one."
+        why_empty="There is no earlier night to compare with."
         if is_first_night
-        else "Every finding of the night before is still open, or got no answer.",
+        else "Every finding of the previous night is still open or was not answered.",
         shown=shown,
         source="report.flag_history",
     )
@@ -87,10 +87,10 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
     most = by_rule.row(0, named=True) if by_rule.height else None
     return Section(
         "findings_by_rule",
-        f"Most findings are of one kind: {most['rule_words'][0].lower()}{most['rule_words'][1:]}, {most['standing']:,}"
+        f"The most frequent finding: {most['rule_words'][0].lower()}{most['rule_words'][1:]} ({most['standing']:,})"
         if most
         else "No rule found anything",
-        "One price can break several rules, so the sum over rules is not a number of prices. Findings that got no "
+        "One price can break several rules, so the sum over the rules is not a number of prices. Findings that got no "
         "answer stay open.",
         by_rule,
         columns=[
@@ -100,7 +100,7 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
             Column("new", "New", digits=0),
             Column("ended", "Ended", digits=0),
         ],
-        why_empty="No rule found anything in this night or the one before.",
+        why_empty="No rule found anything tonight or the night before.",
         shown=by_rule.height,
         source="report.flag",
     )

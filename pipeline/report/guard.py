@@ -77,11 +77,11 @@ class Guard:
             await _refuse(scope, receive, guarded, 400, refusal)
         elif self._has_session(headers, scope):
             if headers.get("sec-fetch-site") in _FOREIGN:
-                await _refuse(scope, receive, guarded, 403, "Another site's page has asked for this.")
+                await _refuse(scope, receive, guarded, 403, "Refused: the request came from a page of another site.")
             else:
                 await self._app(scope, receive, guarded)
         elif not self._has_token(scope):
-            await _refuse(scope, receive, guarded, 403, "Open the address that nightaudit serve has printed.")
+            await _refuse(scope, receive, guarded, 403, "Open the address printed by nightaudit serve.")
         elif scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}:
             await self._app(scope, receive, guarded)
         else:
@@ -124,9 +124,9 @@ def _foreign(headers: Headers) -> str:
     """Say what is wrong with the host or origin of a request; nothing if it is this machine's own."""
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     if len(hosts) != 1 or _host_of(hosts[0]) not in _HOSTS:
-        return "This is served under the names of this machine only."
+        return "Refused: use a name of this machine."
     if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
-        return "A page of another origin has asked for this."
+        return "Refused: the request came from another origin."
     return ""
 
 

@@ -12,7 +12,7 @@ from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, percent, share, shown
 from pipeline.report.read import Reader
 
-# Share of the planned cells that were asked in vain, or never, above which a night is told as a bad one.
+# Share of the planned cells that failed or were not asked above which a night is reported as bad.
 _MANY_LOST = 0.05
 
 
@@ -77,20 +77,18 @@ def answered(night: Mapping[str, Any]) -> int:
 
 
 def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
-    """Say what became of findings, and which new one is the gravest."""
+    """Say what became of findings, and which new one is the most severe."""
     new, ended, standing = changes.new, changes.ended.height, changes.standing.height
     if new.height == 0:
-        return [Point(f"No finding is new, {ended:,} ended; {standing:,} are open.", "ended_findings", "good")]
+        return [Point(f"No new findings; {ended:,} ended, {standing:,} are open.", "ended_findings", "good")]
     tone = "bad" if "high" in new["severity"] else "warn"
-    when = "as all are on a first night" if reader.is_first_night else f"{ended:,} ended"
-    told = (
-        f"{counted(new.height, 'finding is', 'findings are')} new ({by_severity(new)}), {when}; {standing:,} are open."
-    )
+    when = "because this is the first night" if reader.is_first_night else f"{ended:,} ended"
+    told = f"{counted(new.height, 'new finding')} ({by_severity(new)}), {when}; {standing:,} are open."
     first = new.row(0, named=True)
     place = ", ".join(filter(None, (_house(first), first["market"])))
     return [
         Point(told, "new_findings", tone),
-        Point(f"Gravest new one: {first['rule_words']} ({place}). {first['finding']}", "new_findings", tone),
+        Point(f"Most severe new finding: {first['rule_words']} ({place}). {first['finding']}", "new_findings", tone),
     ]
 
 
@@ -104,7 +102,7 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
     if reader.is_first_night:
         return []
     if changes.largest.height == 0:
-        return [Point("No price of an offer that was seen before has changed.", "price_changes")]
+        return [Point("No price changed since the offers were last seen.", "price_changes")]
     row = changes.largest.row(0, named=True)
     up, down = up_and_down(changes.moves)
     return [
@@ -140,7 +138,7 @@ def _of_rules(reader: Reader) -> list[Point]:
         {"sweep_id": reader.night["sweep_id"]},
     )
     return [
-        Point(f"{row['relation']} could not be asked and found nothing: {row['reason']}", "findings_by_rule", "bad")
+        Point(f"{row['relation']} could not be evaluated: {row['reason']}", "findings_by_rule", "bad")
         for row in failed.iter_rows(named=True)
     ]
 
@@ -162,7 +160,7 @@ def _of_quality(reader: Reader) -> Point:
         if failed
         else "nothing failed"
     )
-    cold = f"; {counts['not_judged']:,} wait for more nights" if counts["not_judged"] else ""
+    cold = f"; {counts['not_judged']:,} need more nights" if counts["not_judged"] else ""
     return Point(f"The audit passed: {told}{cold}.", "quality", "warn" if failed else "good")
 
 

@@ -16,6 +16,8 @@ from pipeline.report.words import said
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
 # Each offer once: at the supplier's own rate it was compared in the other currency that it was answered in.
+# Percent below which a median is written as 0.00.
+_SEEN_PCT = 0.005
 _EXACT = "match_grade = 'exact' AND source = 'multi' AND currency_basis <> 'supplier_rate'"
 _VERDICT_COUNTS = "count(*) AS pairs, " + ", ".join(
     f"count(*) FILTER (WHERE verdict = '{verdict}') AS {verdict}" for verdict in ("win", "meet", "lose")
@@ -23,8 +25,8 @@ _VERDICT_COUNTS = "count(*) AS pairs, " + ", ".join(
 _VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
 _ONE_MARKET = (
-    "Nothing could be compared: it takes the same stay in the reference market and in another one, both answered in "
-    "one sweep, and reference rates where their currencies differ."
+    "Nothing could be compared yet: that takes the same stay in the reference market and in another one, answered in "
+    "the same sweep, and reference rates where the currencies differ."
 )
 _WATERFALLS = 3
 # Rows that a chart shows before they cannot be read any more.
@@ -56,7 +58,7 @@ def page(reader: Reader) -> Page:
                 "findings",
                 found,
                 "Prices below the floor, markets that deviate, fees that differ where totals do not.",
-                "No finding on parity or floors is open.",
+                "No findings on parity or floors are open.",
             ),
             _persistence(reader),
             _waterfall(reader),
@@ -104,10 +106,10 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         f"{first['parity_score']:.1f} of 100 by offers, {first['property_score']:.1f} by properties"
         if first
         else "No market could be compared",
-        "Drawn are exact pairs of list answers: same room, board, policy, stay and party, seen in one sweep. Win and "
-        "lose lie beyond the tolerance. Pairs of other grades (same board family, or the cheapest only) compare "
-        "products that differ: they stand in the table on their own, and are never added up with exact ones. Nor are "
-        "scores of different currency bases: a market's own score is of pairs in one currency wherever there are any.",
+        "The chart shows exact pairs of list answers: same room, board, policy, stay and party, seen in one sweep. Win "
+        "and lose are beyond the tolerance. Pairs of other grades (same board family, or cheapest only) compare "
+        "different products: they have rows of their own and are never added to exact ones. Nor are scores of "
+        "different currency bases: a market's score uses pairs in one currency wherever there are any.",
         score,
         [svg(drawn, _of_all(lowest.height, worst.height))] if worst.height else (),
         [
@@ -133,7 +135,7 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
 
 
 def _of_all(drawn: int, in_all: int) -> str:
-    return f"Drawn are the {drawn} with the lowest scores, of {in_all}." if drawn < in_all else ""
+    return f"The chart shows the {drawn} lowest scores, of {in_all}." if drawn < in_all else ""
 
 
 def _calendar(reader: Reader) -> Section:
@@ -161,11 +163,11 @@ def _calendar(reader: Reader) -> Section:
     losing = days.filter(pl.col("lose") > 0).height
     return Section(
         "calendar",
-        f"On {losing:,} of {counted(days.height, 'property day')} some market is dearer"
+        f"Some market is dearer on {losing:,} of {counted(days.height, 'property day')}"
         if days.height
         else "No property day could be compared",
-        "Median gap of the exact pairs of a property and check-in against the reference market. Drawn are the "
-        "properties furthest apart, at most 40, on the first 60 check-ins. A blank place was not comparable.",
+        "Median gap to the reference market over the exact pairs of a property and check-in. The chart shows the "
+        "properties with the largest gaps, at most 40, on the first 60 check-ins. A blank field was not comparable.",
         days,
         [svg(painted)] if days.height else (),
         why_empty=_ONE_MARKET,
@@ -179,12 +181,12 @@ def _persistence(reader: Reader) -> Section:
     running = int(resolution.filter(pl.col("source") == "multi")["running"].sum())
     return Section(
         "persistence",
-        f"{counted(running, 'offer is', 'offers are')} dearer than in the reference market, and still so"
+        f"{counted(running, 'offer is', 'offers are')} currently dearer than in the reference market"
         if running
         else "No offer is dearer than in the reference market",
-        "An episode is a row of sweeps in which an exact pair, on one currency basis, was dearer. Nights without an "
-        "answer neither count nor end it. Episodes that still run have no time to resolve, and are in no median. The "
-        "title counts list answers; detail answers are a series of their own.",
+        "An episode is a run of sweeps in which an exact pair, on one currency basis, was dearer. Nights without an "
+        "answer neither count nor end it. Open episodes have no time to resolve and are in no median. The title "
+        "counts list answers; detail answers are a separate series.",
         resolution,
         columns=[
             Column("source", "Answers"),
@@ -196,7 +198,7 @@ def _persistence(reader: Reader) -> Section:
             Column("median_days_to_resolve", "Median to resolve", "days", 1),
             Column("longest_running_days", "Longest running", "days", 1),
         ],
-        why_empty="No exact pair has been dearer yet.",
+        why_empty="No exact pair has been dearer so far.",
         source="report.parity_resolution",
     )
 
@@ -214,13 +216,13 @@ def _waterfall(reader: Reader) -> Section:
     first = largest.row(0, named=True) if largest.height else None
     return Section(
         "gap_decomposition",
-        f"Largest sum of gaps: {first['market']} ({first['product_type']}), {_signed(first['gap'])} "
+        f"{first['market']} ({first['product_type']}) has the largest sum of gaps: {_signed(first['gap'])} "
         f"{first['currency']} over {counted(first['comparable'], 'pair')}"
         if first
-        else "There is no gap to take apart",
-        "One thing is changed at a time, from the reference market's offer to the market's: policy, board, taxes "
-        "and fees, promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the "
-        "answers do not tell is in the residual. Drawn are exact pairs of list answers; grades are never mixed.",
+        else "There is no gap to explain",
+        "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
+        "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
+        "not state is in the residual. The chart shows exact pairs of list answers; grades are never mixed.",
         parts,
         drawn,
         [
@@ -246,7 +248,7 @@ def _steps(row: dict[str, Any]) -> AnyChart:
     reached = 0.0
     for part in _PARTS:
         amount = float(row[part]) if row[part] is not None else 0.0
-        label = said("part", part) if row[part] is not None else f"{said('part', part)}|(not told)"
+        label = said("part", part) if row[part] is not None else f"{said('part', part)}|(not stated)"
         kind = "dearer" if amount > 0 else "cheaper"
         steps.append({"part": label, "from": reached, "to": reached + amount, "kind": kind, "amount": amount})
         reached += amount
@@ -301,11 +303,11 @@ def _headroom(reader: Reader) -> Section:
         f"{above:,} of {int(bands['offers'].sum()):,} floors lie at or above the total"
         if bands.height
         else "No floor is stated",
-        "The mark-up on the total at which the floor is reached: above 0 an offer must be marked up to be sold at all. "
-        "Hotel-only offers of list answers; packages have no floor, and a missing floor or one of 0 is none.",
+        "The mark-up on the total at which the floor is reached; above 0, an offer can only be sold with a mark-up. "
+        "Hotel-only offers of list answers; packages have no floor, and a floor that is missing or 0 counts as none.",
         bands,
         [svg(drawn)] if bands.height else (),
-        why_empty="No hotel-only offer of these limits states a floor.",
+        why_empty="No hotel-only offer within these limits states a floor.",
         source="mart.floor_headroom",
     )
 
@@ -320,13 +322,13 @@ def _floors(reader: Reader) -> Section:
         (
             f"{breaches:,} of {counted(comparable, 'selling price')} lie below the floor"
             if comparable
-            else "No selling price could be held against the very floor of its offer"
+            else "No selling price could be compared with the floor of its exact offer"
         )
         if compliance.height
         else "No selling prices are loaded",
-        "Your selling prices against the floors of the offers that they may be of. A price without a floor is never "
-        "counted as kept; one that is outdated or has no reference rate is not comparable. The title counts prices "
-        "that name room, board and policy, against list answers; the other rows are further looks at the same prices.",
+        "Your selling prices against the floors of the offers that match them. A price without a floor never counts as "
+        "compliant; one that is outdated or has no reference rate is not comparable. The title counts prices that "
+        "name room, board and policy, against list answers; the other rows compare the same prices less closely.",
         compliance,
         columns=[
             Column("match_grade", "Match"),
@@ -339,7 +341,7 @@ def _floors(reader: Reader) -> Section:
             Column("without_floor", "No floor", digits=0),
             Column("median_below_pct", "Median below", "%", 1),
         ],
-        why_empty="Load selling prices to have them held against the floors: nightaudit load prices FILE",
+        why_empty="Load your selling prices to compare them with the floors: nightaudit load prices FILE",
         source="report.floor_compliance",
     )
 
@@ -351,9 +353,9 @@ def _packages(reader: Reader) -> Section:
         "package_discount",
         f"{counted(exposed, 'package total lies', 'package totals lie')} below the hotel-only floor"
         if packages.height
-        else "No package was compared",
-        "The same offer alone and inside a package, seen in one sweep. A package total below the hotel's floor leaks "
-        "if it is shown by itself. The title counts list answers; detail answers are a series of their own.",
+        else "No package could be compared",
+        "The same offer alone and in a package, seen in one sweep. A package total below the hotel-only floor breaks "
+        "parity if it is shown on its own. The title counts list answers; detail answers are a separate series.",
         packages,
         columns=[
             Column("source", "Answers"),
@@ -366,7 +368,7 @@ def _packages(reader: Reader) -> Section:
             Column("exposed", "Exposed", digits=0),
             Column("median_leak_pct", "Median leak", "%", 1),
         ],
-        why_empty="It takes hotel-only and package searches for the same stay, in one sweep.",
+        why_empty="This section needs hotel-only and package searches for the same stay in one sweep.",
         source="report.package_discount",
     )
 
@@ -379,15 +381,18 @@ def _currencies(reader: Reader) -> Section:
     most = off.row(0, named=True) if off.height else None
     return Section(
         "fx_markup",
-        f"Furthest from the reference rate: {most['currency']} against {most['base_currency']} in {most['market']}, "
-        f"by {percent(most['median_markup_pct'], 2)} in the median"
+        f"{most['market']} is furthest from the reference rate, {most['currency']} against {most['base_currency']}: "
+        f"{percent(most['median_markup_pct'], 2, is_change=True)} in the median"
+        if most and abs(most["median_markup_pct"]) >= _SEEN_PCT
+        else f"{counted(int(off['beyond_rounding'].sum()), 'offer deviates', 'offers deviate')} from the reference "
+        "rate; the median does not"
         if most
-        else "No offer lies off the reference rate by more than rounding explains"
+        else "No offer deviates from the reference rate by more than rounding explains"
         if rates.height
-        else "No offer was told in two currencies with a reference rate",
-        "The same offer asked for in two currencies, against the reference rate of the day. Above 0 the supplier's "
-        "rate is the dearer one. A gap between the supplier's rate and the reference rate is shown here alone, once a "
-        "market and pair of currencies, and is no disparity between markets.",
+        else "No offer has prices in two currencies with a reference rate",
+        "The same offer asked for in two currencies, against the reference rate of the day. Above 0, the supplier's "
+        "rate is dearer. A gap between the supplier's rate and the reference rate is shown only here, once per market "
+        "and currency pair; it is not a disparity between markets.",
         rates,
         columns=[
             Column("source", "Answers"),
@@ -400,6 +405,6 @@ def _currencies(reader: Reader) -> Section:
             Column("lowest_markup_pct", "Lowest", "%", 2, is_change=True),
             Column("highest_markup_pct", "Highest", "%", 2, is_change=True),
         ],
-        why_empty="It takes two currencies of one market, and reference rates: nightaudit load rates FILE",
+        why_empty="This section needs two currencies in one market, and reference rates: nightaudit load rates FILE",
         source="report.fx_markup_by_currency",
     )

@@ -44,7 +44,7 @@ _HONEST = (
     "count(*) FILTER (WHERE plain_seen_at IS NULL AND history_days >= (SELECT reference_days FROM ref.analysis)) "
     "AS evergreen"
 )
-_NO_PROMOTION = "No offer of these limits was seen on sale below a price before promotions."
+_NO_PROMOTION = "No offer within these limits was below its price before promotions."
 
 
 def page(reader: Reader) -> Page:
@@ -58,16 +58,16 @@ def page(reader: Reader) -> Page:
         f"{share(row['promoted'], row['offers'])} of the offers are promoted{depth}"
         if row["promoted"]
         else "No promotion runs",
-        "How often prices are struck through and how deep, and whether their history bears them out.",
+        "How often and how deeply prices are discounted, and whether the price history supports it.",
         (
             _incidence(reader),
             _honesty(reader),
             findings(
                 "findings",
                 found,
-                "Promotions that do not keep what they say: in their own arithmetic, against the history of the same "
-                "offer, or because the floor keeps the seller from passing them on. An indicator, not a verdict.",
-                "No offer breaks any of the rules on promotions.",
+                "Promotions that do not hold: by their own arithmetic, against the price history of the same offer, or "
+                "because the floor prevents passing them on. An indicator, not a verdict.",
+                "No offer breaks a promotion rule.",
             ),
             _histories(reader, found),
             _calendar(reader),
@@ -77,7 +77,7 @@ def page(reader: Reader) -> Page:
             (shown(row["promoted"], 0), "offers promoted"),
             (shown(honest["comparable"], 0), "of them with enough history"),
             (shown(honest["never_charged"], 0), "struck-through prices never charged"),
-            (shown(honest["evergreen"], 0), "promotions without an end"),
+            (shown(honest["evergreen"], 0), "promotions that never end"),
             (shown(found.height, 0), "findings"),
         ],
     )
@@ -109,11 +109,11 @@ def _incidence(reader: Reader) -> Section:
     first = markets.row(0, named=True) if markets.height else None
     return Section(
         "targeting",
-        f"Most is promoted in {first['value']}: {percent(first['incidence_pct'])} of the offers"
+        f"{first['value']} has the most promotions: {percent(first['incidence_pct'])} of the offers"
         if first and first["incidence_pct"]
         else "No promotion to place",
-        "Offers of list answers below their price before promotions, as a share of the offers with a total. Value adds "
-        "cost nothing and are none here. List and detail are different samples: compare within one.",
+        "List offers below their price before promotions, as a share of the offers with a total. Value adds do not "
+        "lower the price and do not count. List and detail are different samples: compare within one.",
         targeting,
         panels if places.height else (),
         [
@@ -164,19 +164,19 @@ def _honesty(reader: Reader) -> Section:
     )
     never, comparable = int(lists["never_charged"].sum()), int(lists["comparable"].sum())
     left = (
-        f"Drawn are {kept.height} of {lists.height}, those with most never charged."
+        f"The chart shows {kept.height} of {lists.height}: those with the most never charged."
         if kept.height < lists.height
         else ""
     )
     return Section(
         "honesty",
-        f"{never:,} of {comparable:,} struck-through prices with enough history look never charged"
+        f"{never:,} of {comparable:,} struck-through prices were apparently never charged"
         if comparable
-        else "There is not enough history yet to judge a struck-through price",
-        "The price before promotions against the totals seen of the same offer: never charged, above the lowest of the "
-        "days before the promotion began, or honest. Without enough history nothing is said. Only sweeps were seen: a "
-        "price charged between two of them is not known. It is an indicator, no verdict: a rise of the market's "
-        "prices is allowed for (moved_pct in mart.reference_price). Drawn and counted are list answers.",
+        else "There is not enough history yet to judge struck-through prices",
+        "The price before promotions against the observed totals of the same offer: never charged, above the lowest "
+        "total of the days before the promotion, or honest; only offers with enough history. A price charged between "
+        "two sweeps is not known, so this is an indicator, not a verdict. Rising market prices are allowed for "
+        "(moved_pct in mart.reference_price). Chart and title count list answers.",
         honesty,
         [svg(drawn, left)] if lists.height else (),
         why_empty=_NO_PROMOTION,
@@ -192,21 +192,21 @@ def _histories(reader: Reader, found: pl.DataFrame) -> Section:
         "SELECT source, property_id, offer_key, market, check_in, nights, room_name, valid_from, "
         "coalesce(valid_to, last_seen_at) AS valid_to, "
         "currency, total, pre_promo_total FROM mart.offer_history WHERE is_offered AND offer_key IN $keys "
-        "AND property_id IN $houses ORDER BY ALL",
-        {"keys": keys["offer_key"].to_list(), "houses": keys["property_id"].to_list()},
+        "AND property_id IN $properties ORDER BY ALL",
+        {"keys": keys["offer_key"].to_list(), "properties": keys["property_id"].to_list()},
     ).join(keys, on=["source", "property_id", "offer_key"], how="semi")
     named = reader.named(history)
     charts = [svg(_history(group), _titled(group)) for _, group in named.group_by("offer_key", maintain_order=True)]
     return Section(
         "price_history",
-        f"{counted(len(charts), 'struck-through price')} against what was charged, night after night"
+        f"{counted(len(charts), 'struck-through price')} and what was charged, night by night"
         if charts
-        else "No struck-through price is known to be untrue",
-        "Solid line: the total that was charged. Dashed line: the price before promotions that was told beside it. "
-        "Drawn is the worst offer of the properties with the gravest findings.",
+        else "No struck-through price is known to be false",
+        "Solid line: the total that was charged. Dashed line: the price before promotions stated with it. "
+        "One chart per property with the most severe findings: its worst offer.",
         named,
         charts,
-        why_empty="No struck-through price is known to have never been charged, and no promotion to have no end.",
+        why_empty="No struck-through price is known to be never charged, and no promotion to be endless.",
         source="mart.offer_history",
     )
 
@@ -219,7 +219,7 @@ def _titled(offer: pl.DataFrame) -> str:
 
 
 def _history(offer: pl.DataFrame) -> AnyChart:
-    """Draw what was charged and what was told beside it, by intervals in which neither changed."""
+    """Draw what was charged and what was stated beside it, by intervals in which neither changed."""
     first, last = offer.row(0, named=True), offer.tail(1)
     days = alt.X(
         "valid_from:T",
@@ -234,7 +234,7 @@ def _history(offer: pl.DataFrame) -> AnyChart:
     ticks = base.mark_point(color=SERIES[0], size=22).encode(y="total:Q")
     ends = last.with_columns(
         _AMOUNTS,
-        pl.lit(f"told before: {shown(last['pre_promo_total'][0])}").alias("told"),
+        pl.lit(f"stated before: {shown(last['pre_promo_total'][0])}").alias("told"),
         pl.lit(f"charged: {shown(last['total'][0])}").alias("charged"),
     )
     end = alt.Chart(ends).encode(x=alt.X("valid_to:T"))
@@ -274,9 +274,9 @@ def _calendar(reader: Reader) -> Section:
         "calendar",
         f"{promoted.height:,} of {houses} have a promotion on some day"
         if promoted.height
-        else "No property has a promotion on any day",
-        "Share of the list offers of a property and check-in that are promoted. Drawn are the properties with most of "
-        "it, at most 40, on the first 60 check-ins. A blank place has no offer.",
+        else "No property has a promotion",
+        "Share of the list offers of a property and check-in that are promoted. The chart shows the properties with "
+        "the most, at most 40, on the first 60 check-ins. A blank field has no offer.",
         days,
         [svg(painted)] if promoted.height else (),
         why_empty=_NO_PROMOTION,
@@ -289,11 +289,11 @@ def _length(reader: Reader) -> Section:
     ended = int(length.filter(pl.col("source") == "multi")["comparable"].sum())
     return Section(
         "length",
-        f"{counted(ended, 'promotion was', 'promotions were')} seen to begin and to end"
+        f"{counted(ended, 'promotion')} began and ended while observed"
         if ended
-        else "No promotion was watched from start to end",
-        "Only promotions that began and ended while watched have a length; the longest is no shorter than told. "
-        "The title counts list answers.",
+        else "No promotion has been observed from start to end",
+        "Only promotions that began and ended while observed have a length; longer ones may still run. The title "
+        "counts list answers.",
         length,
         columns=[
             Column("source", "Answers"),

@@ -35,7 +35,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         if self.first and self.last and self.first > self.last:
-            raise InputError(f"The first day of check-in, {self.first}, lies after the last one, {self.last}.")
+            raise InputError(f"The first check-in date, {self.first}, is after the last one, {self.last}.")
 
     @property
     def suffix(self) -> str:

@@ -28,7 +28,7 @@ def application(lake: Lake, key: Key) -> Starlette:
 
     The notebooks read the published file of the settings; where they are not installed, there are only the reports.
 
-    Whoever does not know the token of `key` is refused, and so is what a page of another site asks: see `guard`.
+    A request without the token of `key` is refused, and so is what a page of another site asks: see `guard`.
     Raises InputError where there are no reports yet.
     """
     folder = lake.root / "reports"

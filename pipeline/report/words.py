@@ -38,7 +38,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "weekday": dict(zip("1234567", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), strict=True)),
     "part": {"tax_and_fee": "taxes and fees", "fx": "exchange rate"},
-    "audit": {"none": "not audited", "passed": "passed", "overridden": "failed, published all the same"},
+    "audit": {"none": "not audited", "passed": "passed", "overridden": "failed, published anyway"},
 }
 
 
@@ -54,7 +54,7 @@ _DISTURBING: Final = re.compile(
 
 
 def readable(value: object) -> object:
-    """Return text without the characters that would turn round what is written beside it, or that nobody can read."""
+    """Return text without the characters that would turn round what is written beside it, or that is unreadable."""
     if not isinstance(value, str) or not _DISTURBING.search(value):
         return value
     # A value that is markup stays such.

@@ -60,9 +60,9 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
         folder = lake.root / "reports" / reader.night["sweep_id"]
         if reader.is_out_of_reach:
             raise InputError(
-                f"No cell of a stay that lies ahead was ever asked about with these limits: {scope.words}.",
+                f"No upcoming stay within these limits was ever requested: {scope.words}.",
                 kept="No report was written.",
-                hint='See what is asked: nightaudit query "SELECT DISTINCT market FROM mart.cell_latest"',
+                hint='See which markets there are: nightaudit query "SELECT DISTINCT market FROM mart.cell_latest"',
             )
         try:
             for name in wanted:
@@ -72,13 +72,13 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             _write_overview(lake, reader)
         except duckdb.IOException as error:
             raise LakeError(
-                f"The published file cannot be read whole: {str(error).splitlines()[0]}",
-                kept="Reports that were written before are as they were.",
+                f"The published file cannot be read completely: {str(error).splitlines()[0]}",
+                kept="Earlier reports are unchanged.",
                 hint=f"If the lake was moved, delete {lake.published_file}, then: nightaudit publish",
             ) from None
         except OSError as error:
-            ours = as_ours(error) or LakeError(f"The reports could not be written: {error}", hint="Mend the cause.")
-            ours.at_step("The night is published, and earlier reports are as they were.", "nightaudit report")
+            ours = as_ours(error) or LakeError(f"The reports could not be written: {error}", hint="Fix the cause.")
+            ours.at_step("The night is published, and earlier reports are unchanged.", "nightaudit report")
             raise ours from None
     return written
 
@@ -94,7 +94,7 @@ def _left_out(section: Section) -> Section:
         section.name.replace("_", " ").capitalize(),
         "",
         section.figures.clear(),
-        why_empty="This is known of the whole night only: see the whole report.",
+        why_empty="This is only known for the complete night: see the full report.",
         source=section.source,
     )
 

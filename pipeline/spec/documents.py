@@ -130,7 +130,7 @@ def _holds(content: Any, place: Place) -> bool:  # noqa: ANN401 - whatever a doc
 
 
 def _line_within(statement: _Statement, place: Place) -> int:
-    """Return how many lines below the statement's first the item of a list stands, as far as that can be told."""
+    """Return how many lines below the statement's first the item of a list stands, as far as that is known."""
     keys = [part for part in place if isinstance(part, str)]
     index = next((part for part in place if isinstance(part, int)), None)
     if index is None or len(statement.lines) == 1:

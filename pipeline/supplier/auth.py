@@ -104,7 +104,7 @@ class ClientCredentials(httpx.Auth):
             # Another request may have met the same 401 and replaced the token already.
             if self._token is used:
                 self._keep(await _read((yield self._request())))
-        # A second 401 says something of this request: others may go on with the same token.
+        # A second 401 says something of this request: others may continue with the same token.
         yield _carrying(request, self._token)
 
     def redact(self, text: str) -> str:
@@ -154,7 +154,7 @@ class ClientCredentials(httpx.Auth):
         )
 
     def _safe(self, said: object) -> str:
-        """Return words of the token address, on one line, short, and without what we told it."""
+        """Return words of the token address, on one line, short, and without what we sent it."""
         return self.redact(" ".join(str(said).split()))[:_DETAIL_CHARACTERS]
 
 

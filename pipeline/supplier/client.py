@@ -156,12 +156,12 @@ class SupplierClient:
             await self._wait(answer, number)
             number, answer = number + 1, await self._attempt(operation, body, answer.attempts)
         if self._concerns_all(answer):
-            # The attempts are used up, and the others must wait all the same.
+            # The attempts are used up, and the others must wait anyway.
             self._hold_all(answer, number)
         if answer.failure is Failure.UNREACHABLE and not self._was_ever_reached:
             raise SupplierUnreachable(
                 f"The supplier could not be reached: {answer.failure_detail}",
-                kept="What has landed stays.",
+                kept="Answers that have landed are kept.",
                 hint=f"Check NIGHTAUDIT_BASE_URL ({self.base_url}), NIGHTAUDIT_AUTH_URL and the network.",
             )
         return answer
@@ -269,7 +269,7 @@ class SupplierClient:
         if self._refused > self._most_refused or (operation is Operation.QUOTE and status == httpx.codes.FORBIDDEN):
             raise TokenRefused(
                 f"The supplier answered {status} to each request: its token does not allow this.",
-                kept="What has landed stays.",
+                kept="Answers that have landed are kept.",
                 hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
                 "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
             )

@@ -1,7 +1,7 @@
 """When the next request may leave, and how many may leave a day.
 
 Why not aiolimiter: its bucket lets a full second's worth of requests leave at once and then as many again while it
-drains, which is twice the allowed rate in the worst second, and it cannot be told to stop everybody for a while.
+drains, which is twice the allowed rate in the worst second, and it cannot be paused for all senders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CATCH_UP_SECONDS = 0.1
 
 
 class Pacer:
-    """Hands out evenly spaced send slots, one after the other, to everybody who waits.
+    """Hands out evenly spaced send slots, one after the other, to all waiters.
 
     Never more than `rate_per_second` slots begin in a second, counted by when they were really taken.
     """
@@ -60,7 +60,7 @@ class Pacer:
             self._next = max(self._next, now - _CATCH_UP_SECONDS) + self._interval
 
     def pause(self, seconds: float) -> None:
-        """Let nobody send for `seconds` from now. A longer pause that is under way stays."""
+        """Let no request leave for `seconds` from now. A longer pause that is under way stays."""
         self._paused_until = max(self._paused_until, self._now() + seconds)
 
     def _opens_at(self) -> float:

@@ -36,9 +36,9 @@ def begin(
     cells = plan.counts().cells
     if not cells:
         raise InputError(
-            "The spec asks for no cell at all.",
+            "The spec selects no cell.",
             kept="Nothing was started.",
-            hint="Look at its properties and horizons: nightaudit plan",
+            hint="Check its properties and horizons: nightaudit plan",
         )
     text = spec.canonical_json().decode()
     asked = f"{now.isoformat()} {text} {sorted(property_ids)}"
@@ -60,9 +60,9 @@ def begin(
     )
     if not write_manifest(lake, manifest):
         raise LakeError(
-            f"The sweep {manifest.sweep_id} was started before.",
-            kept="It is as it was.",
-            hint="Go on with it: nightaudit resume",
+            f"The sweep {manifest.sweep_id} exists already.",
+            kept="It is unchanged.",
+            hint="Resume it: nightaudit resume",
         )
     return manifest
 
@@ -73,9 +73,9 @@ def plan_of(manifest: Manifest) -> SweepPlan:
         raise LakeError(
             f"The sweep {manifest.sweep_id} was planned by version {manifest.plan_version} of the planner; this is "
             f"version {PLAN_VERSION}, which numbers searches differently.",
-            kept="What has landed stays.",
-            hint=f"Finish it with nightaudit {manifest.nightaudit_version}, or give up its rest with that version: "
-            "nightaudit resume --close",
+            kept="Answers that have landed are kept.",
+            hint=f"Finish it with nightaudit {manifest.nightaudit_version}, or abandon its remaining searches with "
+            "that version: nightaudit resume --close",
         )
     spec = SweepSpec.from_canonical(manifest.spec)
     return SweepPlan.of(spec, manifest.property_ids, manifest.snapshot_date, manifest.detail_property_ids)

@@ -1,7 +1,7 @@
 """Collecting: ask the plan's searches and land every answer, shard by shard.
 
 This process only fetches and lands. It never inflates or decodes an answer of a search that succeeded; what
-follows is told of each shard that has landed, and may hold the collection back by taking its time.
+follows is notified of each shard that has landed, and may hold the collection back by taking its time.
 """
 
 from __future__ import annotations
@@ -183,14 +183,14 @@ class Collector:
             raise
         except BaseExceptionGroup as failures:
             self._tell_lost()
-            # One cause often fails several workers at once; it is told once.
+            # One cause often fails several workers at once; it is reported once.
             own, others = failures.split(NightauditError)
             raise (own if others is None and own is not None else failures).exceptions[0] from None
 
     def _tell_lost(self) -> None:
         lost = sum(len(opened.records) for opened in (*self._open, *self._held, *self._cleared))
         if lost:
-            logger.warning("%d answers of shards that had not landed are given up, and asked for again", lost)
+            logger.warning("%d answers of unfinished shards were discarded; they will be requested again", lost)
 
     async def _searches(
         self, shards: Iterator[tuple[Shard, Iterable[Search]]]
@@ -213,8 +213,8 @@ class Collector:
                 raise CallsUsedUp(
                     "What is left of today's calls (NIGHTAUDIT_DAILY_CALLS) does not cover the next "
                     f"{searches} searches, which land together.",
-                    kept="What has landed stays.",
-                    hint="Tomorrow, or with a higher cap, go on with: nightaudit resume. To publish what there is: "
+                    kept="Answers that have landed are kept.",
+                    hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
                     "nightaudit resume --close",
                 )
             # An open shard may need fewer calls than it was counted with: some of its searches are answered by now.
@@ -271,7 +271,7 @@ class Collector:
         return await self._ask_all([search], may_be_poisoned)
 
     async def look_again(self, shard: Shard, unreadable: Iterable[Search], is_unreadable: IsUnreadable) -> None:
-        """Ask the halves of searches of a landed shard that were answered with what nobody can read, and land them.
+        """Ask the halves of searches of a landed shard with unreadable answers, and land them.
 
         Halves whose answers cannot be read either are halved in turn. A search of one property is asked once more.
         """
@@ -338,7 +338,7 @@ class Collector:
                 return
         detail = f" ({failed.failure_detail})" if failed.failure_detail else ""
         raise SupplierDown(
-            f"The supplier failed {count} searches in a row and answered none in between; the last one: "
+            f"The supplier failed {count} searches in a row and answered none; the last failure: "
             f"{failed.failure}{detail}.",
         )
 
@@ -370,7 +370,7 @@ class Collector:
 
 
 async def _to_its_end(work: Coroutine[object, object, None]) -> None:
-    """Await what a thread does, also when cancelled: the thread goes on all the same, and what it lands has landed."""
+    """Await what a thread does, also when cancelled: the thread goes on anyway, and what it lands has landed."""
     task = asyncio.create_task(work)
     try:
         await asyncio.shield(task)

@@ -21,7 +21,7 @@ def load_sweep(lake: Lake, manifest: Manifest) -> None:
     """
     ending = read_ending(lake, manifest.sweep_id)
     if ending is None:
-        raise LakeError(f"The sweep {manifest.sweep_id} has not ended.", hint="Go on with it: nightaudit resume")
+        raise LakeError(f"The sweep {manifest.sweep_id} has not ended.", hint="Resume it: nightaudit resume")
     with connect(lake) as session:
         view_sweep_files(session, lake, manifest.sweep_id, "sweep_files")
         found = session.execute(relation("staging", "sweep_summary").sql)
@@ -31,7 +31,7 @@ def load_sweep(lake: Lake, manifest: Manifest) -> None:
         raise LakeError(
             f"The sweep {manifest.sweep_id} planned {manifest.cells} cells, but its tables hold {counts['planned']}.",
             kept="The raw answers are untouched; nothing was published.",
-            hint="This is a mistake in nightaudit or a file that was taken away: please report it.",
+            hint="A file is missing, or this is a mistake in nightaudit: please report it.",
         )
     row = {
         "sweep_id": manifest.sweep_id,

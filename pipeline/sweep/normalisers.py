@@ -27,7 +27,7 @@ SEGMENTS_PER_WORKER = 2
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """Start processes within: none is ended by a Ctrl-C meant for its parent before it is told what that means.
+    """Start processes within: none is ended by a Ctrl-C meant for its parent before it knows what that means.
 
     They inherit it, a fork server too; every process that one starts has to let SIGINT in again.
     """
@@ -80,8 +80,8 @@ class Normalisers:
         # An end of what was to be read: the fork server was ended before it had started the process.
         except (BrokenProcessPool, EOFError):
             raise NightauditError(
-                "A process that normalises answers was ended from outside, perhaps for want of memory.",
-                kept="All raw answers that had landed are kept.",
+                "A worker process was killed, perhaps because memory ran out.",
+                kept="All raw answers that have landed are kept.",
                 hint="Set NIGHTAUDIT_WORKERS lower if memory is short.",
             ) from None
 

@@ -70,7 +70,7 @@ async def run(
                 raise
             stopping.task.uncancel()
             raise _resumable(
-                SweepStopped("Stopped at once, as asked.", signal_number=stopping.signal_number), lake, manifest
+                SweepStopped("Stopped at once, as requested.", signal_number=stopping.signal_number), lake, manifest
             ) from None
     return progress
 
@@ -144,7 +144,7 @@ class _Run:
         self._second_look: Callable[[Segment, Sequence[int]], Awaitable[bool]] | None = None
 
     async def collect(self, asking: Asking, options: SweepOptions) -> None:
-        """Ask all searches whose shard has not landed, and again those whose answers nobody can read."""
+        """Ask all searches whose shard has not landed, and again those with unreadable answers."""
         plan = plan_of(self._manifest)
         collector = Collector(
             self._lake,
@@ -255,7 +255,7 @@ class _Run:
         return has_asked
 
     async def abandon(self) -> None:
-        """End what is still under way: nobody will look at it any more."""
+        """End what is still under way: it is not needed any more."""
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
@@ -273,7 +273,7 @@ class _Run:
     async def _raise_failures(self) -> None:
         finished = {task for task in self._under_way if task.done()}
         self._under_way -= finished
-        # All of them are looked at: a failure that nobody asked for would be told by asyncio, with its trace.
+        # All of them are looked at: a failure that is not looked at would be reported by asyncio, with its trace.
         for failed in [task for task in finished if task.cancelled() or task.exception()]:
             await failed
 
@@ -308,5 +308,5 @@ def _resumable(error: NightauditError, lake: Lake, manifest: Manifest) -> Nighta
         # It says when, and what else can be done.
         told.hint = error.hint
     else:
-        told.hint = f"{error.hint} Then go on with: {go_on}" if error.hint else f"Go on with: {go_on}"
+        told.hint = f"{error.hint} Then continue with: {go_on}" if error.hint else f"Continue with: {go_on}"
     return told

@@ -40,14 +40,14 @@ class Stopping:
         left = sum(stop() for stop in self._told)
         # At once, for what is in hand may take minutes.
         logger.warning(
-            "Stopping: waiting for %s; once more stops at once.",
-            f"{left} searches under way" if left else "what is under way",
+            "Stopping after %s; press Ctrl-C again to stop at once.",
+            f"{left} open searches" if left else "the current step",
         )
 
 
 @contextmanager
 def stopping_on_signals() -> Iterator[Stopping]:
-    """Hear SIGINT and SIGTERM in place of whoever heard them before."""
+    """Hear SIGINT and SIGTERM in place of their former handlers."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None  # noqa: S101 - called from a coroutine
     stopping = Stopping(task)

@@ -48,7 +48,7 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := 15) 
         FROM stated
     ),
 
-    -- The largest counts, and before it one that nobody can say: it may be larger still.
+    -- The largest counts, and before it an unknown one: it may be larger still.
     counting AS (
         SELECT
             moment.search_id,

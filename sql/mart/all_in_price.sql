@@ -1,7 +1,7 @@
 -- One row per detail offer on sale: what it costs with all that must be paid at the property.
 -- mandatory_charges: Sum of the stated ones of the four named fees, in currency; 0: nothing is excluded; NULL: unknown.
 -- fees_stated: How many of the four named fees are stated.
--- optional_charges: excluded_charges - mandatory_charges where above 0: extras that nobody must take; NULL: unknown.
+-- optional_charges: excluded_charges - mandatory_charges where above 0: optional extras; NULL: unknown.
 -- all_in_total: total + mandatory_charges, in currency; NULL: the charges are unknown.
 -- drip_ratio: excluded_charges / (total + excluded_charges); NULL: not stated.
 -- mandatory_drip_ratio: mandatory_charges / all_in_total: what the total leaves unsaid.

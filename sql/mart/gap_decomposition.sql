@@ -61,7 +61,7 @@ apart AS (
 offer AS (
     SELECT
         sold.*,
-        -- No promotion takes nothing off; one without a price before it takes off nobody knows what.
+        -- No promotion takes nothing off; one without a price before it takes off an unknown amount.
         CASE
             WHEN sold.pre_promo_total IS NOT NULL THEN (sold.pre_promo_total - sold.total)::DECIMAL(18, 4)
             WHEN sold.promotion_key = 0 THEN 0

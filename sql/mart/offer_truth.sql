@@ -1,4 +1,4 @@
--- One row per offer key that at least two of the operations have told of: list (multi), detail (single) and quote.
+-- One row per offer key that at least two of the operations show: list (multi), detail (single) and quote.
 -- list_total: Total of the list answer, in currency; NULL: it does not tell of this offer.
 -- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
 -- quote_total: Total of the last quote for this room, in currency.

@@ -53,7 +53,7 @@ SELECT
     (row_number() OVER in_time - 1)::INTEGER AS step_no,
     nullif(moment.begins_hours, 1000001) AS from_hours,
     coalesce(lead(moment.begins_hours) OVER in_time, 0) AS until_hours,
-    -- One that nobody can work out may be the larger one.
+    -- An undetermined one may be the larger one.
     CASE
         WHEN count(stated.policy_key) = 0 THEN 0::DOUBLE
         WHEN count(stated.cost_share) = count(stated.policy_key) THEN max(stated.cost_share)

@@ -16,7 +16,7 @@
 -- `above_lowest`: it is above lowest_before, where the offer was watched for reference_days before the promotion began.
 -- Both beyond tolerance_pct, and beyond what prices of the market have risen since the price that it is held against.
 -- A promotion that begins less than reference_days after another is above the lowest price, too: that is the rule.
--- Offers without room, board or currency are not told apart from each other, and are left out;
+-- Offers without room, board or currency cannot be distinguished and are left out;
 -- and so is what a detail answer that could not all be read says now: another product may stand for the key.
 -- moved_pct: Percent by which prices of the market have moved since highest_from: the mean of all offers seen again.
 -- moved_since_lowest_pct: The same since lowest_from; NULL: there is no lowest_before.

@@ -46,7 +46,7 @@ SELECT
     timed.source,
     timed.property_id,
     timed.offer_key,
-    -- One that nobody can work out may be the larger one.
+    -- An undetermined one may be the larger one.
     CASE
         WHEN count(*) FILTER (WHERE timed.applies) = 0 THEN 0
         WHEN count(*) FILTER (WHERE timed.applies AND timed.cost IS NULL) = 0

@@ -9,7 +9,7 @@
 -- currency: ISO 4217 code of the other currency of the pair; NULL: of no pair.
 -- status: `new`, `open`, `acknowledged`, `muted`, `closed`, or `part_of` a case of wider scope.
 -- part_of_case_id: Case of wider scope that its flags are counted in; NULL: none.
--- severity: Gravest severity of its open flags; of a closed case, of all that it had.
+-- severity: Highest severity of its open flags; of a closed case, of all that it had.
 -- flags: Open flags of the case; 0: it is closed.
 -- offers: Offers and other subjects that these are about.
 -- stays: Stays that these are about.
@@ -27,7 +27,7 @@
 -- share_pct: Properties of the market with open flags of this rule, in percent of properties_judged.
 -- share_lowest_pct: Lower bound of that share, in percent: Wilson's interval of 95%.
 -- share_highest_pct: Upper bound of that share, in percent.
--- evidence: Up to three flags that say it best, the gravest first: flag_id and finding.
+-- evidence: Up to three flags that say it best, the most severe first: flag_id and finding.
 -- finding: The case in one sentence.
 -- acknowledged_at: When it was acknowledged since it was opened; NULL: it was not.
 -- muted_until: Day up to which it is muted; NULL: it is not.

@@ -63,7 +63,7 @@ stand AS (
     HAVING bool_or(pair.is_apart)
 ),
 
--- Cells by the last sweep that asked, and whether it was told what a market pays, or that it is not on sale there.
+-- Cells by the last sweep that asked, and whether the answer states a price for the market or that it has no offer.
 third AS (
     SELECT
         CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,

@@ -1,6 +1,6 @@
 -- One row per finding: an offer on sale whose total, price before promotions, stated discount and names do not agree.
 -- size_pct: Phantom: percent named; unnamed: percent given; wrong: points off; above: percent of pre_promo_total.
--- amount: Phantom, wrong: what was told and not given; unnamed: what was given; above: what is added; in currency.
+-- amount: Phantom, wrong: what was stated and not given; unnamed: what was given; above: what is added; in currency.
 WITH judged AS (
     SELECT
         offer.*,

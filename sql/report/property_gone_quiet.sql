@@ -49,7 +49,7 @@ quiet_search AS (
             AND sale.product_type = search.product_type
             AND sale.is_quiet
             AND search.asked_at > sale.last_offered_at
-            -- The last one is told below.
+            -- The last one is reported below.
             AND NOT (search.sweep_id = sale.quiet_sweep_id AND search.search_id = sale.quiet_search_id)
     GROUP BY search.operation, search.property_id, search.market, search.product_type
 )

@@ -1,6 +1,6 @@
 -- One row per source, market, product type and lead days of this sweep: how totals moved since offers were last seen.
--- What a total moved by between two answers is spread over the days between, as nobody knows when it did: a pair of
--- weekly sweeps tells of seven lead days, of which only the last is one that offers were seen on.
+-- A change of a total is spread over the days between its two answers, as its time is unknown: a pair of weekly
+-- sweeps covers seven lead days, of which only the last is one that offers were seen on.
 WITH pair AS (
     SELECT
         observed.source,

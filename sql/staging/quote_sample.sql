@@ -1,10 +1,10 @@
 -- One row per offer to quote, in an order that follows from a seed: on sale, product and price of each room known.
 -- rooms: The offers of its rooms in their order, each with what a quote of it names.
--- An offer of several rooms is one room type, board and policy for all of them, told by one answer: rooms of different
+-- An offer of several rooms is one room type, board and policy for all of them, in one answer: rooms of different
 -- types are not sold together (error 1026). Of an offer that a list and a detail answer tell of, the detail is taken.
--- sent_property_id: Property id that the product was told under, and that its quote names.
+-- sent_property_id: Property id that the product was listed under, and that its quote names.
 -- A product belongs to one property id, and an opaque offer is quoted under the unbranded one: a branded property of
--- the map is quoted by what a detail answer told under its unbranded id.
+-- the map is quoted by what a detail answer listed under its unbranded id.
 -- `wanted` is one row: seed, size, today (no check-in is asked for up to it), and lists of markets and property_ids,
 -- empty for all.
 WITH quotable AS (

@@ -186,7 +186,7 @@ def test_a_flag_that_nobody_knows_or_that_stands_no_more_is_refused(lake):
         choose_flags(lake, ["phantom_promotion-0"], [], 5)
     closed = rows(lake, "SELECT min(flag_id) FROM report.flag_history WHERE resolved_at IS NOT NULL")[0][0]
     if closed and (closed,) not in rows(lake, "SELECT flag_id FROM report.flag"):
-        with pytest.raises(InputError, match="stands no more"):
+        with pytest.raises(InputError, match="is no longer open"):
             choose_flags(lake, [closed], [], 5)
-    with pytest.raises(InputError, match="No flag stands"):
+    with pytest.raises(InputError, match="No flag is open"):
         choose_flags(lake, [], ["no_such_rule"], 5)

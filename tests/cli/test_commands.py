@@ -418,7 +418,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids
         os.killpg(sweep.pid, signal.SIGINT)
         out, err = sweep.communicate(timeout=60)
         assert sweep.returncode == 130, out + err
-        assert re.search(r"Stopping: waiting for .* under way; once more stops at once", err)
+        assert re.search(r"Stopping after .* under way; once more stops at once", err)
         assert "nightaudit resume" in err
         assert "Traceback" not in err
         asked_before = slow.control("served")["requests"]

@@ -76,7 +76,7 @@ def test_a_row_is_told_once_and_once_more_when_it_is_over(lake, monkeypatch):
         assert WHERE in got[0]["text"]
         tell_alerts(lake, rules("false"), WHERE)
         tell_alerts(lake, rules("false"), WHERE)
-        assert [message["subject"] for message in got[1:]] == ["nightaudit [resolved] sweeps: 1 over"]
+        assert [message["subject"] for message in got[1:]] == ["nightaudit [resolved] sweeps: 1 resolved"]
 
 
 def test_who_could_not_be_reached_is_told_the_next_time_and_the_others_are_not_told_twice(lake, monkeypatch, caplog):
@@ -130,7 +130,7 @@ def test_what_is_new_is_not_sent_again_where_the_message_of_what_is_over_did_not
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(key=["state"]), WHERE)
         tell_alerts(lake, rules(key=["state"]), WHERE)
-        assert [message["subject"] for message in got] == ["nightaudit [resolved] sweeps: 1 over"]
+        assert [message["subject"] for message in got] == ["nightaudit [resolved] sweeps: 1 resolved"]
 
 
 def test_a_way_that_failed_does_not_send_again_what_arrived_by_the_other(lake, monkeypatch):
@@ -169,7 +169,7 @@ def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
         ({"status": 302}, "it answered 302"),
         ({"delay": 30}, "no answer within"),
         ({"address": "http://127.0.0.1:9/hidden-part"}, "it could not be reached"),
-        ({"address": "htp:/hidden-part"}, "its address is not one of the web"),
+        ({"address": "htp:/hidden-part"}, "its address is not a web address"),
     ],
 )
 def test_why_a_message_did_not_arrive_is_told_without_the_address(lake, monkeypatch, caplog, how, said):

@@ -42,9 +42,9 @@ def test_one_message_says_what_is_new_and_one_what_is_over():
     new, over = messages(RULE, found, "see the page")
     assert new[0] == "nightaudit [warning] floors: 2 new"
     assert "- finding c (c)" in new[1]
-    assert "1 told of before still stand." in new[1]
-    assert over[0] == "nightaudit [resolved] floors: 1 over"
-    assert "3 still stand." in over[1]
+    assert "1 reported before are still open." in new[1]
+    assert over[0] == "nightaudit [resolved] floors: 1 resolved"
+    assert "3 still open." in over[1]
 
 
 def test_a_message_says_where_it_was_found():

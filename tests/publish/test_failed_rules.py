@@ -54,4 +54,4 @@ def test_the_digest_begins_with_it(nights):
     lake, *_ = nights
     (digest,) = write_reports(lake, ["digest"])
     said = digest.file.read_text()
-    assert f"{BROKEN} could not be asked and found nothing" in said
+    assert f"{BROKEN} could not be evaluated" in said

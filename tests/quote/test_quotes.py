@@ -78,7 +78,7 @@ def entries(night):
         ({"is_confirmed": False}, InputError, "up to 5 reservations"),
         ({"markets": ("XX",)}, InputError, "36 market codes"),
         ({"size": 0}, InputError, "at least one"),
-        ({"property_ids": (1,)}, InputError, "No offer fits"),
+        ({"property_ids": (1,)}, InputError, "No offer qualifies"),
     ],
 )
 def test_nothing_is_asked_unless_it_is_wholly_meant(unquoted, changed, error, told):

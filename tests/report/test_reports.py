@@ -206,7 +206,7 @@ def test_a_report_limited_by_city_brand_or_group_names_the_properties_of_the_fil
     assert moved == {
         "city oslo": {("1", "Fjord")},
         "brand A & B": {("1", "Fjord"), ("2", "Sole")},
-        "brand a-b": "No cell of a stay that lies ahead was ever asked about with these limits: brand a-b.",
+        "brand a-b": "No upcoming stay within these limits was ever requested: brand a-b.",
         "group South": {("2", "Sole")},
         "": {("1", "Fjord"), ("2", "Sole"), ("3", "")},
     }
@@ -217,7 +217,7 @@ def test_a_limited_report_leaves_out_what_it_cannot_limit(two_nights):
     (limited,) = write_reports(two_nights, ["digest"], Scope(market="GB"))
     page = limited.file.read_text()
     (coverage,) = re.findall(r'<section id="coverage">.*?</section>', page, re.DOTALL)
-    assert "known of the whole night only" in coverage
+    assert "only known for the complete night" in coverage
     (moves,) = re.findall(r'<section id="largest_moves">.*?</section>', page, re.DOTALL)
     assert "whole night" not in moves
     # Numbers of the whole night are no numbers of a limited page.
@@ -239,9 +239,9 @@ def test_the_titles_of_limited_reports_are_limited_too(two_nights):
 
 
 def test_limits_that_hold_nothing_and_days_in_the_wrong_order_are_told(two_nights):
-    with pytest.raises(InputError, match="lies after"):
+    with pytest.raises(InputError, match="is after"):
         Scope(first=date(2030, 3, 2), last=date(2030, 3, 1))
-    with pytest.raises(InputError, match=r"No cell .* property 99"):
+    with pytest.raises(InputError, match=r"No upcoming stay .* property 99"):
         write_reports(two_nights, ["digest"], Scope(property_id=99))
 
 
@@ -293,7 +293,7 @@ def test_a_lake_that_was_moved_is_told_and_what_to_do(tmp_path):
     load(made, "prices", prices, started_at(0))
     night(made, 0, {1: 100})
     made.root.rename(tmp_path / "moved")
-    with pytest.raises(LakeError, match="cannot be read whole") as caught:
+    with pytest.raises(LakeError, match="cannot be read completely") as caught:
         write_reports(Lake(str(tmp_path / "moved")))
     assert "nightaudit publish" in caught.value.hint
 

@@ -232,7 +232,7 @@ def test_answers_that_had_not_landed_are_told(collecting, supplier, caplog):
     supplier.ask = stop_at_40
     with pytest.raises(CallsUsedUp):
         collecting.run(supplier, collecting.shards(64), in_flight=1)
-    assert "8 answers of shards that had not landed are given up" in caplog.text
+    assert "8 answers of unfinished shards were discarded" in caplog.text
 
 
 @pytest.mark.parametrize("error", [TokenRefused("no"), LakeFull("full")])
@@ -315,7 +315,7 @@ def test_a_small_sweep_without_one_answer_says_that_the_supplier_is_down(collect
     with pytest.raises(SupplierDown, match=f"failed {searches} searches in a row"):
         collecting.run(supplier, collecting.partitions(1, searches))
     assert landed(collecting.lake, SWEEP) == set()
-    assert f"{searches} answers of shards that had not landed are given up" in caplog.text
+    assert f"{searches} answers of unfinished shards were discarded" in caplog.text
 
 
 def test_a_sweep_that_the_supplier_leaves_at_its_end_says_so(collecting, supplier):

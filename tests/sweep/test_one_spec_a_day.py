@@ -49,12 +49,12 @@ def test_a_loaded_sweep_of_today_is_judged_again_and_that_is_told(lake, settings
     begun = steps.start(settings_for(2), lake, NOW)
     asyncio.run(steps.collect(Night(settings_for(2), lake, begun, clock=lambda: NOW)))
     assert steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
-    assert f"{begun.sweep_id} of today is loaded and not published" in caplog.text
+    assert f"{begun.sweep_id} is loaded but not published" in caplog.text
 
 
 def test_a_spec_that_was_changed_since_is_not_ignored(lake, settings_for):
     begun = steps.start(settings_for(2), lake, NOW)
-    with pytest.raises(InputError, match="asks something else") as refused:
+    with pytest.raises(InputError, match="its spec differs") as refused:
         steps.start_or_go_on(settings_for(3), lake, NOW.replace(hour=5))
     assert begun.sweep_id in refused.value.hint
     assert lake.sweep_ids() == [begun.sweep_id]

@@ -118,7 +118,7 @@ _FLAG_COLUMNS = (
 
 FAILED_RULE = Table(
     "failed_rule",
-    "One row per published night and rule that could not be asked after it: its flags stay as they were.",
+    "One row per published night and rule that could not be asked after it: its flags are unchanged.",
     ("sweep_id", "relation"),
     (
         SWEEP_ID,

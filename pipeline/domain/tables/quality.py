@@ -59,7 +59,7 @@ QUALITY = Table(
         required("market", TEXT, "Market code asked for; `all`: the sweep as a whole."),
         required("table_name", TEXT, "Table that was looked at."),
         required("check_name", TEXT, "What was checked."),
-        required("severity", TEXT, "`critical` keeps the sweep from being published, `warning` is told."),
+        required("severity", TEXT, "`critical` keeps the sweep from being published, `warning` is reported."),
         required("outcome", TEXT, "`passed`, `failed`, or `not_judged`: too few nights to compare with."),
         required("basis", TEXT, "`rule`: the same for each night; `history`: the nights before; `rows`: an SQL rule."),
         Column("observed", NUMBER, "What was found; NULL: nothing to measure."),

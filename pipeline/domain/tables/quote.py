@@ -41,7 +41,7 @@ QUOTE = Table(
             "outcome",
             TEXT,
             "`matched`, `raised`, `lowered`, `gone`, `refused` (400), `not_comparable` (answered without a price, in "
-            "another currency, or for another property or product), `failed` (no reservation was made or told), or "
+            "another currency, or for another property or product), `failed` (no reservation was made or stated), or "
             "`unknown`.",
         ),
         Column("code", INT, "Error code behind the outcome, where the supplier gave one."),

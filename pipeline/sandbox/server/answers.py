@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     properties: int = 0
     products: int = 0
     unattributed: int = 0
-    """Products among them that stand under no property id: nobody can tell whose they are."""
+    """Products among them that stand under no property id: whose they are is unknown."""
 
 
 def answer(world: World, search: Search, reservation: int = 0) -> Answer:

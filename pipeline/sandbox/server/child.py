@@ -68,7 +68,7 @@ def _end_with(parent: int) -> None:
         readable, _, _ = select.select([sys.stdin.buffer], [], [], _LOOK_EVERY_S)
         if readable and not os.read(sys.stdin.fileno(), 1024):
             break
-    # Nobody is left to stop the server in good order.
+    # No parent is left to stop the server in good order.
     os._exit(0)
 
 

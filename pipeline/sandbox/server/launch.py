@@ -60,7 +60,7 @@ class SandboxProcess:
         story: int = 0,
         ready_s: float = 30.0,
     ) -> None:
-        read_faults(dict(faults or {}))  # a wrong key is the caller's mistake, and told at once
+        read_faults(dict(faults or {}))  # a wrong key is the caller's mistake, and reported at once
         self.client_id = client_id
         self.client_secret = client_secret
         self.base_url = ""

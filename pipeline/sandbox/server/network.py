@@ -1,4 +1,4 @@
-"""The network edge: the application on granian, on a port of the loopback, until it is told to stop."""
+"""The network edge: the application on granian, on a port of the loopback, until it is stopped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
 
 
 async def _serve(app: SandboxApp, host: str, port: int) -> None:
-    # Granian is slow to import; whoever only wants the world or the ids does not pay for it.
+    # Granian is slow to import; callers that only want the world or the ids do not pay for it.
     from granian.constants import HTTPModes, Interfaces
     from granian.server.embed import Server
 
@@ -69,7 +69,7 @@ async def _serve(app: SandboxApp, host: str, port: int) -> None:
 
 
 def _held_address(host: str, port: int) -> socket.socket:
-    """Return a socket that holds host and port without listening, so that nobody takes them before the server does.
+    """Return a socket that holds host and port without listening, so that no process takes them before the server does.
 
     Granian shares its port with any other socket of this user that wants to share; so a fixed port is first asked
     for exclusively, or a second sandbox on it would silently get half of the connections.

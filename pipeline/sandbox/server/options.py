@@ -1,4 +1,4 @@
-"""What a sandbox can be told: which world, who may enter, where to listen, what goes wrong."""
+"""Options of a sandbox: which world, who may enter, where to listen, what goes wrong."""
 
 from __future__ import annotations
 

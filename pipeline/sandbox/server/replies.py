@@ -53,7 +53,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _pack(body: bytes) -> bytes:
-    # The fastest level: answers shrink to a tenth all the same. zlib writes no time, so equal bodies stay equal.
+    # The fastest level: answers shrink to a tenth anyway. zlib writes no time, so equal bodies stay equal.
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     return packer.compress(body) + packer.flush()
 

@@ -9,7 +9,7 @@ Where the document is silent:
 - An adult count below 1 counts as missing (1008), room stay ids other than 0, 1, 2, ... too (1007), `childAges`
   that are no list of integers make the guest count unreadable (1009).
 - A rateType other than BAR, or a null one, is 1022. A rateType that is left out is 1022 as well, unless the
-  sandbox is told otherwise: the document has both readings.
+  sandbox is set otherwise: the document has both readings.
 - Unknown fields are ignored. Any 32-bit age is taken; 18 and more sleeps like an adult.
 """
 

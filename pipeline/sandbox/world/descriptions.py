@@ -1,4 +1,4 @@
-"""Names, descriptions, amenities and image addresses: the words of the simulated houses."""
+"""Names, descriptions, amenities and image addresses: the words of the simulated properties."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _UNNAMED: Final = ("3-star house", "4-star house", "5-star house", "Design house
 
 
 def property_name(dice: Dice) -> str:
-    """Return the name of a house."""
+    """Return the name of a property."""
     return f"{dice.pick(_FIRST)} {dice.pick(_LAST)} {dice.pick(PLACES)}"
 
 
 def unbranded_name(dice: Dice) -> str:
-    """Return what a house is called where its brand must not be shown."""
+    """Return what a property is called where its brand must not be shown."""
     return f"{dice.pick(_UNNAMED)} near {dice.pick(PLACES)}"
 
 
@@ -69,5 +69,5 @@ def room_words(dice: Dice, number: int, capacity: int) -> dict[str, Any]:
 
 
 def remarks(dice: Dice) -> str:
-    """Return the special terms of a house."""
+    """Return the special terms of a property."""
     return dice.pick(_REMARKS)

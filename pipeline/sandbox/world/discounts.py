@@ -10,7 +10,7 @@ from pipeline.sandbox.world.hashes import mix
 
 VALUE_ADD, DISCOUNT_OFF, FREE_NIGHT = 0, 1, 2
 
-# The document names the kinds, not how they are spelled on the wire, so houses spell them differently.
+# The document names the kinds, not how they are spelled on the wire, so properties spell them differently.
 _SPELLING: Final = (
     ("Value Add", "Discount Off", "Free Night"),
     ("VALUE_ADD", "DISCOUNT_OFF", "FREE_NIGHT"),

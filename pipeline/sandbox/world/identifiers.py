@@ -19,7 +19,7 @@ _FIRST_ID: Final = 100_001
 _BIG: Final = (1 << 53) + 1
 _BIG_EVERY, _BIG_AT = 97, 41
 
-# Opaque offers: of every 25 properties the eighth is branded and the ninth is the same house without its name.
+# Opaque offers: of every 25 properties the eighth is branded and the ninth is the same property without its name.
 _PAIR_EVERY, _BRANDED_AT = 25, 7
 
 

@@ -18,7 +18,7 @@ _CITIES: Final = {
     "Cancún": ("MX", 2116, -8685), "Oslo": ("NO", 5991, 1075), "Innsbruck": ("AT", 4727, 1140),
     "Split": ("HR", 4351, 1644), "Nice": ("FR", 4370, 727), "London": ("GB", 5151, -13), "Riga": ("LV", 5695, 2411),
 }  # fmt: skip
-# Brands with the group that owns them. Nobody's brand in truth.
+# Brands with the group that owns them. None of them exists.
 _BRANDS: Final = (
     ("Hjemby", "Nordlunde Group"), ("Nordlunde", "Nordlunde Group"), ("Casa Vera", "Vera Hotels"),
     ("Vera Select", "Vera Hotels"), ("Kestrel", "Kestrel Collection"), ("", "Independent"),
@@ -41,7 +41,7 @@ class Place:
 
 
 def place(seed: int, index: int) -> Place:
-    """Return the property with this index. A twin without brand lies where its branded house does."""
+    """Return the property with this index. A twin without brand lies where its branded twin does."""
     twin_of = branded_index(index)
     dice = Dice(seed, index if twin_of is None else twin_of, 8)
     name = build(seed, index, plant_share=0).name

@@ -42,7 +42,7 @@ _WEEKDAY: Final = (
     (94, 94, 94, 98, 112, 118, 96),
     (92, 90, 92, 98, 112, 116, 96),
 )
-# Steps of the price with lead days: (below so many days, percent). City houses dear late, beach houses cheap late.
+# Steps of the price with lead days: (below so many days, percent). City hotels dear late, beach hotels cheap late.
 _LEAD: Final = (
     ((4, 116), (12, 108), (35, 103), (80, 100), (160, 97), (10_000, 94)),
     ((4, 86), (12, 92), (35, 98), (80, 100), (160, 101), (10_000, 96)),
@@ -104,8 +104,8 @@ def long_stay_factor(profile: Profile, nights: int) -> float:
 def market_factor(profile: Profile, market: str) -> float:
     """Return the small difference between points of sale: at most 0.4 percent either way.
 
-    Houses with whole prices make none, as rounding would turn it into one of several percent; nor do those whose fees
-    are what differs.
+    Properties with whole prices make none, as rounding would turn it into one of several percent; nor do those
+    whose fees are what differs.
     """
     is_even = profile.whole_prices or (profile.anomaly is not None and profile.anomaly.kind == planted.MARKET_FEES)
     return 1.0 if is_even else 1 + (mix(profile.salt, MARKET_NUMBER[market], 41) % 9 - 4) / 1000

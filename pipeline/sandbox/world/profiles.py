@@ -123,7 +123,7 @@ def room_number(slot_number: int) -> int:
 
 
 def build(seed: int, index: int, plant_share: float) -> Profile:
-    """Return the property with this index. A twin without brand is its branded house at a lower price."""
+    """Return the property with this index. A twin without brand is its branded twin at a lower price."""
     twin_of = branded_index(index)
     house = index if twin_of is None else twin_of
     # `dice` decides what both twins share, `own` what each has for itself.

@@ -16,7 +16,7 @@ from pipeline.sandbox.world.profiles import Profile
 
 _FOR_EVER: Final = -(10**9)
 _ALL_YEAR: Final = frozenset(range(1, 13))
-# That a ladder is upside down, other months tell: it is of those that lie in the second span of days, not in the first.
+# An inverted ladder shows in other months: it is of those that lie in the second span of days, not in the first.
 _NEAR, _FAR = range(1, 31), range(31, 61)
 
 
@@ -42,11 +42,13 @@ CHAPTERS: Final = (
     Chapter(22, planted.GONE_QUIET, 1.0, None, 3),
     Chapter(5, planted.PHANTOM_PROMOTION, 0.20, None, 25, 8),
     Chapter(10, planted.PHANTOM_PROMOTION, 0.15, None, 1),
+    # One that ends on the last night, so that its digest shows what a finding is like that ended.
+    Chapter(12, planted.PHANTOM_PROMOTION, 0.12, None, 12, 1),
     Chapter(17, planted.FLOOR_BREACH, 0.30, None, 6, product_type="Hotel"),
     Chapter(24, planted.FLOOR_BREACH, 0.35, None, 20, 10, product_type="Hotel"),
     Chapter(21, planted.MARKET_FEES, 0.10, "US", 35),
     Chapter(31, planted.ROOM_LADDER, 0.12, None, 40),
-    # A market that is dear for a week. The last one, as it is told of whom nothing else is.
+    # A market that is dear for a week. The last one: for properties without another anomaly.
     Chapter(None, planted.MARKET_DISPARITY, 0.08, "SE", 12, 6),
 )
 

@@ -1,0 +1,74 @@
+"""Words that we do not use, and where prose is: in pages, comments, docstrings and texts, not in names of code."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+# Each with what to write instead.
+WORDS = {
+    "anew": "again, or: rebuild",
+    "nobody": "name who it is about",
+    "somebody": "name who it is about",
+    "anybody": "name who it is about",
+    "everybody": "name who it is about",
+    "in vain": "failed",
+    "told": "reported, sent, stated, shown",
+    "house": "property",
+    "houses": "properties",
+    "gravest": "most severe",
+    "go on with": "continue, or: resume",
+    "goes on with": "continues, or: resumes",
+    "gone on with": "resumed",
+    "upside down": "inverted",
+    "is over": "is resolved, or: has ended",
+    "are over": "are resolved, or: have ended",
+    "stands no more": "is no longer open",
+    "still stand": "are still open",
+    "is as it was": "is unchanged",
+    "are as they were": "are unchanged",
+    "stay as they were": "stay unchanged",
+    "all the same": "anyway",
+    "whoever": "name who it is about",
+    "cries": "alerts",
+    "of itself": "on its own",
+    "for want of": "because … ran out",
+}
+_FOUND = re.compile(rf"\b({'|'.join(map(re.escape, WORDS))})\b", re.IGNORECASE)
+
+_CODE = re.compile(r"`[^`\n]*`")
+
+
+def unwanted(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield each unwanted word of a file with its line."""
+    for line, written in _prose(file):
+        # Code in a text is no prose.
+        text = _CODE.sub(lambda code: " " * len(code[0]), written)
+        for found in _FOUND.finditer(text):
+            yield line + text.count("\n", 0, found.start()), found[1].lower()
+
+
+def _prose(file: Path) -> Iterator[tuple[int, str]]:
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".py":
+        yield from _of_python(text)
+    elif file.suffix == ".sql":
+        for number, line in enumerate(text.splitlines(), 1):
+            if "--" in line:
+                yield number, line.partition("--")[2]
+    else:
+        yield 1, text
+
+
+def _of_python(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(text)):
+        # One word alone is a key or a name, not prose.
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
