@@ -185,7 +185,28 @@ def told(file: Path, error: duckdb.Error) -> NightauditError:
     return InputError(f"The query cannot be run: {error}", hint='nightaudit query "SHOW ALL TABLES"')
 
 
+def lies_elsewhere(file: Path) -> bool:
+    """Whether the views of a published file read the files of a lake in another place: it was moved or copied."""
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+        views = session.execute(
+            "SELECT sql FROM duckdb_views() WHERE database_name = 'published' AND contains(sql, 'read_parquet')"
+        ).fetchall()
+    root = f"{file.absolute().parents[1]}/".replace("'", "''")
+    return any(root not in sql for (sql,) in views)
+
+
 def _damaged(file: Path, error: duckdb.Error) -> CorruptObject:
+    try:
+        was_moved = lies_elsewhere(file)
+    except duckdb.Error:
+        was_moved = False
+    if was_moved:
+        return CorruptObject(
+            "The lake was moved: its published file still reads the files of the old place.",
+            kept="Nothing is damaged, and nothing is lost.",
+            hint="Let it read those of this place: nightaudit publish",
+        )
     return CorruptObject(
         f"{file} cannot be read: {str(error).splitlines()[0]}",
         kept="The lake's raw answers and tables are untouched.",

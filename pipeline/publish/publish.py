@@ -23,7 +23,7 @@ from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFul
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import connect, quoted
+from pipeline.lake.database import connect, lies_elsewhere, quoted
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.publish.catalogue import describe, write_views
@@ -33,6 +33,7 @@ from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
 from pipeline.publish.night_build import NightBuild
 from pipeline.publish.range_work import RangeWorkers
 from pipeline.publish.ranges import MOST_OFFERS
+from pipeline.publish.refresh import refresh
 from pipeline.publish.state import FILED, NATIVE, attach, create, prepare, write_view_macros
 from pipeline.publish.state_files import (
     are_whole,
@@ -89,6 +90,8 @@ def publish(
     wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis)
     entries = {entry.sweep_id: entry for entry in published_sweeps(lake)}
     if sweep_id in held and not entries.keys() - set(held):
+        if lies_elsewhere(file):
+            refresh(lake)
         return Published(file, _sweep_row(file, sweep_id), is_new=False)
     is_new = sweep_id not in entries
     if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):

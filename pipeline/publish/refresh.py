@@ -14,6 +14,7 @@ from pipeline.lake.database import connect, quoted
 from pipeline.publish.catalogue import describe, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.state import write_macros
+from pipeline.publish.state_files import files_of, write_state_views
 from pipeline.publish.summaries import write_summaries
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ def refresh(lake: Lake) -> bool:
             session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit")
             session.execute("SET search_path = 'nightaudit.main'")
             sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
+            # Where the lake lies now, which may be elsewhere than when the file was written.
+            write_state_views(session, lake, files_of(session))
             comparisons_made_with = made_with(session)
             session.execute("BEGIN")
             write_macros(session)
