@@ -27,6 +27,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import quoted
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
+from pipeline.process.tracker import run_tracker
 from pipeline.publish.catalogue import write_range_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
@@ -113,6 +114,7 @@ class RangeWorkers:
     def close(self) -> None:
         """End the processes."""
         if self._pool is not None:
+            run_tracker()
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
@@ -148,6 +150,7 @@ class RangeWorkers:
 
     def _started(self) -> Executor:
         if self._pool is None:
+            run_tracker()
             # Not fork: DuckDB's and the object store's threads do not survive it.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._workers, context, initializer=_leave_signals_to_parent)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +20,7 @@ from pipeline.lake import Lake
 from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
+from pipeline.process.tracker import run_tracker
 
 # Segments that wait or are worked on, for each process: beyond them the collection is held back.
 SEGMENTS_PER_WORKER = 2
@@ -32,7 +33,7 @@ def interrupts_held_back() -> Iterator[None]:
     They inherit it, a fork server too; every process that one starts has to let SIGINT in again.
     """
     # Started within, the tracker would let it in again in this process before the fork server is started.
-    resource_tracker.ensure_running()
+    run_tracker()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -69,6 +70,7 @@ class Normalisers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._starter.shutdown(wait=False, cancel_futures=True)
+        run_tracker()
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
 
     async def normalise(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:

@@ -97,7 +97,7 @@ def _import_all() -> None:
     # In the command's own process, so that it can be killed between two files of a segment.
     normalisers.ProcessPoolExecutor = lambda workers, *_, **__: ThreadPoolExecutor(workers)
     normalisers.forkserver.ensure_running = lambda: None
-    normalisers.resource_tracker.ensure_running = lambda: None
+    normalisers.run_tracker = lambda: None
 
 
 def _in_child(command: Command, number: int) -> None:

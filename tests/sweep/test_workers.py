@@ -103,3 +103,29 @@ def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_told(tmp_
     monkeypatch.setattr(normalisers, "ProcessPoolExecutor", Pool)
     with pytest.raises(NightauditError, match="ended from outside"):
         asyncio.run(normalise())
+
+
+KILLED_TRACKER = """
+import asyncio, os, signal, sys
+from multiprocessing import resource_tracker
+from pipeline.lake import Lake
+from pipeline.sweep.normalisers import Normalisers
+
+async def main():
+    async with Normalisers(Lake(sys.argv[1]), "s", 1, 1) as normalisers:
+        normalisers._pool.submit(int).result()
+        os.kill(resource_tracker._resource_tracker._pid, signal.SIGKILL)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_resource_tracker_that_is_ended_costs_one_line_and_no_traceback(tmp_path):
+    script = tmp_path / "killed_tracker.py"
+    script.write_text(KILLED_TRACKER)
+    done = subprocess.run([sys.executable, script, tmp_path / "lake"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [
+        "Python's resource tracker was ended from outside; another one is running, and nothing is lost."
+    ]

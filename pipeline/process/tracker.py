@@ -1,0 +1,39 @@
+"""Python's own process that tracks what processes share. It prints tracebacks where it was ended from outside."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+
+logger = logging.getLogger(__name__)
+
+_ERRORS = 2
+
+
+def run_tracker() -> None:
+    """Start the tracker, or another one where it was ended from outside, which is said once; it prints nothing itself.
+
+    Another one knows nothing of what was shared before, and would complain of each part that is given back.
+    """
+    with warnings.catch_warnings(record=True) as caught, _nothing_printed():
+        warnings.simplefilter("always")
+        resource_tracker.ensure_running()
+    if caught:
+        logger.warning("Python's resource tracker was ended from outside; another one is running, and nothing is lost.")
+
+
+@contextmanager
+def _nothing_printed() -> Iterator[None]:
+    """Let a process that is started within print its errors nowhere: it inherits where this one prints its own."""
+    printed, nowhere = os.dup(_ERRORS), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _ERRORS)
+    try:
+        yield
+    finally:
+        os.dup2(printed, _ERRORS)
+        os.close(printed)
+        os.close(nowhere)
