@@ -87,6 +87,13 @@ HOSTILE = [
 ]
 
 
+def test_a_name_without_end_costs_a_chart_no_more_than_another():
+    names = ["Hotel", "x" * 1_000_000]
+    days = pl.DataFrame({"property_id": [0, 1], "property_name": names, "check_in": [CHECK_IN] * 2, "share": [1.0] * 2})
+    drawn = svg(calendar(days, "share", "Share", properties=days["property_id"], scale=alt.Scale()), "Shares")
+    assert len(drawn) < 100_000
+
+
 def test_names_are_text_in_charts():
     days = pl.DataFrame(
         {
