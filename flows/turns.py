@@ -20,6 +20,8 @@ from pipeline.domain.errors import LakeBusy, NightauditError, SupplierDown, Supp
 # A run that was ended with its machine is begun again; one that has ended so many may be the reason.
 MOST_RUNS = 3
 _TAKEN_SECONDS = 5.0
+# A process that dies holds its place for so long at most (Prefect's least): it is free before the run is begun again.
+_LEASE_SECONDS = 60.0
 
 
 class SpecBusy(NightauditError):
@@ -60,7 +62,7 @@ def waiting_helps(_: object, __: object, state: State[Any]) -> bool:
 def one_sweep_of(spec: str) -> Iterator[None]:
     """Hold the one place that a spec has on this Prefect server, whichever deployment, worker or lake it is.
 
-    A process that is killed gives it back when its lease ends, five minutes later. Raises SpecBusy.
+    A process that is killed gives it back when its lease ends, a minute later. Raises SpecBusy.
     """
     name = f"nightaudit-sweep-{re.sub(r'[^A-Za-z0-9_-]', '-', spec)}"
     with suppress(ObjectAlreadyExists), get_client(sync_client=True) as client:
@@ -69,7 +71,13 @@ def one_sweep_of(spec: str) -> Iterator[None]:
         try:
             # A server that is away for a while when the lease is to be renewed is no reason to end a night.
             held.enter_context(
-                concurrency(name, timeout_seconds=_TAKEN_SECONDS, strict=True, raise_on_lease_renewal_failure=False)
+                concurrency(
+                    name,
+                    timeout_seconds=_TAKEN_SECONDS,
+                    lease_duration=_LEASE_SECONDS,
+                    strict=True,
+                    raise_on_lease_renewal_failure=False,
+                )
             )
         except TimeoutError:
             raise SpecBusy(

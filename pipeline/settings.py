@@ -112,6 +112,11 @@ class Settings(BaseSettings):
     requests_per_second: Annotated[float, Field(gt=0, le=10_000)] | None = Field(
         None, description="Maximum requests per second of a sweep. Unset: 5, or 500 for the sandbox."
     )
+    rate_store: SecretStr | None = Field(
+        None,
+        description="Redis (`redis://…`) in which all processes that ask a supplier share its requests a second. "
+        "Unset: each has them for itself. Never logged.",
+    )
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(
         None, description="Maximum requests in flight. Unset: 4, or 8 for the sandbox."
     )

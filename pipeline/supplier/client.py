@@ -24,8 +24,9 @@ from pipeline.supplier.connection import PooledTransport
 from pipeline.supplier.error_bodies import server_failure
 from pipeline.supplier.exchange import Limits, Reply, exchange
 from pipeline.supplier.failures import describe, failure_of_status
-from pipeline.supplier.pacer import Allowance, Pacer, Unlimited
+from pipeline.supplier.pacer import Allowance, Pace, Pacer, Unlimited
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
+from pipeline.supplier.shared_pace import RedisLeases, SharedPacer
 
 OPERATION_PATH = "/v1/property/"
 
@@ -53,7 +54,7 @@ class SupplierClient:
         base_url: str,
         auth: ClientCredentials,
         *,
-        pacer: Pacer,
+        pacer: Pace,
         concurrency: int = 4,
         attempts: int = 4,
         limits: Limits | None = None,
@@ -115,7 +116,7 @@ class SupplierClient:
                 scopes=settings.scopes,
                 credentials=settings.credentials,
             ),
-            pacer=Pacer(settings.rate),
+            pacer=_pace(settings, base),
             concurrency=settings.in_flight,
             attempts=settings.attempts,
             limits=Limits(
@@ -137,6 +138,7 @@ class SupplierClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        await self._pacer.close()
         while self._transports:
             await self._transports.popitem()[1].aclose()
 
@@ -318,3 +320,11 @@ def _within_origin(url: httpx.URL, location: str) -> httpx.URL | None:
         return None
     is_same = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
     return target.copy_with(fragment=None) if location and is_same and target.userinfo == url.userinfo else None
+
+
+def _pace(settings: Settings, base_url: str) -> Pace:
+    """Return the pace of this process alone, or of all that share a store."""
+    if settings.rate_store is None:
+        return Pacer(settings.rate)
+    address = settings.rate_store.get_secret_value()
+    return SharedPacer(settings.rate, RedisLeases(address, httpx.URL(base_url).netloc.decode()))

@@ -15,10 +15,23 @@ from typing import Protocol
 # Requests are counted where they arrive, and travel, or a process that has to wait for its turn, makes gaps shorter as
 # well as longer. As many as may arrive in a second leave in 1.026 of them: one may travel 25 ms longer than another.
 # What is left of the rate after late wake-ups is 97% of it.
-_SHARE_OF_THE_RATE = 0.975
+SHARE_OF_THE_RATE = 0.975
 
 # A late wake-up may be made good by sending early, but only this much of it: older slots are let go.
 _CATCH_UP_SECONDS = 0.1
+
+
+class Pace(Protocol):
+    """When the next request may leave."""
+
+    async def slot(self) -> None:
+        """Wait for the next slot and take it."""
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody send for `seconds` from now."""
+
+    async def close(self) -> None:
+        """Let go of what it holds."""
 
 
 class Pacer:
@@ -37,7 +50,7 @@ class Pacer:
         if rate_per_second <= 0:
             msg = f"a rate of {rate_per_second} requests a second sends nothing"
             raise ValueError(msg)
-        allowed = rate_per_second * _SHARE_OF_THE_RATE
+        allowed = rate_per_second * SHARE_OF_THE_RATE
         self._interval = 1 / allowed
         most = max(int(rate_per_second), 1)
         # `most` slots may begin in any span of this length, however late each of them was taken.
@@ -62,6 +75,9 @@ class Pacer:
     def pause(self, seconds: float) -> None:
         """Let no request leave for `seconds` from now. A longer pause that is under way stays."""
         self._paused_until = max(self._paused_until, self._now() + seconds)
+
+    async def close(self) -> None:
+        """Let go of nothing: it is of this process alone."""
 
     def _opens_at(self) -> float:
         is_full = len(self._taken) == self._taken.maxlen

@@ -30,7 +30,8 @@ def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, w
     run_prefect(given, "--no-prompt", "deploy", "--prefect-file", "flows/prefect.yaml", "--name", "nightly")
     from flows.dead_runs import watch_silent_runs
 
-    watch_silent_runs(timedelta(seconds=40))
+    # Longer than the dead process holds the place of its spec.
+    watch_silent_runs(timedelta(seconds=75))
     run = begin_run(server)
     first = worker(given, tmp_path)
     try:

@@ -1,0 +1,112 @@
+"""One rate for several processes: whoever owns them, no second has more slots than are allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from pipeline.supplier.shared_pace import RateStoreAway, RedisLeases, SharedPacer
+
+
+class World:
+    """A clock that sleepers move on, each waking up late, and the one schedule that all processes share."""
+
+    def __init__(self, late: list[float]) -> None:
+        self.now, self._late, self._next = 0.0, late, 0.0
+        self.woken = 0
+
+    async def sleep(self, seconds: float) -> None:
+        until = self.now + seconds + self._late[self.woken % len(self._late)]
+        self.woken += 1
+        self.now = max(self.now, until)
+
+    async def take(self, seconds: float) -> float:
+        first = max(self._next, self.now)
+        self._next = first + seconds
+        return first - self.now
+
+    async def pause(self, seconds: float) -> None:
+        self._next = max(self._next, self.now + seconds)
+
+    async def close(self) -> None:
+        pass
+
+
+@given(
+    rate=some.sampled_from([5, 50, 200]),
+    turns=some.lists(some.integers(0, 2), min_size=100, max_size=300),
+    late=some.lists(some.floats(0, 0.3), min_size=1, max_size=5),
+)
+def test_no_second_has_more_slots_than_the_rate_whichever_process_takes_them_and_however_late(rate, turns, late):
+    async def send() -> list[float]:
+        world = World(late)
+        pacers = [SharedPacer(rate, world, now=lambda: world.now, sleep=world.sleep) for _ in range(3)]
+        sent = []
+        for turn in turns:
+            await pacers[turn].slot()
+            sent.append(world.now)
+        for pacer in pacers:
+            await pacer.close()
+        return sorted(sent)
+
+    sent = asyncio.run(send())
+    assert all(later - earlier >= 1 for earlier, later in zip(sent, sent[rate:], strict=False))
+
+
+@pytest.fixture
+def redis(tmp_path):
+    """The address of a Redis of its own."""
+    program = os.environ.get("REDIS_SERVER") or shutil.which("redis-server")
+    if program is None:
+        pytest.skip("there is no redis-server: apt-get install redis-server, or name it in REDIS_SERVER")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen([program, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=-1)
+    try:
+        for line in server.stdout:
+            if b"Ready to accept" in line:
+                break
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.cluster
+def test_a_stretch_that_one_process_leases_is_no_others_and_a_pause_holds_for_all(redis):
+    async def lease() -> list[float]:
+        ours, theirs = RedisLeases(redis, "supplier"), RedisLeases(redis, "supplier")
+        other = RedisLeases(redis, "another")
+        begun = [await ours.take(100), await theirs.take(100), await ours.take(100)]
+        await theirs.pause(1000)
+        begun += [await ours.take(100), await other.take(100)]
+        for leases in (ours, theirs, other):
+            await leases.close()
+        return begun
+
+    first, second, third, paused, another = asyncio.run(lease())
+    assert (first, another) == (0, 0)
+    assert 50 < second <= 100
+    assert 150 < third <= 200
+    assert 900 < paused <= 1000
+
+
+def test_without_its_store_nothing_is_sent():
+    async def ask() -> None:
+        leases = RedisLeases("redis://user:s3cret@127.0.0.1:1/0", "supplier")
+        try:
+            await leases.take(1)
+        finally:
+            await leases.close()
+
+    with pytest.raises(RateStoreAway) as refused:
+        asyncio.run(ask())
+    assert "s3cret" not in str(refused.value)
