@@ -20,7 +20,7 @@ from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.normalise.request import asked_of_search  # noqa: F401 - imported before anything is replaced
-from pipeline.process.signals import step
+from pipeline.process.signals import stoppable
 from pipeline.publish import publish
 from pipeline.sandbox.server.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET
 from pipeline.sandbox.world.identifiers import property_ids
@@ -109,7 +109,7 @@ def main(folder: str, base_url: str, day: str, place: str | None, told: Connecti
         with lake.writing("a test"):
             sweep_id = asyncio.run(sweep(lake, base_url, now))
             # As the gate publishes what it lets pass.
-            with step(f"The sweep {sweep_id} stays loaded.", f"nightaudit publish {sweep_id}"):
+            with stoppable(f"The sweep {sweep_id} stays loaded.", f"nightaudit publish {sweep_id}"):
                 publish(lake, sweep_id, now)
     except NightauditError as error:
         told.send(f"{type(error).__name__} {error}")

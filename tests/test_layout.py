@@ -71,7 +71,6 @@ LONGER = {
     "pipeline/supplier/client.py": "the supplier client: one request and what may become of it",
     "pipeline/supplier/requests.py": "the requests of the supplier's document, with their bounds",
     "pipeline/sweep/collect.py": "the loop that sends searches, and its endings",
-    "pipeline/sweep/run.py": "one sweep: processes, their queues and their end",
 }
 
 

@@ -12,11 +12,11 @@ from pipeline.process.log_lines import begin_log
 def main() -> None:
     """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
     from pipeline.cli.commands import app
-    from pipeline.process.signals import step
+    from pipeline.process.signals import stoppable
 
     begin_log(is_json=_is_log_json())
     try:
-        with step(
+        with stoppable(
             "Answers that have landed are kept, and the published file is intact.",
             "the same command; resume a sweep with nightaudit resume",
         ):

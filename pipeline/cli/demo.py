@@ -15,7 +15,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.demo import Demo, DemoProgress, make_demo
 from pipeline.domain.errors import InputError
 from pipeline.process.pandasless import keep_pandas_out
-from pipeline.process.signals import step
+from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -53,7 +53,7 @@ def demo(nights: int, until: str | None) -> None:
     console = Terminal()
     console.print(f"{nights} simulated nights until {last}, into the lake {settings.lake}.")
     stopped = f"The nights that were made stay in {settings.lake}.", "nightaudit demo, once that folder is removed"
-    with step(*stopped), _display(console, nights) as watch:
+    with stoppable(*stopped), _display(console, nights) as watch:
         made = make_demo(settings, nights, last, watch)
     _tell(console, made)
 

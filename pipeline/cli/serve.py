@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
-from pipeline.process.signals import step
+from pipeline.process.signals import stoppable
 from pipeline.report.serve import serve_reports
 from pipeline.settings import read_settings
 
@@ -22,5 +22,5 @@ def serve(port: int) -> None:
             "Each address carries a token; anyone who has it can read these pages. Press Ctrl-C to stop.", style="dim"
         )
 
-    with step("Reports and notebooks are no longer served.", "nightaudit serve"):
+    with stoppable("Reports and notebooks are no longer served.", "nightaudit serve"):
         serve_reports(Lake(read_settings().lake), port, tell)

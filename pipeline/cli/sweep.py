@@ -19,7 +19,7 @@ from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.process.pandasless import keep_pandas_out
-from pipeline.process.signals import step
+from pipeline.process.signals import stoppable
 from pipeline.settings import Settings, read_settings
 from pipeline.sweep import close as close_sweep
 
@@ -49,7 +49,7 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     console = Terminal()
     console.print(views.begun_view(manifest))
     kept = f"The answers of sweep {manifest.sweep_id} that have landed are kept."
-    with step(kept, f"nightaudit resume {manifest.sweep_id}"), display(console) as watch:
+    with stoppable(kept, f"nightaudit resume {manifest.sweep_id}"), display(console) as watch:
         asyncio.run(steps.collect(Night(settings, lake, manifest, watch=watch)))
     row = sweep_rows(lake)[manifest.sweep_id]
     console.print(views.sweep_view(row))

@@ -40,16 +40,4 @@ def detectors() -> tuple[str, ...]:
 
     They read what a night leaves behind, never the flags themselves, and have the columns of `FINDING_COLUMNS`.
     """
-    return _finders("flags")
-
-
-def exposures() -> tuple[str, ...]:
-    """Return the full names of the relations whose findings are shown, and make no flags.
-
-    What they find is common and mostly meant: of a large night it would make more flags than people can read.
-    """
-    return _finders("exposures")
-
-
-def _finders(makes: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(rule.full_name for rule in finding_rules().values() if rule.makes == makes))
+    return tuple(dict.fromkeys(rule.full_name for rule in finding_rules().values() if rule.makes == "flags"))

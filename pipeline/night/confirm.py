@@ -25,6 +25,7 @@ from pipeline.night.confirm_settle import settle, settle_left_over
 from pipeline.night.order import refuse_earlier
 from pipeline.night.steps import as_sent
 from pipeline.night.supplier import allowance_of, open_client
+from pipeline.process.tasks import one_failure
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.replay.explain import (
@@ -123,11 +124,6 @@ async def _ask_all(
             record = record_of(search, request, answer, is_split=False)
             await asyncio.to_thread(lake.put_new, shard_of(run, number), encode_shard([record]))
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            for number, asked in enumerate(run.searches):
-                group.create_task(one(number, asked))
-    except BaseExceptionGroup as failures:
-        # One cause often fails several searches at once; it is reported once.
-        own, others = failures.split(NightauditError)
-        raise (own if others is None and own is not None else failures).exceptions[0] from None
+    async with one_failure(), asyncio.TaskGroup() as group:
+        for number, asked in enumerate(run.searches):
+            group.create_task(one(number, asked))

@@ -23,7 +23,7 @@ from pipeline.night.order import refuse_earlier
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.ways import Tell, through, webhook
 from pipeline.plan.estimate import Step
-from pipeline.process.signals import step
+from pipeline.process.signals import stoppable
 from pipeline.publish import Published, publish, published_sweeps
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
@@ -46,7 +46,7 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
         cold_nights=settings.audit_cold_nights,
         quarantined_share=settings.tolerated_quarantined_share,
     )
-    with step(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"), timed(lake, manifest, Step.AUDIT):
+    with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"), timed(lake, manifest, Step.AUDIT):
         found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
         published = published_sweeps(lake)
         write_report(
@@ -112,7 +112,7 @@ def publish_checked(
         raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
     manifest = read_manifest(lake, sweep_id)
     refuse_earlier(lake, now)
-    with step(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
+    with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
         if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
             return publish(lake, sweep_id, now)
         with timed(lake, manifest, Step.PUBLISH):

@@ -34,7 +34,7 @@ from pipeline.notify.published import tell_published
 from pipeline.notify.ways import no_server, webhook
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.process.log_lines import about_sweep
-from pipeline.process.signals import step as a_step
+from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
 from pipeline.report import reports_page, write_reports
 from pipeline.sweep import close
@@ -55,7 +55,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     nothing is published then, and running again goes on; GateBlocked; TooManyFailures once the night is published.
     """
     refuse_at_the_start(night)
-    with a_step(*_ON_THE_WAY), night.lake.writing("the nightly run"):
+    with stoppable(*_ON_THE_WAY), night.lake.writing("the nightly run"):
         night = as_run(finish_left_over)(night)
         night = as_run(begin)(night)
         with about_sweep(night.sweep.sweep_id):

@@ -1,1 +1,1 @@
-"""Signals, processes and the log: what SIGINT and SIGTERM mean, and what a worker process must not import."""
+"""Signals, processes, tasks and the log: what SIGINT and SIGTERM mean, and what a worker process must not import."""

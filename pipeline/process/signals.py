@@ -31,11 +31,11 @@ def handlers_kept() -> Iterator[None]:
 
 
 @contextmanager
-def step(kept: str, next_step: str) -> Iterator[None]:
-    """Do a step of the work within: whatever ends it early says what was `kept`, and names the `next_step`.
+def stoppable(kept: str, next_step: str) -> Iterator[None]:
+    """Do work within that may be stopped: whatever ends it early says what was `kept`, and names the `next_step`.
 
     SIGINT and SIGTERM raise SweepStopped; a full disk, want of memory and the like raise LakeFull or OutOfResources.
-    Within another step, the inner one speaks. Outside the main thread, signals are not for us to hear.
+    Where one lies within another, the inner one speaks. Outside the main thread, signals are not for us to hear.
     """
     try:
         with _stopped_by_signals(kept, next_step):

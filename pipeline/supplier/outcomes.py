@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
+from pipeline.domain.codes import ERROR_CODES
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.error_bodies import error_codes
 
@@ -40,11 +40,6 @@ class Outcome:
 
     verdict: Verdict
     codes: tuple[int, ...] = ()
-
-    @property
-    def is_our_mistake(self) -> bool:
-        """Whether the supplier found the request of a wrong shape, which no request of ours should be."""
-        return not SHAPE_CODES.isdisjoint(self.codes)
 
 
 def outcome_of(answer: Answer) -> Outcome:

@@ -15,23 +15,20 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
-from pipeline.domain.errors import CallsUsedUp, NightauditError, SupplierDown
+from pipeline.domain.errors import CallsUsedUp, SupplierDown
 from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, encode_shard, second_look
+from pipeline.process.tasks import one_failure
 from pipeline.supplier.answer import Answer
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
+from pipeline.sweep.outage import Failures
 
 logger = logging.getLogger(__name__)
 
 # Halves of a batch that has used up all its attempts are not given as many again.
 ATTEMPTS_OF_A_HALF = 2
-# So many searches in a row without one success, each with its retries, and about so many sets of properties that have
-# none in common: the supplier is down, or a batch is poisoned through and through. Asking again for one property that
-# was answered before tells the two apart. One poisoned property may fail any number of searches: all have it in common.
-GIVE_UP_AFTER = 20
-GIVE_UP_APART = 3
 # Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
 EXTRA_OPEN_SHARDS = 2
 
@@ -74,55 +71,6 @@ class _OpenShard:
     records: list[RawRecord] = field(default_factory=list)
 
 
-class _Failures:
-    """Searches that failed one after the other, with no success in between."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        # Sets of properties that failed and have none in common; smaller ones take the place of larger ones.
-        self._apart: list[frozenset[int]] = []
-        # Failures that no property can be blamed for, such as a refused connection.
-        self._unblamed = 0
-        # Of the first few searches of the plan that failed, whether whole or in part.
-        self._numbers: set[int] = set()
-        self.last: Answer | None = None
-
-    @property
-    def say_so(self) -> bool:
-        """Whether they say, now, that the supplier is down."""
-        return self.count >= GIVE_UP_AFTER and self._are_apart
-
-    @property
-    def say_so_at_the_end(self) -> bool:
-        """Whether they say so where nothing is left to ask: then fewer have to do."""
-        return len(self._numbers) >= GIVE_UP_APART and self._are_apart
-
-    @property
-    def may_say_so(self) -> bool:
-        """Whether there are any, and a few more could yet say so. One property's alone could go on for ever."""
-        return 0 < self.count < GIVE_UP_AFTER or self.say_so
-
-    @property
-    def _are_apart(self) -> bool:
-        return max(len(self._apart), self._unblamed) >= GIVE_UP_APART
-
-    def add(self, search: Search, answer: Answer) -> None:
-        """Count one more."""
-        self.count += 1
-        self.last = answer
-        if len(self._numbers) < GIVE_UP_APART:
-            self._numbers.add(search.number)
-        if not may_be_poisoned(answer):
-            self._unblamed += 1
-            return
-        failed = frozenset(search.property_ids)
-        touched = [known for known in self._apart if known & failed]
-        if not touched:
-            self._apart.append(failed)
-        elif len(touched) == 1 and failed < touched[0]:
-            self._apart[self._apart.index(touched[0])] = failed
-
-
 class Collector:
     """Asks searches with a fixed number in flight and lands their answers by shard."""
 
@@ -146,7 +94,7 @@ class Collector:
         self._in_flight = in_flight
         self._on_landed = on_landed
         self._stopping = False
-        self._failures = _Failures()
+        self._failures = Failures()
         self._last_answered: Search | None = None
         self._reported: set[int] = set()
         self._covers = covers
@@ -174,18 +122,13 @@ class Collector:
         """
         searches = self._searches(iter(shards))
         try:
-            async with asyncio.TaskGroup() as group:
+            async with one_failure(), asyncio.TaskGroup() as group:
                 for _ in range(self._in_flight):
                     group.create_task(self._work(searches))
             await self._land_what_is_held()
-        except SupplierDown:
+        except Exception:
             self._tell_lost()
             raise
-        except BaseExceptionGroup as failures:
-            self._tell_lost()
-            # One cause often fails several workers at once; it is reported once.
-            own, others = failures.split(NightauditError)
-            raise (own if others is None and own is not None else failures).exceptions[0] from None
 
     def _tell_lost(self) -> None:
         lost = sum(len(opened.records) for opened in (*self._open, *self._held, *self._cleared))
@@ -323,7 +266,7 @@ class Collector:
             self._clear_held()
 
     def _end_of_failures(self) -> None:
-        self._failures = _Failures()
+        self._failures = Failures()
         self._clear_held()
 
     async def _give_up_unless_answered(self, failed: Answer) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from pipeline.domain.errors import SweepStopped
 from pipeline.process.signals import STOP_SIGNALS, handlers_kept
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,11 @@ class Stopping:
             "Stopping after %s; press Ctrl-C again to stop at once.",
             f"{left} open searches" if left else "the current step",
         )
+
+    def raise_if_asked(self) -> None:
+        """Raise SweepStopped if a user asked to stop."""
+        if self.is_asked:
+            raise SweepStopped("Stopped as asked.", signal_number=self.signal_number)
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from fake_supplier import SWEEP, answered, searches
 from pipeline.domain.errors import CallsUsedUp, LakeFull, SupplierDown, TokenRefused
 from pipeline.lake.raw import landed
 from pipeline.supplier.answer import Answer, Failure
-from pipeline.sweep.collect import ATTEMPTS_OF_A_HALF, EXTRA_OPEN_SHARDS, GIVE_UP_AFTER
+from pipeline.sweep.collect import ATTEMPTS_OF_A_HALF, EXTRA_OPEN_SHARDS
+from pipeline.sweep.outage import GIVE_UP_AFTER
 
 
 def final(records):

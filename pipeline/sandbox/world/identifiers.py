@@ -45,11 +45,6 @@ def property_ids(seed: int, count: int) -> list[int]:
     return [property_id(seed, index) for index in range(count)]
 
 
-def is_branded_of_pair(index: int) -> bool:
-    """Tell whether the next index is this property without its brand."""
-    return index % _PAIR_EVERY == _BRANDED_AT
-
-
 def branded_index(index: int) -> int | None:
     """Return the index of the branded twin of an unbranded property, None for any other."""
     return index - 1 if index % _PAIR_EVERY == _BRANDED_AT + 1 else None

@@ -1,0 +1,18 @@
+"""Tasks that run beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from pipeline.domain.errors import NightauditError
+
+
+@asynccontextmanager
+async def one_failure() -> AsyncIterator[None]:
+    """Raise what fails a task group within as the error that it is: one cause often fails several tasks at once."""
+    try:
+        yield
+    except BaseExceptionGroup as failures:
+        own, others = failures.split(NightauditError)
+        raise (own if others is None and own is not None else failures).exceptions[0] from None

@@ -1,0 +1,62 @@
+"""When searches that fail one after the other say that the supplier is down."""
+
+from __future__ import annotations
+
+from pipeline.domain.search import Search
+from pipeline.supplier.answer import Answer
+from pipeline.supplier.outcomes import may_be_poisoned
+
+# So many searches in a row without one success, each with its retries, and about so many sets of properties that have
+# none in common: the supplier is down, or a batch is poisoned through and through. Asking again for one property that
+# was answered before tells the two apart. One poisoned property may fail any number of searches: all have it in common.
+GIVE_UP_AFTER = 20
+GIVE_UP_APART = 3
+
+
+class Failures:
+    """Searches that failed one after the other, with no success in between."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        # Sets of properties that failed and have none in common; smaller ones take the place of larger ones.
+        self._apart: list[frozenset[int]] = []
+        # Failures that no property can be blamed for, such as a refused connection.
+        self._unblamed = 0
+        # Of the first few searches of the plan that failed, whether whole or in part.
+        self._numbers: set[int] = set()
+        self.last: Answer | None = None
+
+    @property
+    def say_so(self) -> bool:
+        """Whether they say, now, that the supplier is down."""
+        return self.count >= GIVE_UP_AFTER and self._are_apart
+
+    @property
+    def say_so_at_the_end(self) -> bool:
+        """Whether they say so where nothing is left to ask: then fewer have to do."""
+        return len(self._numbers) >= GIVE_UP_APART and self._are_apart
+
+    @property
+    def may_say_so(self) -> bool:
+        """Whether there are any, and a few more could yet say so. One property's alone could go on for ever."""
+        return 0 < self.count < GIVE_UP_AFTER or self.say_so
+
+    @property
+    def _are_apart(self) -> bool:
+        return max(len(self._apart), self._unblamed) >= GIVE_UP_APART
+
+    def add(self, search: Search, answer: Answer) -> None:
+        """Count one more."""
+        self.count += 1
+        self.last = answer
+        if len(self._numbers) < GIVE_UP_APART:
+            self._numbers.add(search.number)
+        if not may_be_poisoned(answer):
+            self._unblamed += 1
+            return
+        failed = frozenset(search.property_ids)
+        touched = [known for known in self._apart if known & failed]
+        if not touched:
+            self._apart.append(failed)
+        elif len(touched) == 1 and failed < touched[0]:
+            self._apart[self._apart.index(touched[0])] = failed

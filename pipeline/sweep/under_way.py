@@ -1,0 +1,165 @@
+"""What follows on landing while a sweep goes on: segments normalised, partitions loaded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.search import Search
+from pipeline.domain.shards import Partition, Segment, Shard, segments
+from pipeline.lake import Lake
+from pipeline.lake.raw import Manifest, landed
+from pipeline.normalise.request import Asked, asked_of_search
+from pipeline.normalise.segment import SegmentResult, done
+from pipeline.plan import SweepPlan
+from pipeline.sweep.load import is_loaded, load_partition
+from pipeline.sweep.normalisers import Normalisers
+from pipeline.sweep.progress import SweepProgress, shards_of
+from pipeline.sweep.stop import Stopping
+
+# Asks again what could not be read of a segment, the numbers of its searches given; returns whether it asked anything.
+LookAgain = Callable[[Segment, Sequence[int]], Awaitable[bool]]
+
+
+class UnderWay:
+    """The segments of a sweep on their way to its tables.
+
+    On exit, what is still under way ends where an error of ours or a user ended the sweep, and is given up else; the
+    next run looks at it again.
+    """
+
+    def __init__(
+        self, lake: Lake, manifest: Manifest, normalisers: Normalisers, progress: SweepProgress, stopping: Stopping
+    ) -> None:
+        self._lake = lake
+        self._manifest = manifest
+        self._sweep_id = manifest.sweep_id
+        self._normalisers = normalisers
+        self._progress = progress
+        self._stopping = stopping
+        self._segment_of = {
+            shard.name: segment
+            for partition in manifest.partitions
+            for segment in segments(partition)
+            for shard in segment.shards
+        }
+        self._landed = landed(lake, manifest.sweep_id) & self._segment_of.keys()
+        self._loaded = {part.name for part in manifest.partitions if is_loaded(lake, manifest.sweep_id, part)}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._begun: set[str] = set()
+        self._left_to_load: defaultdict[str, set[str]] = defaultdict(set)
+        for segment in self._segments:
+            self._left_to_load[segment.partition.name].add(segment.name)
+        self._loading = asyncio.Lock()
+        # Set while the sweep is open: what an ended sweep could not read stays so.
+        self.look_again: LookAgain | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not isinstance(error, NightauditError):
+            for task in self._tasks:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def is_all_landed(self) -> bool:
+        """Whether no shard is missing."""
+        return len(self._landed) >= len(self._segment_of)
+
+    def missing(self, plan: SweepPlan) -> Iterator[tuple[Shard, Iterable[Search]]]:
+        """Yield the shards that have not landed, with their searches, in the order of the plan."""
+        for partition in self._manifest.partitions:
+            for shard in shards_of(partition):
+                if shard.name not in self._landed:
+                    yield shard, plan.searches(shard.start, shard.stop)
+
+    async def on_landed(self, shard: Shard) -> None:
+        """Take note of a shard, and begin its segment where it was the last one of it; waits while the pool is full."""
+        self._landed.add(shard.name)
+        self._progress.landed_searches += shard.stop - shard.start
+        await self._begin_whole([self._segment_of[shard.name]])
+        await self.raise_failures()
+
+    async def begin_whole(self) -> None:
+        """Begin each segment whose shards have all landed."""
+        await self._begin_whole(self._segments)
+
+    async def finish(self, plan: SweepPlan | None) -> None:
+        """Normalise and load what is left, now that no further shard will land; `plan` is of what was never asked."""
+        for segment in self._segments:
+            missing = [shard for shard in segment.shards if shard.name not in self._landed]
+            await self._begin(segment, _unasked(plan, missing) if plan else {})
+            await self.raise_failures()
+            self._stopping.raise_if_asked()
+        await self.wait()
+        self._stopping.raise_if_asked()
+
+    async def wait(self) -> None:
+        """Wait for what is under way; raises the first failure."""
+        await asyncio.gather(*self._tasks)
+
+    async def raise_failures(self) -> None:
+        """Raise the failure of a segment that has ended, if there is one."""
+        finished = {task for task in self._tasks if task.done()}
+        self._tasks -= finished
+        # All of them are looked at: a failure that is not looked at would be reported by asyncio, with its trace.
+        for failed in [task for task in finished if task.cancelled() or task.exception()]:
+            await failed
+
+    @property
+    def _segments(self) -> Iterable[Segment]:
+        return dict.fromkeys(self._segment_of.values())
+
+    async def _begin_whole(self, candidates: Iterable[Segment]) -> None:
+        for segment in candidates:
+            if not self._stopping.is_asked and all(shard.name in self._landed for shard in segment.shards):
+                await self._begin(segment, {})
+
+    async def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> None:
+        """Hand a segment to the pool; waits while its queue is full."""
+        if segment.name in self._begun:
+            return
+        self._begun.add(segment.name)
+        await self._normalisers.places.acquire()
+        self._tasks.add(asyncio.create_task(self._normalise(segment, unasked)))
+
+    async def _normalise(self, segment: Segment, unasked: dict[int, Asked]) -> None:
+        try:
+            result = done(self._lake, self._sweep_id, segment)
+            if result is None and segment.partition.name in self._loaded:
+                # Its rows are in the tables; what it kept beside them may be used up and gone.
+                return
+            if result is None:
+                result = await self._normalisers.normalise(segment, unasked)
+            if result.unreadable and self.look_again and await self.look_again(segment, result.unreadable):
+                result = await self._normalisers.normalise(segment, unasked)
+            self._count(result)
+        finally:
+            self._normalisers.places.release()
+        left = self._left_to_load[segment.partition.name]
+        left.discard(segment.name)
+        if not left:
+            # One commit at a time: the tables' logs are shared.
+            async with self._loading:
+                await asyncio.to_thread(self._load, segment.partition)
+
+    def _load(self, partition: Partition) -> None:
+        if not is_loaded(self._lake, self._sweep_id, partition):
+            load_partition(self._lake, self._sweep_id, partition)
+
+    def _count(self, result: SegmentResult) -> None:
+        self._progress.offers += result.offers
+        self._progress.rejects += result.rejects
+        self._progress.normalised.update(result.cells_by_status)
+
+
+def _unasked(plan: SweepPlan, shards: Iterable[Shard]) -> dict[int, Asked]:
+    return {search.id: asked_of_search(search) for shard in shards for search in plan.searches(shard.start, shard.stop)}
