@@ -56,7 +56,7 @@ class Night:
 
     def finish(self, code=0) -> str:
         """Wait for its end, and return what it told."""
-        self.process.join(60)
+        self.process.join(240)
         assert self.process.exitcode == code
         try:
             return self._told.recv()
