@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -43,6 +43,7 @@ check_in = {check_ins}
 markets = {markets}
 parties = ["{party}"]
 currencies = {currencies}
+currency_by_market = {{ {by_market} }}
 product_types = {product_types}
 operations = {operations}
 """
@@ -78,6 +79,19 @@ MANY_STAYS = Questions(
 CHEAP_STAYS = Questions(MANY_STAYS.check_ins, ("EUR", "GBP"), ("Hotel", "Package"), ("multi",), frozenset(), 1, "1")
 # Plain houses that are asked about cheap stays: enough that some of either kind of home currency round to whole units.
 CHEAP_HOUSES = 40
+
+
+class Course(NamedTuple):
+    """What befalls the nights of a world beside what is planted in it."""
+
+    supplier: str | None = None
+    """Base address of what stands between the pipeline and the sandbox; None: nothing does."""
+    before: Callable[[int], None] = lambda _number: None
+    """Called with the number of each night before it."""
+    currencies: Callable[[str, int], tuple[str, ...]] = lambda _market, _number: ()
+    """Currencies that a market is asked in on a night, where they are not those of the questions."""
+    rate: Callable[[int], float] = lambda _number: 1.0
+    """What the reference rates of a night are multiplied by; the supplier keeps its own."""
 
 
 class PlantedWorld(NamedTuple):
@@ -123,27 +137,17 @@ def made(
     of_a_kind: int = 4,
     plain: int = 20,
     questions: Questions = ONE_STAY,
+    course: Course | None = None,
     **given: Any,
 ) -> PlantedWorld:
     """Sweep and publish the given nights of the sandbox; `given` are settings."""
+    course = course or Course()
     anomalies = sandbox.control("planted")["anomalies"]
     ids, markets = chosen(anomalies, sandbox.control("properties")["property_ids"], of_a_kind, plain, questions)
     spec = home / "spec.toml"
-    spec.write_text(
-        SPEC.format(
-            ids=ids,
-            nights=questions.nights,
-            party=questions.party,
-            check_ins=json.dumps([each.isoformat() for each in questions.check_ins]),
-            markets=json.dumps(markets),
-            currencies=json.dumps(questions.currencies),
-            product_types=json.dumps(questions.product_types),
-            operations=json.dumps(questions.operations),
-        )
-    )
     settings = Settings(
         _env_file=None,
-        base_url=sandbox.base_url,
+        base_url=course.supplier or sandbox.base_url,
         client_id=sandbox.client_id,
         client_secret=sandbox.client_secret,
         requests_per_second=5000,
@@ -156,12 +160,15 @@ def made(
         **given,
     )
     lake = Lake(settings.lake)
-    load_rates(lake, home / "rates.csv", sandbox.control("rates")["rates"], nights)
+    load_rates(lake, home / "rates.csv", sandbox.control("rates")["rates"], nights, course.rate)
     # A process of its own for each sweep takes longer than all that it does here.
     with mock.patch.object(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers)):
         for number in nights:
             at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
             sandbox.control("night", {"night": number, "today": at.date().isoformat()})
+            course.before(number)
+            others = {market: codes for market in markets if (codes := course.currencies(market, number))}
+            spec.write_text(spec_text(ids, markets, questions, others))
             manifest = steps.start(settings, lake, at)
             asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
             publish(lake, manifest.sweep_id, at + timedelta(hours=1), analysis=settings.analysis)
@@ -174,10 +181,36 @@ def made(
     return PlantedWorld(lake, settings, anomalies, markets, houses, questions)
 
 
-def load_rates(lake: Lake, file: Path, rates: Mapping[str, float], nights: Sequence[int]) -> None:
+def spec_text(
+    ids: Sequence[int], markets: Sequence[str], questions: Questions, others: Mapping[str, Sequence[str]]
+) -> str:
+    """Return the spec of a night; `others` are markets that are asked in currencies of their own."""
+    return SPEC.format(
+        ids=ids,
+        nights=questions.nights,
+        party=questions.party,
+        check_ins=json.dumps([each.isoformat() for each in questions.check_ins]),
+        markets=json.dumps(markets),
+        currencies=json.dumps(questions.currencies),
+        by_market=", ".join(f"{market} = {json.dumps(codes)}" for market, codes in others.items()),
+        product_types=json.dumps(questions.product_types),
+        operations=json.dumps(questions.operations),
+    )
+
+
+def load_rates(
+    lake: Lake,
+    file: Path,
+    rates: Mapping[str, float],
+    nights: Sequence[int],
+    factor: Callable[[int], float] = lambda _number: 1.0,
+) -> None:
     """Load the sandbox's own reference rates for the day of each night."""
     names = sorted(name for name in rates if name != "EUR")
-    days = [f"{OPENED + timedelta(days=number)},{','.join(str(rates[name]) for name in names)}" for number in nights]
+    days = [
+        f"{OPENED + timedelta(days=number)},{','.join(f'{rates[name] * factor(number):.8f}' for name in names)}"
+        for number in nights
+    ]
     file.write_text("\n".join([f"Date,{','.join(names)}", *days]) + "\n")
     load(lake, "rates", file, datetime.combine(OPENED, datetime.min.time(), UTC))
 

@@ -108,7 +108,7 @@ def scores(world: PlantedWorld) -> dict[str, Score]:
     """Hold what stands after the last night against what was planted, rule by rule of those that it was made for."""
     made = {}
     for rule, truth in TRUTH.items():
-        if truth.questions is world.questions:
+        if truth.questions == world.questions:
             found = cells(world, f"SELECT DISTINCT property_id, market FROM {truth.found_in} WHERE rule = '{rule}'")  # noqa: S608 - our own names
             on_sale = cells(world, f"SELECT DISTINCT property_id, market FROM {truth.seen_in} WHERE {truth.seen_as}")  # noqa: S608 - our own SQL
             must = carrying(world, truth.must) & on_sale

@@ -1,0 +1,138 @@
+"""What befalls a planted world beside what is planted in it: the supplier, markets, rates and answers go their own way.
+
+Each is one that a rule might take for an anomaly. What is asked and answered differs from the clean world in nothing
+else, so a finding that is added or lost is owed to it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "analytics"))
+
+from planted_world import OTHER, REFERENCE, Course
+from spoiler import Spoiler
+
+from pipeline.sandbox.server.launch import SandboxProcess
+
+RISE, DEARER, RATE_JUMP = 1.08, 1.07, 1.03
+OWN_CURRENCY = {"GB": "GBP", "SE": "SEK", "NO": "NOK", "DK": "DKK", "PL": "PLN", "CH": "CHF", "US": "USD", "HU": "HUF"}
+MONEY = ("total", "minSellablePrice", "prePromoTotal", "includedCharges")
+NO_OFFER = b'{"errors": [{"code": 1023, "message": "No offers available"}]}'
+# Market, number of the night, whether it is the last one, and the decoded answer: what is answered instead.
+Change = Callable[[str, int, bool, dict[str, Any]], dict[str, Any]]
+
+
+class Confounder(NamedTuple):
+    """How the nights of a world differ from those of a clean one."""
+
+    change: Change | None = None
+    faults: dict[str, Any] | None = None
+    """Faults of the last night."""
+    own_currencies: bool = False
+    """Whether markets are asked in their own currency: every other one of them in the euro too."""
+    switches: bool = False
+    """Whether a market is asked in another currency from the last night on."""
+    rate: float = 1.0
+    """What the reference rates of the last night are multiplied by."""
+    wide: frozenset[tuple[str, str]] = frozenset()
+    """Rule and market: one finding about the market is right, and none about its properties."""
+
+
+def _products(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for house in answer.get("properties") or [answer.get("property") or {}]:
+        for room in house.get("roomStays") or ():
+            yield from room.get("products") or ()
+
+
+def _dearer(answer: dict[str, Any], factor: float) -> dict[str, Any]:
+    for product in _products(answer):
+        charges = product.get("charges") or {}
+        fees = charges.get("excludedChargeDetails") or {}
+        told = sum(value for value in fees.values() if value is not None)
+        for held, names in ((charges, MONEY), (fees, tuple(fees))):
+            held.update({name: round(held[name] * factor, 2) for name in names if held.get(name) is not None})
+        # Rounded one by one, fees would add up to another sum than was stated.
+        if charges.get("excludedCharges") is not None:
+            risen = sum(value for value in fees.values() if value is not None)
+            charges["excludedCharges"] = round(charges["excludedCharges"] + risen - told, 2)
+        for penalty in product.get("cancelPenalties") or ():
+            if penalty.get("penaltyInAmount") is not None:
+                penalty["penaltyInAmount"] = round(penalty["penaltyInAmount"] * factor, 2)
+    return answer
+
+
+def _risen(_market: str, number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+    return _dearer(answer, RISE) if number >= 36 else answer
+
+
+def _dear_market(market: str, _number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+    return _dearer(answer, DEARER) if market == OTHER else answer
+
+
+def _duplicated(_market: str, _number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+    for house in answer.get("properties") or [answer.get("property") or {}]:
+        for room in house.get("roomStays") or ():
+            room["products"] = [product for product in room.get("products") or () for _ in range(2)]
+    return answer
+
+
+def _silent_market(market: str, _number: int, is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(NO_OFFER) if is_last and market == OTHER else answer
+
+
+def _nameless(_market: str, _number: int, is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+    if is_last and (listed := answer.get("properties")):
+        listed[len(listed) // 2].pop("propertyId", None)
+    return answer
+
+
+CONFOUNDERS = {
+    "clean": Confounder(),
+    "own currencies": Confounder(own_currencies=True),
+    "rates jump": Confounder(own_currencies=True, rate=RATE_JUMP),
+    "currency switched": Confounder(switches=True),
+    "supplier dearer": Confounder(_risen),
+    "market dearer": Confounder(_dear_market, wide=frozenset({("market_disparity", OTHER)})),
+    "duplicates": Confounder(_duplicated),
+    "ids missing": Confounder(_nameless),
+    "market silent": Confounder(_silent_market),
+    "outage": Confounder(faults={"status_500_rate": 0.4, "by": "content"}),
+}
+
+
+@contextmanager
+def course_of(confounder: Confounder, sandbox: SandboxProcess, last: int) -> Iterator[Course]:
+    """Give the course of the nights, the last of which has that number, while what stands between answers."""
+    with Spoiler(sandbox.base_url) as between:
+        at = {"night": 0}
+
+        def spoil(market: str, _request: bytes, answer: bytes) -> bytes:
+            assert confounder.change is not None
+            number = at["night"]
+            return json.dumps(confounder.change(market, number, number == last, json.loads(answer))).encode()
+
+        def before(number: int) -> None:
+            at["night"] = number
+            sandbox.control("faults", confounder.faults if confounder.faults and number == last else {})
+
+        def currencies(market: str, number: int) -> tuple[str, ...]:
+            own = OWN_CURRENCY.get(market)
+            if confounder.own_currencies and own:
+                return (own, "EUR") if market == REFERENCE or ord(market[0]) % 2 else (own,)
+            return ("GBP",) if confounder.switches and market == OTHER and number == last else ()
+
+        if confounder.change:
+            between.spoil = spoil
+        yield Course(
+            between.base_url if confounder.change else None,
+            before,
+            currencies,
+            lambda number: confounder.rate if number == last else 1.0,
+        )
