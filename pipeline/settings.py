@@ -83,6 +83,7 @@ ANALYSIS_NUMBERS = (
     "discount_rounding",
     "cancel_horizon_days",
     "check_in_hour",
+    "reference_gone_days",
 )
 
 
@@ -258,6 +259,9 @@ class Settings(BaseSettings):
     )
     check_in_hour: int = Field(
         15, ge=0, le=23, description="Hour of check-in, in UTC, from which penalty windows are counted."
+    )
+    reference_gone_days: int = Field(
+        14, ge=1, le=365, description="Days without an offer until another market takes the reference market's place."
     )
 
     query_seconds: float = Field(

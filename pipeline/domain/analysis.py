@@ -87,6 +87,10 @@ class Analysis:
         default=15,
         metadata=_meaning("Hour of the day of check-in, in UTC, that windows of penalties are counted from."),
     )
+    reference_gone_days: int = field(
+        default=14,
+        metadata=_meaning("Days without any offer after which another market takes the place of the reference market."),
+    )
 
 
 def analysis_columns() -> dict[str, tuple[str, str]]:

@@ -43,7 +43,17 @@ def headline(reader: Reader, changes: Changes) -> str:
 def points(reader: Reader, changes: Changes) -> list[Point]:
     """Return what a reader in a hurry is to know; of a limited digest only what is limited."""
     changed = [*_of_findings(reader, changes), *_of_prices(reader, changes)]
-    return changed if reader.scope.words else [*_of_rules(reader), *changed, _of_coverage(reader), _of_quality(reader)]
+    return (
+        changed
+        if reader.scope.words
+        else [
+            *_of_reference(reader),
+            *_of_rules(reader),
+            *changed,
+            _of_coverage(reader),
+            _of_quality(reader),
+        ]
+    )
 
 
 def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
@@ -125,6 +135,21 @@ def _of_coverage(reader: Reader) -> Point:
         earlier = reader.nights[1]
         before = f"; the night before {share(answered(earlier), earlier['planned'])} of {earlier['planned']:,}"
     return Point(f"{told}, {night['failed']:,} failed{before}.", "coverage", tone)
+
+
+def _of_reference(reader: Reader) -> list[Point]:
+    """Say that another market is the reference from this night on: gaps and scores begin again with it."""
+    # A file that an earlier version wrote does not say when.
+    if "chosen_sweep_id" not in reader.columns("mart.reference_market"):
+        return []
+    chosen = reader.query("SELECT reference_market, chosen_sweep_id FROM mart.reference_market").row(0, named=True)
+    if reader.is_first_night or chosen["chosen_sweep_id"] != reader.night["sweep_id"]:
+        return []
+    told = (
+        f"Markets are compared with {chosen['reference_market']} from this night on: the one before had no offer "
+        "for too long. Gaps, scores and losing streaks begin again."
+    )
+    return [Point(told, "cases", "warn")]
 
 
 def _of_rules(reader: Reader) -> list[Point]:

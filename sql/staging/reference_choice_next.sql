@@ -1,6 +1,6 @@
 -- One row: the market that others are compared with after this sweep, where the settings name none.
 -- It is kept once it is chosen: with another reference, scores and episodes would start over. Only where it has had no
--- offer for 14 days, the market with the most offers of this sweep takes its place, the first by name among equals.
+-- offer for reference_gone_days (ref.analysis), the market with the most offers of this sweep takes its place, the first by name among equals.
 WITH most AS (
     SELECT
         offer.market,
@@ -21,9 +21,11 @@ held AS (
         before.market,
         before.chosen_sweep_id,
         CASE WHEN most.market IS NULL THEN before.last_offered_at ELSE sweep.started_at END AS last_offered_at,
-        last_offered_at > sweep.started_at - INTERVAL 14 DAY OR first_choice.market IS NULL AS is_kept -- noqa: RF02
+        last_offered_at > sweep.started_at - to_days(analysis.reference_gone_days) -- noqa: RF02
+        OR first_choice.market IS NULL AS is_kept
     FROM state.reference_choice AS before
     CROSS JOIN night.sweep AS sweep
+    CROSS JOIN ref.analysis AS analysis
     LEFT JOIN most ON most.market = before.market
     LEFT JOIN first_choice ON TRUE
     WHERE before.market IS NOT NULL

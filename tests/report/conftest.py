@@ -17,12 +17,16 @@ FORMULA = "=HYPERLINK(0)"
 CHECK_IN = date(2030, 3, 1)
 
 
-def night(lake, number: int, totals: dict[int, int], before: dict[int, int] | None = None) -> None:
+def night(lake, number: int, totals: dict[int, int], before: dict[int, int] | None = None, market: str = "GB") -> None:
     """Load and publish a night: a total for each property, `before` promotions; names that must not be trusted."""
-    cells = [{"property_id": key, "search_id": key * 256 + 1, "check_in": CHECK_IN, "offers": 1} for key in totals]
+    cells = [
+        {"property_id": key, "search_id": key * 256 + 1, "market": market, "check_in": CHECK_IN, "offers": 1}
+        for key in totals
+    ]
     offers = [
         {
             "property_id": key,
+            "market": market,
             "search_id": key * 256 + 1,
             "check_in": CHECK_IN,
             "room_id": 7,
@@ -64,6 +68,15 @@ def two_nights(one_night, tmp_path_factory):
     shutil.copytree(one_night.root, root)
     made = Lake(str(root))
     night(made, 1, {1: 120, 2: 95, 3: 100})
+    return made
+
+
+@pytest.fixture
+def nights_of_two_markets(tmp_path):
+    """GB is on sale first, and has been without an offer for twenty days when DE is."""
+    made = Lake(str(tmp_path / "lake"))
+    night(made, 0, {1: 100, 2: 100})
+    night(made, 20, {1: 100, 2: 100}, market="DE")
     return made
 
 

@@ -70,6 +70,14 @@ def test_what_a_supplier_sent_is_text_in_pages_and_in_spreadsheets(two_nights):
     assert names == {"1": SCRIPT, "2": f"'{FORMULA}"}
 
 
+def test_the_digest_says_that_another_market_is_the_reference_from_now_on(two_nights, nights_of_two_markets):
+    told = "compared with DE from this night on"
+    (changed,) = write_reports(nights_of_two_markets, ["digest"])
+    assert told in changed.file.read_text()
+    (kept,) = write_reports(two_nights, ["digest"])
+    assert told not in kept.file.read_text()
+
+
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", " =1", "\ufeff=1", "＝1", "－1"])
 def test_no_cell_of_a_spreadsheet_begins_like_a_formula(text):
     (row,) = csv.DictReader(io.StringIO(as_csv(pl.DataFrame({"name": [text]})).decode(), newline=""))
