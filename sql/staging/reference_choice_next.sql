@@ -1,6 +1,7 @@
 -- One row: the market that others are compared with after this sweep, where the settings name none.
 -- It is kept once it is chosen: with another reference, scores and episodes would start over. Only where it has had no
--- offer for reference_gone_days (ref.analysis), the market with the most offers of this sweep takes its place, the first by name among equals.
+-- offer for reference_gone_days (ref.analysis), the market with the most offers of this sweep takes its place, the
+-- first by name among equals.
 WITH most AS (
     SELECT
         offer.market,
