@@ -106,7 +106,7 @@ async def run(
             raise SweepStopped(
                 "Stopped as asked.",
                 kept=f"The sweep {sweep_id} is loaded.",
-                hint=f"Go on with: nightaudit audit {sweep_id}",
+                hint=f"Continue with: nightaudit audit {sweep_id}",
                 signal_number=stopping.signal_number,
             )
     return progress
