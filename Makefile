@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-cluster test-duckdb surface sql-readme check audit-deps bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-cluster test-duckdb surface sql-readme picture check audit-deps bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,6 +62,9 @@ surface: setup  ## write down what users rely on, after a change that is meant t
 
 sql-readme: setup  ## write the lists and the drawing of sql/README.md from the files
 	$(BIN)/python tests/sql/readme.py
+
+picture: setup  ## draw the README's picture from the demo in NIGHTAUDIT_LAKE (needs Chromium)
+	$(BIN)/python tests/docs/picture.py
 
 check: setup format-check lint types imports sql  ## everything people run before a commit
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows --cov --cov-report=
