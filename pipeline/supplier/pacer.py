@@ -28,7 +28,7 @@ class Pace(Protocol):
         """Wait for the next slot and take it."""
 
     def pause(self, seconds: float) -> None:
-        """Let nobody send for `seconds` from now."""
+        """Hold back every request for `seconds` from now."""
 
     async def close(self) -> None:
         """Let go of what it holds."""

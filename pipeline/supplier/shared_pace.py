@@ -2,7 +2,7 @@
 
 The schedule is a single instant in Redis: when the next free slot begins. A lease moves it on by a block of slots in
 one step and owns what lies between, so that no two processes ever own the same slot, and as many slots begin in a
-second as are allowed, whoever owns them. A slot that is not taken in time lapses. Why not the windows of
+second as are allowed, in whatever process. A slot that is not taken in time lapses. Why not the windows of
 `limits`: a window lets all of its requests leave at once, and as many again at the start of the next one.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BLOCK_SECONDS = 0.5
 # A slot that is taken later than this would crowd the slots of another process: it lapses.
 _LATE_SECONDS = 0.02
-# Where a process wakes up later than that again and again, its blocks end with so much time that is nobody's slot, by
+# Where a process wakes up later than that again and again, its blocks end with so much time that is in no slot, by
 # which its own slots may be late. A block is shorter than a second, so one such gap lies in any second that it crowds.
 _LEAST_GAP_SECONDS, _MOST_GAP_SECONDS = 0.05, 1.0
 
