@@ -231,7 +231,7 @@ def test_a_notification_block_is_refused_at_the_start_where_no_prefect_server_is
 def test_rules_that_cannot_be_asked_cost_the_alerts_alone(settings, tmp_path):
     shown = []
     given = settings(alerts=rule_file(tmp_path, 'webhook_from = "ADDRESS"', "mart.none"))
-    with pytest.raises(InputError, match="cannot be asked"):
+    with pytest.raises(InputError, match="cannot be evaluated"):
         run(given, show=shown.append)
     assert published(Lake(given.lake)) == [shown[0].sweep_id]
     assert shown[0].reports.exists()

@@ -179,7 +179,7 @@ def test_why_a_message_did_not_arrive_is_told_without_the_address(lake, monkeypa
         monkeypatch.setenv("ADDRESS_ONE", address or own)
         (told,) = tell_alerts(lake, rules(), WHERE)
     assert said in told.failure
-    assert f"'one' could not be told of 'sweeps': {said}" in caplog.text
+    assert f"'one' could not be notified of 'sweeps': {said}" in caplog.text
     assert "hidden-part" not in caplog.text + str(told)
 
 
@@ -202,7 +202,7 @@ def test_an_address_that_is_not_set_is_told_by_its_name(lake, monkeypatch):
 def test_a_condition_that_cannot_be_asked_sends_nothing(lake, monkeypatch, where):
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
-        with pytest.raises(InputError, match="rule 'sweeps' cannot be asked"):
+        with pytest.raises(InputError, match="rule 'sweeps' cannot be evaluated"):
             tell_alerts(lake, rules(where), WHERE)
         assert got == []
 
