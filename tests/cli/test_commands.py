@@ -280,7 +280,7 @@ def mistyped(user, run_here, supplier, ids):
 
 def test_a_mistyped_address_ties_no_lake_to_it(user, run_here, mistyped):
     told = run_here("status").stdout
-    assert "asked 127.0.0.1:1; the settings name" in told
+    assert "used the supplier 127.0.0.1:1; the settings name" in told
     assert "nightaudit sweep" in told
     assert "resume" not in told
     refused = run_here("resume")
