@@ -38,7 +38,7 @@ def asked(lake, query):
 
 def test_what_was_not_audited_is_not_published(lake):
     load(lake, 0, clean_night(0))
-    with pytest.raises(GateBlocked, match="not audited") as blocked:
+    with pytest.raises(GateBlocked, match="has not been audited") as blocked:
         publish_checked(lake, sweep_id(0), started_at(0))
     assert blocked.value.exit_code == 3
     assert not lake.published_file.exists()
@@ -46,7 +46,7 @@ def test_what_was_not_audited_is_not_published(lake):
 
 def test_what_was_not_audited_is_not_published_for_a_reason_either(lake):
     load(lake, 0, clean_night(0))
-    with pytest.raises(GateBlocked, match="not audited"):
+    with pytest.raises(GateBlocked, match="has not been audited"):
         publish_checked(lake, sweep_id(0), started_at(0), override="skip it")
     assert not lake.published_file.exists()
 

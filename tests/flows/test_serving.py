@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -15,6 +16,7 @@ from prefect_runs import ROOT, await_ends, begin_run, call, environment
 
 
 def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp_path, write_spec, server):
+    forget_waiting_runs(server)
     given = environment(tmp_path, write_spec(), PREFECT_API_URL=server)
     log = tmp_path / "log"
     with log.open("w") as out:
@@ -41,6 +43,13 @@ def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp
             serving.wait()
 
 
+def forget_waiting_runs(address: str) -> None:
+    """Cancel what other tests have left behind: the deployment that is served here has the name of theirs."""
+    waiting = {"flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}}}
+    for run in call(address, "flow_runs/filter", waiting):
+        call(address, f"flow_runs/{run['id']}/set_state", {"state": {"type": "CANCELLED"}, "force": True})
+
+
 def await_waiting(address: str, runs: list[str]) -> str:
     """Wait until one of the runs is held back by the other, and return it."""
     ends_at = time.monotonic() + 120
@@ -55,7 +64,11 @@ def await_waiting(address: str, runs: list[str]) -> str:
 def await_next_night(address: str) -> str:
     """Wait until the scheduler has lined up a run by itself, and return when it is due."""
     ends_at = time.monotonic() + 60
-    wanted = {"flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}}, "sort": "EXPECTED_START_TIME_ASC", "limit": 1}
+    ahead = {
+        "state": {"type": {"any_": ["SCHEDULED"]}},
+        "expected_start_time": {"after_": datetime.now(UTC).isoformat()},
+    }
+    wanted = {"flow_runs": ahead, "sort": "EXPECTED_START_TIME_ASC", "limit": 1}
     while time.monotonic() < ends_at:
         if due := call(address, "flow_runs/filter", wanted):
             return due[0]["expected_start_time"]

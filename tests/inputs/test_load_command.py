@@ -36,7 +36,7 @@ def test_a_file_is_checked_loaded_and_recognised(run):
     assert code == 0
     assert "Loaded 21 rows of weights.csv." in said
     assert "after the next night" in said
-    assert run("load", "weights", file) == (0, "weights.csv was loaded before; nothing changed.\n")
+    assert run("load", "weights", file) == (0, "weights.csv was already loaded; nothing changed.\n")
 
 
 def test_what_is_loaded_after_a_night_can_be_queried_at_once(run, lake):

@@ -381,7 +381,7 @@ def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_wi
     done = command(tmp_path, str(script), "nightly")
     assert done.returncode == 128 + number, done.stderr
     assert "Traceback" not in done.stderr
-    assert "Stopped as asked." in done.stderr
+    assert "Stopped as requested." in done.stderr
     assert go_on.format(sweep_id=loaded) in done.stderr
 
 

@@ -66,6 +66,8 @@ def after_three_nights(tmp_path_factory):
 
 
 def test_publishing_again_changes_nothing(lake, published):
+    # This lake is a copy: the first time, its file is made to read what lies here.
+    assert not publish(lake, sweep_id(1), started_at(5)).is_new
     before, entries = digest(published.file), published_sweeps(lake)
     again = publish(lake, sweep_id(1), started_at(5))
     assert published.is_new
@@ -261,12 +263,6 @@ def test_the_oldest_duckdb_that_is_supported_can_open_it(published):
         session.execute(f"ATTACH '{published.file}' AS p (READ_ONLY)")
         ((tags,),) = session.execute("SELECT tags FROM duckdb_databases() WHERE database_name = 'p'").fetchall()
     assert tags["storage_version"].startswith("v1.5")
-
-
-def test_what_a_view_is_to_work_out_once_it_still_works_out_once_in_the_file(published):
-    """The storage format before v1.5.0 forgets it."""
-    view = "SELECT sql FROM duckdb_views() WHERE schema_name = 'mart' AND view_name = 'market_parity'"
-    assert "AS MATERIALIZED" in query_published(published.file, view).fetchall()[0][0]
 
 
 def test_a_damaged_file_of_the_lake_publishes_nothing(lake, published):

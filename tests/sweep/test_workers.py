@@ -101,7 +101,7 @@ def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_told(tmp_
             await pool.normalise(segment, {})
 
     monkeypatch.setattr(normalisers, "ProcessPoolExecutor", Pool)
-    with pytest.raises(NightauditError, match="ended from outside"):
+    with pytest.raises(NightauditError, match="worker process was killed"):
         asyncio.run(normalise())
 
 
@@ -114,7 +114,10 @@ from pipeline.sweep.normalisers import Normalisers
 async def main():
     async with Normalisers(Lake(sys.argv[1]), "s", 1, 1) as normalisers:
         normalisers._pool.submit(int).result()
-        os.kill(resource_tracker._resource_tracker._pid, signal.SIGKILL)
+        tracker = resource_tracker._resource_tracker._pid
+        os.kill(tracker, signal.SIGKILL)
+        # Until it has ended it still takes what is written to it.
+        os.waitpid(tracker, 0)
 
 if __name__ == "__main__":
     asyncio.run(main())
