@@ -104,7 +104,7 @@ async def run(
             raise _resumable(at_once, lake, manifest) from None
         if stopping.is_asked:
             raise SweepStopped(
-                "Stopped as asked.",
+                "Stopped as requested.",
                 kept=f"The sweep {sweep_id} is loaded.",
                 hint=f"Continue with: nightaudit audit {sweep_id}",
                 signal_number=stopping.signal_number,

@@ -48,7 +48,7 @@ class Stopping:
     def raise_if_asked(self) -> None:
         """Raise SweepStopped if a user asked to stop."""
         if self.is_asked:
-            raise SweepStopped("Stopped as asked.", signal_number=self.signal_number)
+            raise SweepStopped("Stopped as requested.", signal_number=self.signal_number)
 
 
 @contextmanager

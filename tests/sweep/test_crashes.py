@@ -209,7 +209,7 @@ def test_a_sweep_that_is_told_to_stop_while_it_normalises_says_how_to_go_on(nigh
     shutil.rmtree(lake.root / "tables")
     shutil.rmtree(lake.root / "published")
     told = nights(lake.root, "pipeline.sweep.normalisers:normalise_segment:1:stop").finish()
-    assert told.startswith("SweepStopped Stopped as asked.")
+    assert told.startswith("SweepStopped Stopped as requested.")
     assert f"nightaudit resume {lake.sweep_ids()[0]}" in told
     assert not lake.published_file.exists()
     assert nights(lake.root).finish() == ""
@@ -227,7 +227,7 @@ def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_next_step(nights
     lake = Lake(str(tmp_path / "lake"))
     place, kept, next_step = STOPPED[step]
     told = nights(lake.root, place).finish()
-    assert told.startswith("SweepStopped Stopped as asked.")
+    assert told.startswith("SweepStopped Stopped as requested.")
     assert kept in told
     assert f"nightaudit {next_step} {lake.sweep_ids()[0]}" in told
     assert not lake.published_file.exists()
