@@ -114,9 +114,10 @@ def command(folder: Path, *arguments: str, **others: str) -> subprocess.Complete
 
 def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings, first_made, first):
     _, shown, watched = first_made
-    second = run(settings(), show=shown.append)
+    shown_next = []
+    second = run(settings(), show=shown_next.append)
 
-    assert shown == [first, second]
+    assert (shown, shown_next) == ([first], [second])
     assert (first.previous_date, second.previous_date) == (None, first.snapshot_date)
     assert first.is_simulated
     assert first.planned == sum(count for _, count in first.cells) == 8
