@@ -11,8 +11,10 @@ from pipeline.process.log_lines import begin_log
 
 def main() -> None:
     """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
+    from pipeline.process.signals import end_quietly_until_stoppable, stoppable
+
+    end_quietly_until_stoppable()
     from pipeline.cli.commands import app
-    from pipeline.process.signals import stoppable
 
     begin_log(is_json=_is_log_json())
     try:

@@ -358,10 +358,13 @@ def sync(place: Path) -> None:
 
 
 def _write_failed(root: Path, path: str, error: Exception) -> LakeFull:
+    # It knows errors of slow imports.
+    from pipeline.process.failures import what_helps
+
     return LakeFull(
         f"{root / path} could not be written: {_first_line(error)}",
         kept="What had landed before is untouched.",
-        hint="Free some space or mend the permissions.",
+        hint=what_helps(error),
     )
 
 

@@ -33,13 +33,20 @@ def as_ours(error: BaseException) -> NightauditError | None:
             return _no_more("processes: one was ended from outside, perhaps because memory ran out")
         number = _number_of(cause)
         if number in _NO_SPACE | _REFUSED:
-            return LakeFull(
-                f"A file could not be written: {_reason(cause)}",
-                hint="Free some space." if number in _NO_SPACE else "Correct the permissions.",
-            )
+            return LakeFull(f"A file could not be written: {_reason(cause)}", hint=what_helps(cause))
         if number in _NO_MORE:
             return _no_more(f"resources: {_reason(cause)}")
     return None
+
+
+def what_helps(error: BaseException) -> str:
+    """Say what a user can do about a write that the system refused."""
+    number = _number_of(error)
+    if number in _NO_SPACE:
+        return "Free some space."
+    if number == errno.EROFS:
+        return "Make the file system writable."
+    return "Correct the permissions." if number in _REFUSED else "Free some space, or correct the permissions."
 
 
 def _no_more(what: str) -> OutOfResources:

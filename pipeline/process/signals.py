@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,22 @@ from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources, Sw
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+# After so long, what could raise no error has ended.
+_AGAIN_SECONDS = 0.05
+
+
 class _Stop(SystemExit):
     """Asked to stop. A SystemExit, for asyncio, click and Prefect make something else of a KeyboardInterrupt."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
+def end_quietly_until_stoppable() -> None:
+    """Let a Ctrl-C before anything is begun, and after all is done, end the process without a traceback of Python's."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager
@@ -65,9 +80,9 @@ def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
 
     def stop(number: int, _: object) -> None:
         asked.append(number)
-        raise _Stop(128 + number)
+        raise _Stop(number)
 
-    with handlers_kept():
+    with handlers_kept(), _heard_again():
         for number in STOP_SIGNALS:
             signal.signal(number, stop)
         try:
@@ -80,3 +95,26 @@ def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
             raise SweepStopped(
                 "Stopped as requested.", kept=kept, hint=f"Continue with: {next_step}", signal_number=asked[0]
             )
+
+
+@contextmanager
+def _heard_again() -> Iterator[None]:
+    """Send a signal again that fell where Python drops every error, with a trace: into a finaliser or a callback."""
+    before, timers = sys.unraisablehook, list[threading.Timer]()
+
+    def hear_again(dropped: sys.UnraisableHookArgs) -> None:
+        if not isinstance(dropped.exc_value, _Stop):
+            before(dropped)
+            return
+        main = threading.main_thread().ident
+        if main is not None:
+            timers.append(threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, dropped.exc_value.number)))
+            timers[-1].start()
+
+    sys.unraisablehook = hear_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        for timer in timers:
+            timer.cancel()

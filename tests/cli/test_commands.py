@@ -424,7 +424,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids
         assert sweep.returncode == 130, out + err
         assert re.search(r"Stopping after .* open searches; press Ctrl-C again to stop at once", err)
         assert "nightaudit resume" in err
-        assert "Traceback" not in err
+        assert not re.search("Traceback|never retrieved|Exception ignored|leaked|resource_tracker", err), err
         asked_before = slow.control("served")["requests"]
     with SandboxProcess(seed=3, properties=60, port=port_of(slow)):
         resumed = run_here("resume")

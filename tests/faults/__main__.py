@@ -1,7 +1,8 @@
 """`make test-faults`, or `PYTHONPATH=tests python -m faults [PART …] [--tries N] [--seed N] [--jobs N]`.
 
-Prints what each fault came to, and ends with 1 where anything was lost, doubled or left broken. A run of all parts with
-all tries is kept as the table of `tests/faults/README.md`.
+Prints a line for each try as it ends, then what each fault came to, and ends with 1 where anything was lost, doubled or
+left broken. Stopped (Ctrl-C), it prints the table of what was done. A run of all parts with all tries is kept as the
+table of `tests/faults/README.md`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import importlib
 import queue
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from faults.lab import Lab
@@ -40,34 +42,56 @@ def compiled(folder: Path) -> Path | None:
     return library
 
 
-def run(tries: Sequence[Try], jobs: int, folder: Path) -> list[Tally]:
-    """Run tries in so many labs side by side, and add up what came of them by fault, in their order."""
+class Stopped(Exception):
+    """The suite was stopped (Ctrl-C) before its last try."""
+
+
+def run(tries: Sequence[Try], jobs: int, folder: Path, done: dict[int, Tally]) -> None:
+    """Run tries in so many labs side by side; what came of each goes into `done`, by its place, and is printed.
+
+    Raises Stopped on SIGINT, after the tries in hand were ended and forgotten.
+    """
     shim = compiled(folder)
-    with ExitStack() as stack:
-        labs: queue.SimpleQueue[Lab] = queue.SimpleQueue()
-        with ThreadPoolExecutor(jobs) as pool:
-            opened = pool.map(lambda number: stack.enter_context(Lab(folder / f"lab-{number}", shim)), range(jobs))
-            for lab in opened:
+    labs: queue.SimpleQueue[Lab] = queue.SimpleQueue()
+    with ExitStack() as stack, ThreadPoolExecutor(jobs) as pool:
+        try:
+            for lab in pool.map(lambda number: stack.enter_context(Lab(folder / f"lab-{number}", shim)), range(jobs)):
                 labs.put(lab)
-            return _added(pool.map(lambda one: _in_a_lab(labs, one), tries))
+            places = {pool.submit(_in_a_lab, labs, one): place for place, one in enumerate(tries)}
+            for future in as_completed(places):
+                tally = done[places[future]] = future.result()
+                _say(f"{len(done)}/{len(tries)} {tally.fault}: {'; '.join(tally.said) or _happened(tally)}")
+                for broken in tally.broken:
+                    _say(broken)
+        except KeyboardInterrupt:
+            _say("Stopping: what is in hand is ended first.")
+            pool.shutdown(cancel_futures=True)
+            raise Stopped from None
 
 
 def _in_a_lab(labs: queue.SimpleQueue[Lab], one: Try) -> Tally:
     lab = labs.get()
     try:
-        tally = one(lab)
+        return one(lab)
     finally:
         labs.put(lab)
-    for broken in tally.broken:
-        sys.stderr.write(f"{broken}\n")
-    return tally
 
 
-def _added(tallies: Iterable[Tally]) -> list[Tally]:
-    by_fault: dict[str, Tally] = {}
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def by_fault(tallies: Iterable[Tally]) -> list[Tally]:
+    """Add up tries of the same fault, in the order of the faults."""
+    added: dict[str, Tally] = {}
     for tally in tallies:
-        by_fault.setdefault(tally.fault, Tally(tally.fault)).__iadd__(tally)
-    return list(by_fault.values())
+        added.setdefault(tally.fault, Tally(tally.fault)).__iadd__(tally)
+    return list(added.values())
+
+
+def _happened(tally: Tally) -> str:
+    return ", ".join(f"{count} {what}" for what, count in sorted(tally.happened.items()))
 
 
 def table(tallies: Iterable[Tally]) -> str:
@@ -76,11 +100,10 @@ def table(tallies: Iterable[Tally]) -> str:
         "| fault | tries | what happened | lost | doubled | peak memory, MB |",
         "| --- | --: | --- | --: | --: | --: |",
     ]
-    for each in tallies:
-        happened = ", ".join(f"{count} {what}" for what, count in sorted(each.happened.items()))
-        lines.append(
-            f"| {each.fault} | {each.tries} | {happened} | {each.lost} | {each.doubled} | {each.peak_mb:.0f} |"
-        )
+    lines += [
+        f"| {each.fault} | {each.tries} | {_happened(each)} | {each.lost} | {each.doubled} | {each.peak_mb:.0f} |"
+        for each in tallies
+    ]
     return "\n".join(lines)
 
 
@@ -97,16 +120,24 @@ def main() -> int:
     began, chance = time.monotonic(), random.Random(given.seed)  # noqa: S311 - instants, no secrets
     parts = [importlib.import_module(f"faults.parts.{name}") for name in given.parts or PARTS]
     tries = [one for part in parts for one in part.tries(given.tries, chance)]
-    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        tallies = run(tries, given.jobs, Path(folder))
-    written = table(tallies)
-    sys.stdout.write(f"{written}\n\n{len(tries)} tries in {time.monotonic() - began:.0f} s, seed {given.seed}\n")
+    order = list(range(len(tries)))
+    # So that a suite which is stopped has tried something of each fault.
+    chance.shuffle(order)
+    done: dict[int, Tally] = {}
+    # What stops it from outside, as `timeout` does, is no other thing than Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder, suppress(Stopped):
+        run([tries[place] for place in order], given.jobs, Path(folder), done)
+    tallies = by_fault(done[at] for at in sorted(done, key=lambda at: order[at]))
+    written, is_whole = table(tallies), len(done) == len(tries)
+    ended = f"{len(done)} of {len(tries)} tries in {time.monotonic() - began:.0f} s, seed {given.seed}"
+    sys.stdout.write(f"{written}\n\n{ended}{'' if is_whole else '; stopped'}\n")
     is_good = all(each.is_good for each in tallies)
-    if is_good and not given.parts and given.tries == TRIES:
+    if is_good and is_whole and not given.parts and given.tries == TRIES:
         readme = _HERE / "README.md"
         before, _, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
         readme.write_text(f"{before}{_BEGIN}\n\n{written}\n\n{_END}{rest.partition(_END)[2]}", encoding="utf-8")
-    return 0 if is_good else 1
+    return (0 if is_whole else 130) if is_good else 1
 
 
 if __name__ == "__main__":

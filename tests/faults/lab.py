@@ -67,6 +67,8 @@ class Lab:
             stdout=subprocess.PIPE,
             text=True,
             env=environment() | ({"LD_PRELOAD": str(shim)} if shim else {}),
+            # A Ctrl-C is meant for the suite, which lets the command in hand come to its end.
+            start_new_session=True,
         )
         self.clock = FIRST
         self.undisturbed: dict[str, Held] = {}

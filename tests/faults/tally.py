@@ -13,13 +13,17 @@ _ENDINGS = {
     0: "done", 1: "failed", 2: "refused", 3: "gate blocked", 4: "too many failed cells", 5: "busy", 6: "no space",
     -9: "killed", 130: "stopped", 143: "stopped",
 }  # fmt: skip
+_LONGEST = 400
+# No message at all: what Python and asyncio print where an error was left to them.
+_LEAKED = re.compile(r"^Traceback|never retrieved|leaked|It hung\.", re.MULTILINE)
 
 
 @dataclass
 class Tally:
     """Tries of one fault. `lost` and `doubled` are rows and files; `asked_twice` are searches that had landed.
 
-    `broken` says what went on wrongly after the fault; a suite with any of it fails.
+    `broken` says what went on wrongly after the fault; a suite with any of it fails. `said` is a line for each command
+    that something befell: how it ended, and what it said for that.
     """
 
     fault: str
@@ -29,6 +33,7 @@ class Tally:
     doubled: int = 0
     peak_mb: float = 0
     broken: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
 
     def __iadd__(self, other: Tally) -> Tally:
         self.tries += other.tries
@@ -37,6 +42,7 @@ class Tally:
         self.doubled += other.doubled
         self.peak_mb = max(self.peak_mb, other.peak_mb)
         self.broken += other.broken
+        self.said += other.said
         return self
 
     @property
@@ -44,10 +50,15 @@ class Tally:
         """Whether nothing was lost, doubled or left broken."""
         return not (self.lost or self.doubled or self.broken)
 
-    def note(self, ended: Ended) -> None:
-        """Count how a command ended."""
+    def note(self, ended: Ended, what: str) -> None:
+        """Count how a command ended. A traceback, or a warning that a library adds, is no message."""
         self.peak_mb = max(self.peak_mb, ended.peak_mb)
         self.happened[ending(ended)] += 1
+        # Message, what was kept, and what to do next.
+        last = " / ".join(ended.said.strip().splitlines()[-3:]) if ended.code > 0 else ""
+        self.said.append(f"{what}: {ending(ended)}{last and f' ({last[-_LONGEST:]})'}")
+        if leaks := _LEAKED.search(ended.said):
+            self.broken.append(f"{self.fault}, {what}: {leaks[0]}: {ended.said[-3000:]}")
 
     def compare(self, lab: Lab, step: str, what: str) -> None:
         """Count what the lake lacks, and what it has too much, against the undisturbed night after a step."""
@@ -72,7 +83,7 @@ def disturb(tally: Tally, lab: Lab, step: str, what: str, **befalls: object) -> 
     """Let something befall a step of the second night, run the step again to its end, and count what came of it."""
     lab.back_to(lab.before(step))
     for ended in lab.run(*lab.argv(step), **befalls):
-        tally.note(ended)
+        tally.note(ended, what)
     tally.tries += 1
     go_on(tally, lab, step, what)
 

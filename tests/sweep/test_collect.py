@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import json
 import threading
@@ -248,6 +249,21 @@ def test_an_error_of_several_workers_is_told_once_and_as_itself(collecting, supp
     with pytest.raises(type(error)) as told:
         collecting.run(supplier, collecting.shards(64), in_flight=8)
     assert told.value is error
+
+
+def test_a_disk_that_is_full_for_two_shards_at_once_is_told_once(collecting, supplier, monkeypatch, caplog):
+    both = threading.Barrier(2)
+
+    def full(*_):
+        both.wait(10)
+        raise LakeFull("full")
+
+    monkeypatch.setattr(collecting.lake, "put_new", full)
+    with pytest.raises(LakeFull):
+        collecting.run(supplier(), collecting.shards(64), in_flight=64)
+    # What asyncio has to say of a failure that nobody asked for, it says when the task is forgotten.
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 def test_a_mistake_of_ours_is_not_hidden_behind_an_error_of_the_supplier(collecting, supplier):

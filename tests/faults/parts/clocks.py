@@ -60,7 +60,7 @@ def _nights(tally: Tally, lab: Lab, season: str, zone: str) -> Held:
         lab.turn_to(number, clock)
         for step in STEPS[:3]:
             (ended,) = lab.run(step, clock=clock, env={"TZ": zone})
-            tally.note(ended)
+            tally.note(ended, f"{zone}, night {number + 1}, {step}")
             if ended.code:
                 tally.broken.append(f"{tally.fault}, {zone}, {step}: {ended.said[-1500:]}")
     return held(lab.lake)

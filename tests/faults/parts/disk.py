@@ -27,7 +27,7 @@ def _full(step: str, share: float) -> Try:
         if not lab.counted[step].bytes:
             return Tally("disk full, read-only lake: left out, there is no C compiler")
         disturb(tally, lab, step, f"at {share:.0%}", mode="full", at=int(share * lab.counted[step].bytes))
-        return tally
+        return _must_say_so(tally)
 
     return run
 
@@ -38,6 +38,13 @@ def _read_only(step: str) -> Try:
         if not lab.counted[step].bytes:
             return Tally("disk full, read-only lake: left out, there is no C compiler")
         disturb(tally, lab, step, step, mode="read-only")
-        return tally
+        return _must_say_so(tally)
 
     return run
+
+
+def _must_say_so(tally: Tally) -> Tally:
+    """Hold a step to what it is to do: end with the exit code of a write that was refused, or need no such write."""
+    if not tally.happened.keys() <= {"done", "no space"}:
+        tally.broken.append(f"{tally.fault}: {'; '.join(tally.said)}")
+    return tally

@@ -1,0 +1,135 @@
+"""Ctrl-C, wherever it falls: one message, what to do next, and no page of what Python says of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import psutil
+import pytest
+from tiny_night import write_spec_in
+
+from pipeline.domain.errors import SweepStopped
+from pipeline.process.signals import stoppable
+
+ROOT = Path(__file__).parents[2]
+# What Python, asyncio, multiprocessing and DuckDB print of things that were left to them.
+LEAKS = re.compile(r"Traceback|never retrieved|was destroyed|Exception ignored|leaked|resource_tracker|BrokenPipe")
+WAIT_SECONDS = 60
+
+
+def started(folder: Path, *argv: str) -> subprocess.Popen[str]:
+    """A process of Python in a group of its own, as a shell starts what it runs in the foreground."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")}
+    given = {
+        "NIGHTAUDIT_LAKE": "lake",
+        "NIGHTAUDIT_WORKERS": "2",
+        "NIGHTAUDIT_SPEC": str(write_spec_in(folder, days=9)),
+    }
+    return subprocess.Popen(
+        [sys.executable, *argv],
+        cwd=folder,
+        env=kept | given | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def await_file(folder: Path, pattern: str, process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while not any(folder.glob(pattern)):
+        assert time.monotonic() < until, f"{pattern} did not come"
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+def group_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    def is_of_it(each: psutil.Process) -> bool:
+        try:
+            return os.getpgid(each.pid) == process.pid
+        except ProcessLookupError:
+            return False
+
+    return [each for each in psutil.process_iter() if is_of_it(each)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("often", [1, 2])
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "lake/raw/*/sweep.json",
+        "lake/raw/*/*.parquet",
+        "lake/tables/*/_delta_log/*.json",
+        "lake/published/ledger/*.json",
+    ],
+    ids=["asking", "landing", "loading", "reporting"],
+)
+def test_a_night_that_is_stopped_says_so_and_nothing_else(tmp_path, begun, often):
+    night = started(tmp_path, "-m", "pipeline.cli", "nightly")
+    await_file(tmp_path, begun, night)
+    members = group_of(night)
+    for _ in range(often):
+        # As a terminal does: the whole group hears it.
+        os.killpg(night.pid, signal.SIGINT)
+    out, err = night.communicate(timeout=WAIT_SECONDS)
+    # A second one that comes while the process ends is heard by the system alone.
+    assert night.returncode in {130, -signal.SIGINT}, out + err
+    assert not LEAKS.search(err), err
+    assert "Stopped" in err
+    assert "nightaudit" in err.splitlines()[-1]
+    _, left = psutil.wait_procs(members, WAIT_SECONDS)
+    assert not left
+
+
+STOPPED_WHILE_IT_IMPORTS = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "pipeline.cli.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from pipeline.cli import main
+main()
+"""
+
+
+def test_a_command_that_is_stopped_before_it_has_begun_says_nothing(tmp_path):
+    command = started(tmp_path, "-c", STOPPED_WHILE_IT_IMPORTS)
+    out, err = command.communicate(timeout=WAIT_SECONDS)
+    assert command.returncode == -signal.SIGINT, out + err
+    assert (out, err) == ("", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_that_falls_where_no_error_can_be_raised_is_heard_all_the_same(number, capsys):
+    class Thing:
+        pass
+
+    def asked(_: object) -> None:
+        os.kill(os.getpid(), number)
+
+    things = [Thing()]
+    kept = weakref.ref(things[0], asked)
+
+    @stoppable("All is kept.", "nightaudit status")
+    def work() -> None:
+        things.clear()
+        threading.Event().wait(WAIT_SECONDS)
+
+    with pytest.raises(SweepStopped) as stopped:
+        work()
+    assert stopped.value.exit_code == 128 + number
+    assert kept() is None
+    assert capsys.readouterr().err == ""
