@@ -15,7 +15,7 @@ from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelled, Failed
 
-from pipeline.domain.errors import LakeBusy, NightauditError, SupplierDown, SupplierUnreachable
+from pipeline.domain.errors import ClusterAway, LakeBusy, NightauditError, SupplierDown, SupplierUnreachable
 
 # A run that was ended with its machine is begun again; one that has ended so many may be the reason.
 MOST_RUNS = 3
@@ -55,7 +55,7 @@ def refused(scheduled_at: datetime | None, run_count: int, catch_up_hours: float
 def waiting_helps(_: object, __: object, state: State[Any]) -> bool:
     """Whether a night that has ended so may well go on in a while: the lake is busy, the supplier away."""
     error = state.result(raise_on_failure=False) if state.is_failed() else None
-    return isinstance(error, (LakeBusy, SpecBusy, SupplierDown, SupplierUnreachable))
+    return isinstance(error, (ClusterAway, LakeBusy, SpecBusy, SupplierDown, SupplierUnreachable))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_address
 from pipeline.domain.analysis import Analysis
+from pipeline.domain.cluster_address import Cluster, cluster_address, is_readable_on_its_way
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
 
@@ -163,6 +164,20 @@ class Settings(BaseSettings):
         le=64,
         description="Worker processes that normalise. Unset: one per processor, at most 8.",
     )
+    cluster: str | None = Field(
+        None,
+        description="Dask scheduler (`tls://host:port`) whose workers normalise and publish. Unset: processes of this "
+        "machine do.",
+    )
+    cluster_ca_file: Path | None = Field(
+        None, description="Certificate (PEM) by which the cluster's are verified. Required for `tls://`."
+    )
+    cluster_cert_file: Path | None = Field(None, description="Certificate (PEM) that this machine shows the cluster.")
+    cluster_key_file: Path | None = Field(None, description="Private key (PEM) of that certificate. Never logged.")
+    cluster_clear_text: bool = Field(
+        False,
+        description="Allow `tcp://` to another machine: what reaches the scheduler can run code as its workers.",
+    )
     tolerated_failed_share: float = Field(
         0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
     )
@@ -285,6 +300,11 @@ class Settings(BaseSettings):
     def _is_an_address(cls, value: str | None) -> str | None:
         return None if value is None else web_address(value)
 
+    @field_validator("cluster")
+    @classmethod
+    def _is_a_scheduler(cls, value: str | None) -> str | None:
+        return None if value is None else cluster_address(value)
+
     @field_validator("reference_market")
     @classmethod
     def _is_a_market(cls, value: str | None) -> str | None:
@@ -405,6 +425,31 @@ class Settings(BaseSettings):
             )
             raise ValueError(msg)
         return self
+
+    @model_validator(mode="after")
+    def _cluster_is_told_from_others(self) -> Self:
+        if self.cluster is None:
+            return self
+        if is_readable_on_its_way(self.cluster) and not self.cluster_clear_text:
+            msg = (
+                f"{PREFIX}CLUSTER: tcp to another machine lets others on the way read and forge work. Use tls; in a "
+                f"network of your own, {PREFIX}CLUSTER_CLEAR_TEXT=true allows it"
+            )
+            raise ValueError(msg)
+        if self.cluster.startswith("tls"):
+            for name in ("cluster_ca_file", "cluster_cert_file", "cluster_key_file"):
+                file = getattr(self, name)
+                if file is None or not file.is_file():
+                    msg = f"{PREFIX}CLUSTER is one of tls, and {PREFIX}{name.upper()} names no file"
+                    raise ValueError(msg)
+        return self
+
+    @property
+    def spread_over(self) -> Cluster | None:
+        """The cluster that does what can be spread; None: processes of this machine."""
+        if self.cluster is None:
+            return None
+        return Cluster(self.cluster, self.cluster_ca_file, self.cluster_cert_file, self.cluster_key_file)
 
     @property
     def is_simulated(self) -> bool:

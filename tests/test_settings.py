@@ -236,3 +236,33 @@ def test_without_a_spec_of_a_supplier_the_keys_are_still_listed(no_settings_arou
     for name, value in OUTSIDE.items():
         no_settings_around.setenv(f"{PREFIX}{name.upper()}", value)
     assert "No sweep spec is set" in CliRunner().invoke(app, ["spec"]).stdout
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:8786", "tcp://localhost:8786", "tcp://[::1]:8786", " TCP://127.0.0.1:8786/ "]
+)
+def test_a_cluster_on_this_machine_may_be_spoken_to_in_clear_text(address):
+    assert read_settings(cluster=address).spread_over.address.startswith("tcp://")
+
+
+def test_a_cluster_elsewhere_is_spoken_to_over_tls_unless_a_setting_says_otherwise(tmp_path):
+    with pytest.raises(SettingsError, match="CLUSTER_CLEAR_TEXT=true"):
+        read_settings(cluster="tcp://scheduler.example:8786")
+    allowed = read_settings(cluster="tcp://scheduler.example:8786", cluster_clear_text=True)
+    assert not allowed.spread_over.is_encrypted
+    with pytest.raises(SettingsError, match="CLUSTER_CA_FILE names no file"):
+        read_settings(cluster="tls://scheduler.example:8786")
+    files = {name: tmp_path / f"{name}.pem" for name in ("cluster_ca_file", "cluster_cert_file", "cluster_key_file")}
+    for file in files.values():
+        file.touch()
+    assert read_settings(cluster="tls://scheduler.example:8786", **files).spread_over.is_encrypted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["scheduler:8786", "tcp://scheduler", "http://scheduler:8786", "tcp://:8786", "tcp://a:8786/x", "tcp://u:p@a:8786",
+     "tcp://a:99999", "tcp://a:8786?x"],
+)  # fmt: skip
+def test_what_is_no_schedulers_address_is_refused(text):
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_CLUSTER"):
+        read_settings(cluster=text, cluster_clear_text=True)

@@ -22,5 +22,5 @@ def publish(sweep_id: str | None, override: str | None) -> None:
             found = audit_sweep(settings, lake, wanted, settings.clock())
             if override is None:
                 tell_if_blocked(settings, lake, found, notification_block())
-        published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis)
+        published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis, settings.spread_over)
     Terminal().print(views.published_view(published))

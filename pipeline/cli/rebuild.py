@@ -18,7 +18,7 @@ def rebuild_lake() -> None:
     """Rebuild the lake of the settings, and say what was made."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes)
+    options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)
     console = Terminal()
     with lake.writing("a rebuild"), display(console) as watch:
         made = asyncio.run(rebuild(lake, options, now=settings.clock, watch=watch))

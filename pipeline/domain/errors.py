@@ -16,6 +16,7 @@
     │   ├── LakeTooNew              written by a newer version of nightaudit
     │   ├── CorruptObject           an object of the lake cannot be read back
     │   └── UnknownSweep            no such sweep in this lake
+    ├── ClusterAway                 the cluster of the settings cannot be reached, or was lost
     ├── OutOfResources              no memory, address space, files or processes left
     ├── SweepStopped                a sweep ended early and can be resumed; 130 by SIGINT, 143 by SIGTERM
     │   └── CallsUsedUp             the daily cap on calls is reached
@@ -125,6 +126,10 @@ class UnknownSweep(LakeError):
     """The lake holds no sweep of that id."""
 
     exit_code = 2
+
+
+class ClusterAway(NightauditError):
+    """The cluster that NIGHTAUDIT_CLUSTER names could not be used, or was lost while it was working."""
 
 
 class OutOfResources(NightauditError):

@@ -12,6 +12,6 @@ checksums  what each file held when it was written
 allowance  the daily cap on calls, kept in the lake
 """
 
-from pipeline.lake.objects import Lake, put_in_place, sync
+from pipeline.lake.objects import Lake, beside, put_in_place, sync
 
-__all__ = ["Lake", "put_in_place", "sync"]
+__all__ = ["Lake", "beside", "put_in_place", "sync"]

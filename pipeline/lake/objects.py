@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -331,6 +332,11 @@ class Lake:
             raise CorruptObject(f"{self.root / 'lake.json'} names {tables!r}, which is no folder of tables.")
         if not self._is_pinned:
             self.tables_folder = tables
+
+
+def beside(place: Path) -> Path:
+    """Return a name for a file under construction, in the same folder: one that no other process builds at."""
+    return place.with_name(f".{place.stem}-{secrets.token_hex(4)}{place.suffix}")
 
 
 def put_in_place(built: Path, place: Path) -> None:

@@ -15,6 +15,7 @@ from pipeline.audit import Audit, Limits, audit, stored_audit
 from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history
 from pipeline.domain.analysis import Analysis
+from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
@@ -101,6 +102,7 @@ def publish_checked(
     now: datetime,
     override: str | None = None,
     analysis: Analysis = Analysis(),  # noqa: B008 - frozen
+    cluster: Cluster | None = None,
 ) -> Published:
     """Publish a sweep that has passed its audit, or one that has not with the reason why it is published anyway.
 
@@ -114,20 +116,22 @@ def publish_checked(
     refuse_earlier(lake, now)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
         if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
-            return publish(lake, sweep_id, now)
+            return publish(lake, sweep_id, now, cluster=cluster)
         with timed(lake, manifest, Step.PUBLISH):
-            return _publish_checked(lake, sweep_id, now, override, analysis)
+            return _publish_checked(lake, sweep_id, now, override, analysis, cluster)
 
 
-def _publish_checked(lake: Lake, sweep_id: str, now: datetime, override: str | None, analysis: Analysis) -> Published:
+def _publish_checked(
+    lake: Lake, sweep_id: str, now: datetime, override: str | None, analysis: Analysis, cluster: Cluster | None
+) -> Published:
     verdict = stored_audit(lake, sweep_id)
     if verdict is not None and verdict.is_passed:
-        return publish(lake, sweep_id, now, audit="passed", analysis=analysis)
+        return publish(lake, sweep_id, now, audit="passed", analysis=analysis, cluster=cluster)
     if override is None or verdict is None:
         refuse_blocked(lake, sweep_id, verdict)
     logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, override)
     reason = (override or "").strip()
-    return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis)
+    return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis, cluster=cluster)
 
 
 def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:

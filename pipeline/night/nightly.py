@@ -159,7 +159,10 @@ def audit(night: Night) -> Night:
 def publish(night: Night) -> Night:
     """Make the sweep part of the published file. Raises GateBlocked where it has not passed its audit."""
     take_nightly_care(night.settings, night.lake, night.sweep.sweep_id)
-    made = publish_checked(night.lake, night.sweep.sweep_id, night.now(), analysis=night.settings.analysis)
+    settings = night.settings
+    made = publish_checked(
+        night.lake, night.sweep.sweep_id, night.now(), analysis=settings.analysis, cluster=settings.spread_over
+    )
     return replace(night, published=made)
 
 

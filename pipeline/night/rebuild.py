@@ -79,7 +79,7 @@ async def rebuild(
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)
         load_ledger(fresh, options.max_body_bytes)
-        file = publish_anew(fresh, fresh.adopt_tables)
+        file = publish_anew(fresh, fresh.adopt_tables, cluster=options.cluster)
     except BaseException:
         # Not where it is adopted already: then only the published file is still to be put in place.
         if Lake(str(lake.root)).tables_folder != fresh.tables_folder:

@@ -11,7 +11,7 @@ from itertools import count
 
 import duckdb
 
-from pipeline.lake import Lake, put_in_place
+from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.database import quoted
 from pipeline.lake.relations import relation
 from pipeline.publish.ranges import ALL, PropertyRange
@@ -37,15 +37,15 @@ def write_comparisons(
     path = next(path for number in count() if not lake.local(path := f"{stem}{_suffix(number)}.parquet").exists())
     place = lake.local(path)
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}")
+    built = beside(place)
     select = f"SELECT * FROM {_MADE.full_name} ORDER BY {_ORDER}"  # noqa: S608 - our own names
     session.execute("SET preserve_insertion_order = true")
     try:
-        written = session.execute(f"COPY ({select}) TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)")
+        written = session.execute(f"COPY ({select}) TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)")
         rows = written.fetchall()[0][0]
     finally:
         session.execute("SET preserve_insertion_order = false")
-    put_in_place(beside, place)
+    put_in_place(built, place)
     file = StateFile(_MADE.name, sweep_id, path, rows, place.stat().st_size, within.first, within.last)
     view_comparisons(session, lake, [file])
     return file

@@ -19,6 +19,7 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.analysis import Analysis
+from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFull
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP
 from pipeline.lake import Lake, put_in_place, sync
@@ -69,11 +70,12 @@ def publish(
     override_reason: str | None = None,
     analysis: Analysis = Analysis(),  # noqa: B008 - frozen
     most_offers: int = MOST_OFFERS,
+    cluster: Cluster | None = None,
 ) -> Published:
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
 
     Whether it may be published is the caller's to know; `audit` and `override_reason` are only written down. A night of
-    more than `most_offers` is worked out in ranges of properties, in several processes.
+    more than `most_offers` is worked out in ranges of properties, in several processes or by the workers of a cluster.
 
     Readers see the last file until the next one is whole. Raises LakeError where the sweep is not loaded, or is older
     than what is published already; then the published file stays as it was.
@@ -110,13 +112,13 @@ def publish(
     try:
         _remove_left_overs(file)
         try:
-            _build(lake, beside, file if held else None, todo, in_order, most_offers)
+            _build(lake, beside, file if held else None, todo, in_order, most_offers, cluster)
         except duckdb.Error as error:
             if not held or _is_whole(file):
                 raise
             logger.warning("%s is damaged (%s) and is built anew", file, str(error).splitlines()[0])
             _remove_left_overs(file)
-            _build(lake, beside, None, in_order, in_order, most_offers)
+            _build(lake, beside, None, in_order, in_order, most_offers, cluster)
         sync(beside)
         enter(lake, wanted)
         put_in_place(beside, file)
@@ -146,7 +148,9 @@ def _refuse_overtaken(lake: Lake, sweep_id: str) -> None:
             )
 
 
-def publish_anew(lake: Lake, settle: Callable[[], None], most_offers: int = MOST_OFFERS) -> Path | None:
+def publish_anew(
+    lake: Lake, settle: Callable[[], None], most_offers: int = MOST_OFFERS, cluster: Cluster | None = None
+) -> Path | None:
     """Build the published file from nothing but the ledger and the lake's tables; None where nothing is published.
 
     `settle` is called between the two: once the new file is whole, and before readers meet it. The caller holds the
@@ -161,7 +165,7 @@ def publish_anew(lake: Lake, settle: Callable[[], None], most_offers: int = MOST
     sweeps = [entry.sweep_id for entry in entries]
     try:
         _remove_left_overs(file)
-        _build(lake, beside, None, entries, entries, most_offers)
+        _build(lake, beside, None, entries, entries, most_offers, cluster)
         sync(beside)
         settle()
         put_in_place(beside, file)
@@ -256,12 +260,13 @@ def _build(
     todo: Sequence[LedgerEntry],
     published: Sequence[LedgerEntry],
     most_offers: int,
+    cluster: Cluster | None,
 ) -> None:
     beside.parent.mkdir(parents=True, exist_ok=True)
     beside.unlink(missing_ok=True)
     if before is not None:
         shutil.copyfile(before, beside)
-    workers = RangeWorkers()
+    workers = RangeWorkers(cluster=cluster)
     try:
         with connect(lake) as session:
             attach(session, beside)

@@ -21,12 +21,14 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 
+from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import OFFER_CHANGE
-from pipeline.lake import Lake
+from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
+from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.tracker import run_tracker
 from pipeline.publish.catalogue import write_range_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
@@ -97,7 +99,7 @@ def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str
     """Write the columns that the summaries add up to files of a range; return their paths by relation."""
     written = {}
     for name, columns in SUMMED.items():
-        place = Path(job.folder) / f"{name}-{job.within.first}.parquet"
+        place = beside(Path(job.folder) / f"{name}-{job.within.first}.parquet")
         select = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
         session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
         written[name] = str(place)
@@ -107,7 +109,8 @@ def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str
 class RangeWorkers:
     """Does the same work on many ranges, in so many processes at once. None is started for a single range."""
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, cluster: Cluster | None = None) -> None:
+        self._cluster = cluster
         self._workers = workers or os.cpu_count() or 1
         self._pool: Executor | None = None
 
@@ -128,8 +131,8 @@ class RangeWorkers:
         todo: list[tuple[RangeJob, int]] = [(job, _TRIES) for job in jobs]
         done: dict[int, T] = {}
         while todo:
-            pool = self._started()
-            turns = _turns(todo, _TURNS_A_WORKER * self._workers)
+            pool = self._started(jobs[0].lake.root)
+            turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
             running = [(turn, pool.submit(_apart, work, [job for job, _ in turn], tuple(reads))) for turn in turns]
             # Until the last is done the file is open: whoever writes to it comes after that, also where one fails.
             wait([future for _, future in running])
@@ -148,13 +151,16 @@ class RangeWorkers:
                         done[job.within.first] = outcome
         return [done[first] for first in sorted(done)]
 
-    def _started(self) -> Executor:
+    def _started(self, root: Path) -> Executor:
         if self._pool is None:
-            run_tracker()
-            # Not fork: DuckDB's and the object store's threads do not survive it.
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, context, initializer=_leave_signals_to_parent)
+            self._pool = open_pool(self._cluster, root, self._processes)
         return self._pool
+
+    def _processes(self) -> Executor:
+        run_tracker()
+        # Not fork: DuckDB's and the object store's threads do not survive it.
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._workers, context, initializer=_leave_signals_to_parent)
 
 
 def _leave_signals_to_parent() -> None:

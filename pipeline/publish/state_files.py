@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.domain.tables import STATE_FILE, Table
-from pipeline.lake import Lake, put_in_place
+from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.database import quoted, sql_type
 from pipeline.lake.relations import relation
 from pipeline.publish.ranges import PropertyRange
@@ -78,21 +78,21 @@ def write_step(
 def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, select: str, order: str) -> int:
     """Write the rows of a SELECT to a file in the columns of a declared table; without rows there is no file."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}")
+    built = beside(place)
     names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.stored)
     session.execute("SET preserve_insertion_order = true")
     try:
         written = session.execute(
             f"COPY (SELECT {names} FROM ({select}) ORDER BY {order}) "  # noqa: S608 - our own names
-            f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+            f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
         ).fetchone()
     finally:
         session.execute("SET preserve_insertion_order = false")
     rows = int(written[0]) if written else 0
     if rows:
-        put_in_place(beside, place)
+        put_in_place(built, place)
     else:
-        beside.unlink()
+        built.unlink()
     return rows
 
 

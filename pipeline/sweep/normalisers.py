@@ -14,12 +14,14 @@ from multiprocessing import forkserver
 from types import TracebackType
 from typing import Self
 
+from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
+from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.tracker import run_tracker
 
 # Segments that wait or are worked on, for each process: beyond them the collection is held back.
@@ -42,26 +44,19 @@ def interrupts_held_back() -> Iterator[None]:
 
 
 class Normalisers:
-    """A pool of processes for the segments of one sweep."""
+    """A pool of processes, or of workers of a cluster, for the segments of one sweep."""
 
-    def __init__(self, lake: Lake, sweep_id: str, workers: int, max_body_bytes: int) -> None:
+    def __init__(
+        self, lake: Lake, sweep_id: str, workers: int, max_body_bytes: int, cluster: Cluster | None = None
+    ) -> None:
         self._lake = lake
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
-        # Not fork: the object store's threads do not survive it. A fork server has none of them, and what it has
-        # imported is there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
-        has_server = sys.platform == "linux"
-        context = multiprocessing.get_context("forkserver" if has_server else "spawn")
-        context.set_forkserver_preload([worker.__name__])
-        if has_server:
-            # It imports while the first answers come in.
-            with interrupts_held_back():
-                forkserver.ensure_running()
-        self._pool = ProcessPoolExecutor(workers, context, initializer=worker.prepare)
+        self._pool = open_pool(cluster, lake.root, lambda: _processes(workers))
         # Who starts a process waits for the fork server's imports. Requests have their times, so the event loop must
         # not; and answers are to land meanwhile, so the threads for that must not either.
         self._starter = ThreadPoolExecutor(1)
-        self.places = asyncio.Semaphore(workers * SEGMENTS_PER_WORKER)
+        self.places = asyncio.Semaphore(size_of(self._pool, workers) * SEGMENTS_PER_WORKER)
 
     async def __aenter__(self) -> Self:
         return self
@@ -92,3 +87,16 @@ class Normalisers:
             return self._pool.submit(
                 normalise_segment, self._lake, self._sweep_id, segment, self._max_body_bytes, unasked
             )
+
+
+def _processes(workers: int) -> ProcessPoolExecutor:
+    # Not fork: the object store's threads do not survive it. A fork server has none of them, and what it has
+    # imported is there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
+    has_server = sys.platform == "linux"
+    context = multiprocessing.get_context("forkserver" if has_server else "spawn")
+    context.set_forkserver_preload([worker.__name__])
+    if has_server:
+        # It imports while the first answers come in.
+        with interrupts_held_back():
+            forkserver.ensure_running()
+    return ProcessPoolExecutor(workers, context, initializer=worker.prepare)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Segment
@@ -33,6 +34,7 @@ class SweepOptions:
     in_flight: int
     workers: int
     max_body_bytes: int
+    cluster: Cluster | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ async def run(
         try:
             async with watched(progress, watch):
                 async with (
-                    Normalisers(lake, sweep_id, options.workers, options.max_body_bytes) as normalisers,
+                    Normalisers(
+                        lake, sweep_id, options.workers, options.max_body_bytes, options.cluster
+                    ) as normalisers,
                     UnderWay(lake, manifest, normalisers, progress, stopping) as under_way,
                 ):
                     if read_ending(lake, sweep_id) is None:

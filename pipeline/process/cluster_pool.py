@@ -1,0 +1,216 @@
+"""Where work that can be spread runs: processes of this machine, or the workers of a Dask cluster.
+
+A task is a function of ours and addresses in the lake. A worker that is lost takes nothing with it: its tasks run again
+on another one, and write the same files. So every worker has to see the same lake under the same path, and to run the
+same code on the same libraries: each is looked at before work is given out, and each task looks again, for workers
+join late.
+"""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Executor, Future
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import xxhash
+
+import pipeline
+from pipeline.domain.cluster_address import Cluster
+from pipeline.domain.errors import ClusterAway, SettingsError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+# Libraries by which bytes of files could differ.
+_LIBRARIES = ("duckdb", "pyarrow", "msgspec", "numpy")
+_CONNECT_SECONDS = 10.0
+_KEPT = "All raw answers that have landed are kept, and the published file is unchanged."
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a worker must see: a folder that this pool has made in the lake, and what it must be made of."""
+
+    folder: str
+    made_of: Mapping[str, str]
+
+
+def open_pool(cluster: Cluster | None, lake_root: Path, processes: Callable[[], Executor]) -> Executor:
+    """Return what runs tasks over the lake at `lake_root`: workers of the cluster, or `processes` where none is named.
+
+    Raises ClusterAway where the cluster cannot be reached or has no worker, and SettingsError where one of its workers
+    sees another lake, or is made of other code than this process.
+    """
+    return processes() if cluster is None else ClusterPool(cluster, lake_root)
+
+
+def size_of(pool: Executor, workers: int) -> int:
+    """Return how many tasks a pool runs at once; `workers` is how many processes it has if it is of this machine."""
+    return pool.size if isinstance(pool, ClusterPool) else workers
+
+
+class ClusterPool(Executor):
+    """The workers of a Dask cluster as an executor."""
+
+    def __init__(self, cluster: Cluster, lake_root: Path) -> None:
+        self._address = cluster.address
+        self._client = _connected(cluster)
+        self._folder = lake_root / ".spill" / f"cluster-{secrets.token_hex(8)}"
+        self._wanted = _Wanted(str(self._folder), made_of())
+        try:
+            self._folder.mkdir(parents=True)
+            self.size = self._look_at_workers()
+        except BaseException:
+            self.shutdown()
+            raise
+        self._futures = self._client.get_executor(pure=False)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Give a task to a worker. Its future raises ClusterAway where the cluster, or every worker of it, is lost."""
+        there = self._futures.submit(_task, self._wanted, fn, args, kwargs)
+        here: Future[T] = Future()
+        here.set_running_or_notify_cancel()
+        there.add_done_callback(lambda done: self._hand_on(done, here))
+        return here
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor declares it
+        """Let go of the cluster. What is not done yet is not waited for: its result is no longer wanted."""
+        self._client.close(timeout=_CONNECT_SECONDS)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _hand_on(self, done: Future[T], here: Future[T]) -> None:
+        try:
+            here.set_result(done.result())
+        except CancelledError:
+            here.set_exception(
+                ClusterAway(
+                    f"The cluster {self._address} was lost while it was working.",
+                    kept=_KEPT,
+                    hint="When its scheduler runs again, do the same again; without NIGHTAUDIT_CLUSTER, processes of "
+                    "this machine do the work.",
+                )
+            )
+        except BaseException as error:
+            here.set_exception(self._as_ours(error))
+
+    def _as_ours(self, error: BaseException) -> BaseException:
+        from distributed import KilledWorker
+
+        if not isinstance(error, KilledWorker):
+            return error
+        return ClusterAway(
+            f"One task ended worker after worker of {self._address}, perhaps because memory ran out.",
+            kept=_KEPT,
+            hint="Give each worker 1.5 GB of memory and one thread (dask worker --nthreads 1 --memory-limit 1500MB).",
+        )
+
+    def _look_at_workers(self) -> int:
+        """Return how many tasks the workers run at once. Raises where one of them cannot do our work."""
+        found = self._client.run(look, self._folder, on_error="return")
+        threads = self._client.nthreads()
+        if not threads:
+            raise ClusterAway(
+                f"The cluster {self._address} has no worker.",
+                kept="Nothing was started.",
+                hint=f"Start one where the lake is mounted: dask worker {self._address} --nthreads 1",
+            )
+        for worker, seen in sorted(found.items()):
+            if isinstance(seen, BaseException):
+                raise _refused(worker, f"cannot run nightaudit: {type(seen).__name__}: {seen}")
+            if refusal := _differs(seen, self._wanted) or self._is_unanswered(seen):
+                raise _refused(worker, refusal)
+        return sum(threads.values())
+
+    def _is_unanswered(self, seen: Mapping[str, str]) -> str:
+        return "" if (self._folder / seen["answer"]).exists() else "sees another lake than this machine does"
+
+
+def look(folder: Path) -> dict[str, str]:
+    """Say what this process is made of and whether it sees a folder of the lake, in which it leaves an answer."""
+    seen = dict(made_of()) | {"folder": str(folder) if folder.is_dir() else "", "answer": secrets.token_hex(8)}
+    if seen["folder"]:
+        try:
+            (folder / seen["answer"]).touch()
+        except OSError as error:
+            seen["folder"] = f"cannot write there: {error.strerror}"
+    return seen
+
+
+@cache
+def made_of() -> Mapping[str, str]:
+    """Return what this process is made of: a digest of our code and SQL, and the versions of what writes files."""
+    package = Path(pipeline.__file__).parent
+    installed = package / "_sql"
+    sql = installed if installed.is_dir() else package.parent / "sql"
+    digest = xxhash.xxh3_64()
+    for root, pattern in ((package, "*.py"), (sql, "*.sql"), (sql, "*.toml")):
+        for place in sorted(root.rglob(pattern)):
+            digest.update(place.relative_to(root).as_posix().encode())
+            digest.update(place.read_bytes())
+    code = f"{pipeline.__version__}, {digest.hexdigest()}"
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"nightaudit": code, "Python": python} | {name: version(name) for name in _LIBRARIES}
+
+
+def _task(wanted: _Wanted, work: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
+    """Do some work on a worker. One that joined late, or sees another lake now, refuses."""
+    folder = wanted.folder if Path(wanted.folder).is_dir() else ""
+    if refusal := _differs({**made_of(), "folder": folder}, wanted):
+        raise _refused(platform.node(), refusal)
+    return work(*args, **kwargs)
+
+
+def _differs(seen: Mapping[str, str], wanted: _Wanted) -> str:
+    """Return in what a worker differs from what it must be; empty where it does not."""
+    other = [f"{name} {seen[name]} (here: {needed})" for name, needed in wanted.made_of.items() if seen[name] != needed]
+    if other:
+        return f"has {', '.join(other)}"
+    if seen["folder"] != wanted.folder:
+        return seen["folder"] or f"does not see the lake's folder {Path(wanted.folder).parents[1]}"
+    return ""
+
+
+def _refused(worker: str, why: str) -> SettingsError:
+    return SettingsError(
+        f"A worker of NIGHTAUDIT_CLUSTER cannot be used: {worker} {why}.",
+        kept=_KEPT,
+        hint="Each worker needs the lake under the same path, and the same installation; restart it after an upgrade.",
+    )
+
+
+def _connected(cluster: Cluster) -> Client:
+    try:
+        from distributed import Client
+        from distributed.security import Security
+    except ImportError:
+        raise SettingsError(
+            "NIGHTAUDIT_CLUSTER needs the package distributed.",
+            kept="Nothing was started.",
+            hint='Install it: pip install "nightaudit[cluster]"',
+        ) from None
+    security = None
+    if cluster.is_encrypted:
+        named = {"ca_file": cluster.ca_file, "client_cert": cluster.cert_file, "client_key": cluster.key_file}
+        security = Security(
+            require_encryption=True, **{f"tls_{name}": str(file) for name, file in named.items() if file}
+        )
+    try:
+        return Client(
+            cluster.address, security=security, timeout=_CONNECT_SECONDS, set_as_default=False, name="nightaudit"
+        )
+    except (OSError, ValueError) as error:
+        raise ClusterAway(
+            f"The cluster {cluster.address} cannot be reached: {error or type(error).__name__}",
+            kept="Nothing was started.",
+            hint="Check NIGHTAUDIT_CLUSTER, its certificates, and whether the scheduler runs: dask scheduler",
+        ) from None

@@ -1,0 +1,332 @@
+"""Work that a Dask cluster does gives the bytes that processes here give, whatever becomes of its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from certificates import self_signed
+
+from pipeline.domain.cluster_address import Cluster
+from pipeline.domain.errors import ClusterAway, SettingsError
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.night import steps
+from pipeline.night.night import Night
+from pipeline.night.rebuild import rebuild
+from pipeline.process.cluster_pool import _task, _Wanted, made_of, open_pool
+from pipeline.publish import publish, publish_anew
+from pipeline.settings import Settings
+from pipeline.sweep import SweepOptions
+
+ROOT = Path(__file__).parents[2]
+NOW = datetime(2030, 5, 1, 2, tzinfo=UTC)
+SPEC = """
+[properties]
+sandbox = 40
+[stays]
+nights = [2]
+[[stays.horizon]]
+to_days = 2
+[ask]
+markets = ["DE", "GB"]
+parties = ["2"]
+operations = ["multi", "single"]
+"""
+MOST_OFFERS = 2500
+MAX_BODY_BYTES = 64_000_000
+pytestmark = pytest.mark.timeout(900)
+
+
+class Machines:
+    """A scheduler and workers of its own, as processes that can be ended."""
+
+    def __init__(self, folder: Path, *tls: str) -> None:
+        self.folder, self._tls = folder, tls
+        self._log = (folder / "log").open("a")
+        # Port 0: the scheduler writes down which one it got.
+        self._file = folder / "scheduler.json"
+        protocol = "tls" if tls else "tcp"
+        self.scheduler = self._start(
+            "scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", self._file
+        )
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        await_true(lambda: self._file.exists() and self._file.read_text().endswith("}"))
+        import json
+
+        self.address = json.loads(self._file.read_text())["address"]
+
+    def start_worker(self, **others: str) -> None:
+        name = f"worker-{len(self.workers)}"
+        local = self.folder / name
+        options = ("--nthreads", "1", "--no-nanny", "--name", name, "--local-directory", local)
+        self.workers[name] = self._start("worker", self.address, *options, **others)
+
+    def _start(self, what: str, *options: object, **others: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dask", what, "--no-dashboard", *self._tls, *map(str, options)]
+        return subprocess.Popen(command, cwd=self.folder, env=os.environ | others, stdout=self._log, stderr=self._log)
+
+    def end(self) -> None:
+        for process in (*self.workers.values(), self.scheduler):
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+        self._log.close()
+
+
+def await_true(holds, seconds: float = 120) -> None:
+    ends_at = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends_at
+        time.sleep(0.05)
+
+
+@contextmanager
+def client_of(machines):
+    from distributed import Client
+
+    with Client(machines.address, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture
+def machines(tmp_path):
+    """A scheduler and three workers."""
+    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+    (tmp_path / "machines").mkdir()
+    made = Machines(tmp_path / "machines")
+    try:
+        for _ in range(3):
+            made.start_worker()
+        with client_of(made) as client:
+            client.wait_for_workers(3, timeout=120)
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture(scope="module")
+def home(once_a_run):
+    """Two nights of the sandbox, normalised and published by this machine, in ranges."""
+
+    def make(home):
+        (home / "sweep.toml").write_text(SPEC)
+        settings = Settings(
+            lake=str(home / "lake"), spec=home / "sweep.toml", workers=2, sandbox_properties=40, _env_file=None
+        )
+        lake = Lake(settings.lake)
+        for number in range(2):
+            at = NOW + timedelta(days=number)
+            manifest = steps.start(settings, lake, at)
+            asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
+            publish(lake, manifest.sweep_id, at)
+        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS)
+        return home
+
+    return once_a_run("two-nights-in-ranges", make)
+
+
+@pytest.fixture
+def lake(home, tmp_path):
+    """A copy of that lake, of which everything but the raw answers is yet to be made again."""
+    shutil.copytree(home / "lake", tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))
+
+
+def contents(lake):
+    """Every row of every relation, but for where the files of the state lie."""
+    with open_published(lake.published_file) as session:
+        names = session.execute(
+            "SELECT table_schema || '.' || table_name FROM information_schema.tables "
+            "WHERE table_catalog = 'nightaudit' AND table_schema || '.' || table_name <> 'state.file'"
+        ).fetchall()
+        return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
+
+
+def files_below(folder: Path) -> dict[str, str]:
+    return {
+        str(place.relative_to(folder)): hashlib.sha256(place.read_bytes()).hexdigest()
+        for place in folder.rglob("*.parquet")
+    }
+
+
+def latest_state(lake) -> Path:
+    return max((lake.root / "state").iterdir(), key=lambda folder: int(folder.name))
+
+
+def assert_same_rows(found, expected):
+    assert found.keys() == expected.keys()
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+
+
+@contextmanager
+def while_one_works(machines, what):
+    """Do something to a worker that is in the middle of a task, while this thread waits for the work; tells which."""
+    met, stopped = [], threading.Event()
+
+    def watch() -> None:
+        with client_of(machines) as client:
+            while not stopped.wait(0.02):
+                info = client.scheduler_info(n_workers=-1)["workers"]
+                for address, keys in client.processing().items():
+                    if keys and (name := info.get(address, {}).get("name")):
+                        what(machines.workers[name])
+                        met.append(name)
+                        return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield met
+    finally:
+        stopped.set()
+        thread.join()
+
+
+@pytest.mark.cluster
+def test_a_worker_killed_in_mid_publish_costs_nothing_and_every_file_is_as_processes_write_it(home, lake, machines):
+    with while_one_works(machines, lambda worker: worker.kill()) as killed:
+        assert publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+    assert len(killed) == 1
+    assert machines.workers[killed[0]].wait() == -signal.SIGKILL
+    with client_of(machines) as client:
+        assert len(client.nthreads()) == 2
+    ours = Lake(str(home / "lake"))
+    assert len(list(latest_state(lake).glob("*/cell-*.parquet"))) > 3
+    finished = {name: held for name, held in files_below(latest_state(lake)).items() if "/." not in name}
+    assert finished == files_below(latest_state(ours))
+    assert_same_rows(contents(lake), contents(ours))
+    assert not list((lake.root / ".spill").glob("cluster-*"))
+
+
+@pytest.mark.cluster
+def test_a_worker_cut_off_in_mid_publish_may_come_back_when_it_is_all_over(home, lake, machines):
+    """A lost worker that lives on writes its part a second time, after another one has, and changes nothing."""
+    with while_one_works(machines, lambda worker: worker.send_signal(signal.SIGSTOP)) as stopped:
+
+        def give_up() -> None:
+            await_true(lambda: stopped)
+            with client_of(machines) as client:
+                by_name = {w["name"]: address for address, w in client.scheduler_info(n_workers=-1)["workers"].items()}
+                gone = {"address": by_name[stopped[0]], "stimulus_id": "cut off", "close": False}
+                client.sync(client.scheduler.unregister, **gone)
+
+        giver = threading.Thread(target=give_up)
+        giver.start()
+        assert publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+        giver.join()
+    written = files_below(latest_state(lake))
+    cut_off = machines.workers[stopped[0]]
+    cut_off.send_signal(signal.SIGCONT)
+    # It ends its task, learns that the scheduler no longer counts it, and ends too.
+    cut_off.wait(120)
+    again = files_below(latest_state(lake))
+    assert {name: again[name] for name in written if "/." not in name} == {
+        name: held for name, held in written.items() if "/." not in name
+    }
+    assert_same_rows(contents(lake), contents(Lake(str(home / "lake"))))
+
+
+@pytest.mark.cluster
+def test_segments_that_workers_normalise_are_those_of_processes(home, lake, machines):
+    before = files_below(lake.root / lake.tables_folder)
+    options = SweepOptions(4, 1, MAX_BODY_BYTES, Cluster(machines.address))
+    with while_one_works(machines, lambda worker: worker.kill()) as killed:
+        made = asyncio.run(rebuild(lake, options, now=lambda: NOW))
+    assert len(killed) == 1
+    after = files_below(made.tables)
+    normalised = [name for name in before if name.startswith(("offer/", "cell/", "search/"))]
+    assert normalised
+    assert {name: after.get(name) for name in normalised} == {name: before[name] for name in normalised}
+    assert_same_rows(contents(Lake(str(lake.root))), contents(Lake(str(home / "lake"))))
+
+
+@pytest.mark.cluster
+def test_without_its_scheduler_a_publication_fails_and_the_next_one_makes_the_same(home, lake, machines):
+    before = contents(lake)
+    with (
+        while_one_works(machines, lambda _: machines.scheduler.kill()),
+        pytest.raises(ClusterAway, match=r"was lost|cannot be reached"),
+    ):
+        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+    assert_same_rows(contents(lake), before)
+    with pytest.raises(ClusterAway, match="cannot be reached"):
+        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+    publish_anew(lake, lambda: None, most_offers=MOST_OFFERS)
+    assert_same_rows(contents(lake), contents(Lake(str(home / "lake"))))
+
+
+@pytest.mark.cluster
+def test_a_worker_of_another_version_is_refused_before_anything_is_begun(lake, machines, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "pipeline", other / "pipeline")
+    shutil.copytree(ROOT / "sql", other / "sql")
+    with (other / "sql" / "mart" / "market_parity.sql").open("a") as file:
+        file.write("-- another version\n")
+    machines.start_worker(PYTHONPATH=str(other))
+    with client_of(machines) as client:
+        client.wait_for_workers(4, timeout=120)
+    with pytest.raises(SettingsError, match=r"has nightaudit .* \(here: "):
+        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+
+
+@pytest.mark.cluster
+def test_a_cluster_without_workers_is_refused(tmp_path):
+    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+    machines = Machines(tmp_path)
+    try:
+        with pytest.raises(ClusterAway, match="has no worker"):
+            open_pool(Cluster(machines.address), tmp_path, lambda: None)
+    finally:
+        machines.end()
+
+
+@pytest.mark.cluster
+def test_over_tls_only_those_with_a_certificate_get_in(tmp_path):
+    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+    file, key_file = self_signed(tmp_path)
+    tls = ("--tls-ca-file", str(file), "--tls-cert", str(file), "--tls-key", str(key_file))
+    machines = Machines(tmp_path, *tls)
+    try:
+        machines.start_worker()
+        assert machines.address.startswith("tls://")
+        cluster = Cluster(machines.address, file, file, key_file)
+
+        def has_worker() -> bool:
+            try:
+                pool = open_pool(cluster, tmp_path, lambda: None)
+            except ClusterAway:
+                # The worker is not there yet.
+                return False
+            with pool:
+                assert pool.submit(sum, [1, 2]).result(60) == 3
+            return True
+
+        await_true(has_worker)
+        (tmp_path / "stranger").mkdir()
+        stranger = self_signed(tmp_path / "stranger")
+        for others in (Cluster(machines.address, stranger[0], *stranger), Cluster(machines.address, file, *stranger)):
+            with pytest.raises(ClusterAway, match="cannot be reached"):
+                open_pool(others, tmp_path, lambda: None)
+    finally:
+        machines.end()
+
+
+def test_a_worker_that_does_not_see_the_lake_does_no_task(tmp_path):
+    seen = _Wanted(str(tmp_path), made_of())
+    assert _task(seen, sum, ([1, 2],), {}) == 3
+    gone = _Wanted(str(tmp_path / "lake" / ".spill" / "cluster-1"), made_of())
+    with pytest.raises(SettingsError, match=r"does not see the lake's folder .*lake"):
+        _task(gone, sum, ([1, 2],), {})
