@@ -8,6 +8,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.gate import audit_sweep, is_unaudited, publish_checked, tell_if_blocked
 from pipeline.night.latest import latest_loaded
+from pipeline.process.pandasless import keep_pandas_out
 from pipeline.settings import read_settings
 
 
@@ -22,5 +23,7 @@ def publish(sweep_id: str | None, override: str | None) -> None:
             found = audit_sweep(settings, lake, wanted, settings.clock())
             if override is None:
                 tell_if_blocked(settings, lake, found, notification_block())
+        else:
+            keep_pandas_out()
         published = publish_checked(lake, wanted, settings.clock(), override, settings.analysis, settings.spread_over)
     Terminal().print(views.published_view(published))

@@ -10,12 +10,14 @@ from pipeline.cli.progress import display
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.rebuild import Rebuilt, rebuild
+from pipeline.process.pandasless import keep_pandas_out
 from pipeline.settings import read_settings
 from pipeline.sweep import SweepOptions
 
 
 def rebuild_lake() -> None:
     """Rebuild the lake of the settings, and say what was made."""
+    keep_pandas_out()
     settings = read_settings()
     lake = Lake(settings.lake)
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)

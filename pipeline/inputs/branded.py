@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.domain.tables import PROPERTY_MAP
@@ -15,6 +14,6 @@ def unbranded_ids(lake: Lake) -> dict[int, int]:
     files = committed_files(lake, PROPERTY_MAP)
     if not files:
         return {}
-    pairs = pq.read_table(files, columns=["input_id", "branded_id", "unbranded_id"], partitioning=None)
-    newest = pairs.filter(pc.equal(pairs["input_id"], pc.max(pairs["input_id"])))
-    return dict(zip(newest["branded_id"].to_pylist(), newest["unbranded_id"].to_pylist(), strict=True))
+    pairs = pq.read_table(files, columns=["input_id", "branded_id", "unbranded_id"], partitioning=None).to_pylist()
+    newest = max((pair["input_id"] for pair in pairs), default=None)
+    return {pair["branded_id"]: pair["unbranded_id"] for pair in pairs if pair["input_id"] == newest}

@@ -18,6 +18,8 @@ from pipeline.lake.user_sql import UNSAFE_OPTIMIZERS
 
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
 _MEMORY_LIMIT = "1500MB"
+# A report's process may take 700 MB; drawing its charts takes half of that.
+_REPORT_MEMORY = "250MB"
 
 # Tables of which a row belongs to an offer.
 OF_OFFERS = ("offer", "penalty", "promotion")
@@ -130,10 +132,11 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def open_published(file: Path) -> duckdb.DuckDBPyConnection:
+def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Open the published file read-only, in UTC, with its schemas on the path: `mart.offer_latest` is found as it is.
 
-    Raises InputError where nothing is published, and CorruptObject where the file is damaged.
+    With `spill`, the session keeps to the memory of a report, and what does not fit goes to that folder. Raises
+    InputError where nothing is published, and CorruptObject where the file is damaged.
     """
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
@@ -141,6 +144,9 @@ def open_published(file: Path) -> duckdb.DuckDBPyConnection:
     try:
         session.execute("SET TimeZone = 'UTC'")
         session.execute(f"SET disabled_optimizers = '{UNSAFE_OPTIMIZERS}'")
+        if spill is not None:
+            session.execute(f"SET memory_limit = '{_REPORT_MEMORY}'")
+            session.execute(f"SET temp_directory = {quoted(str(spill))}")
         # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
         session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")

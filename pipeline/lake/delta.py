@@ -41,7 +41,7 @@ def committed_files(lake: Lake, table: Table) -> list[Path]:
     delta = _existing(lake, table)
     if delta is None:
         return []
-    actions = pa.table(delta.get_add_actions())
+    actions = delta.get_add_actions()
     return sorted(lake.table_root(table.name) / path for path in actions["path"].to_pylist())
 
 
@@ -50,7 +50,7 @@ def committed_sizes(lake: Lake, table: Table) -> dict[Path, int]:
     delta = _existing(lake, table)
     if delta is None:
         return {}
-    actions = pa.table(delta.get_add_actions())
+    actions = delta.get_add_actions()
     root = lake.table_root(table.name)
     pairs = zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True)
     return {root / path: size for path, size in pairs}

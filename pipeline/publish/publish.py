@@ -290,7 +290,9 @@ def _build(
             compare_again(session, lake, comparisons_made_with)
             if night is not None:
                 night.summarise([entry.sweep_id for entry in published])
+            session.execute("BEGIN")
             describe(session)
+            session.execute("COMMIT")
             session.execute("CHECKPOINT nightaudit")
             session.execute("USE memory")
             session.execute("DETACH nightaudit")

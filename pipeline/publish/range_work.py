@@ -29,6 +29,7 @@ from pipeline.lake.database import quoted
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
 from pipeline.process.cluster_pool import open_pool, size_of
+from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.tracker import run_tracker
 from pipeline.publish.catalogue import write_range_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
@@ -160,11 +161,13 @@ class RangeWorkers:
         run_tracker()
         # Not fork: DuckDB's and the object store's threads do not survive it.
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._workers, context, initializer=_leave_signals_to_parent)
+        return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
 
 
-def _leave_signals_to_parent() -> None:
+def _prepare() -> None:
+    # Ctrl-C is the parent's to act on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_pandas_out()
 
 
 def _turns(todo: Sequence[tuple[RangeJob, int]], most: int) -> list[list[tuple[RangeJob, int]]]:

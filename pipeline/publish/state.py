@@ -21,8 +21,7 @@ NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced
 # Names are found in the file, and without its name in what a night is worked out from.
 SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'"
 
-# The storage format of the oldest DuckDB that is supported. Older formats forget that a part of a view is MATERIALIZED,
-# without which DuckDB 2.0.0 never returns from a LIMIT over `mart.market_parity`.
+# The storage format of the oldest DuckDB that is supported.
 _STORAGE_VERSION = "v1.5.0"
 
 _BY_STAY = "property_id, check_in, offer_key"

@@ -55,7 +55,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
     """
     refuse_tight_limits(more_mb=CHARTS_MB)
     written, wanted = [], tuple(names)
-    with open_published(lake.published_file) as session:
+    with open_published(lake.published_file, lake.root / ".spill") as session:
         reader = Reader(session, scope)
         folder = lake.root / "reports" / reader.night["sweep_id"]
         if reader.is_out_of_reach:

@@ -121,8 +121,7 @@ twin AS (
     GROUP BY ALL
 ),
 
--- DuckDB 2.0.0 works out once what both sides share, and then never returns from a LIMIT, unless this is materialised.
-paired AS MATERIALIZED (
+paired AS (
     SELECT
         offer.*,
         reference.market AS reference_market,

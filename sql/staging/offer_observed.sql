@@ -1,6 +1,7 @@
 -- One row per source and offer key of the sweep: the cheapest where an answer names a key twice.
--- Narrow on purpose, and with the key of its cell: sorting wide rows and hashing per offer doubled the cost of a night.
-WITH keyed AS (
+-- Keys that are named twice are few: they alone are sorted, by their key and their price. Sorting all rows, as wide as
+-- they are, doubled the cost of this.
+WITH keyed AS MATERIALIZED (
     SELECT
         offer.source,
         offer.property_id,
@@ -45,12 +46,38 @@ WITH keyed AS (
         ON
             cell.search_id = offer.search_id
             AND cell.property_id = offer.property_id
+),
+
+named_again AS (
+    SELECT
+        keyed.source,
+        keyed.property_id,
+        keyed.offer_key
+    FROM keyed
+    GROUP BY keyed.source, keyed.property_id, keyed.offer_key
+    HAVING count(*) > 1
+),
+
+dearer AS (
+    SELECT
+        keyed.search_id,
+        keyed.offer_no
+    FROM keyed
+    SEMI JOIN named_again
+        ON
+            named_again.source = keyed.source
+            AND named_again.property_id = keyed.property_id
+            AND named_again.offer_key = keyed.offer_key
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY keyed.source, keyed.property_id, keyed.offer_key
+            ORDER BY keyed.total ASC NULLS LAST, keyed.search_id ASC, keyed.offer_no ASC
+        ) > 1
 )
 
 SELECT keyed.*
 FROM keyed
-QUALIFY
-    row_number() OVER (
-        PARTITION BY keyed.source, keyed.property_id, keyed.offer_key
-        ORDER BY keyed.total ASC NULLS LAST, keyed.search_id ASC, keyed.offer_no ASC
-    ) = 1
+ANTI JOIN dearer
+    ON
+        dearer.search_id = keyed.search_id
+        AND dearer.offer_no = keyed.offer_no

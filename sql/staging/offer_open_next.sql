@@ -74,7 +74,7 @@ unseen AS (
         cell.cell_key IS NOT NULL AS is_asked
     FROM state.offer_open AS before
     CROSS JOIN night.sweep AS sweep
-    ANTI JOIN observed
+    ANTI JOIN night.offer_observed AS observed
         ON
             observed.source = before.source
             AND observed.property_id = before.property_id
