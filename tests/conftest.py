@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -52,6 +53,29 @@ def ctrl_c_is_for_the_tests() -> Iterator[None]:
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command in this process, which is quicker, where the process is not what a test is about.
+
+    `nightaudit(folder, "query", …, NIGHTAUDIT_LAKE="lake")`: in a folder, with these settings alone.
+    """
+    from pipeline.cli import main
+
+    def run(folder: Path, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(folder)
+        for name in [name for name in os.environ if name.startswith("NIGHTAUDIT_")]:
+            monkeypatch.delenv(name)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["nightaudit", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipeline.cli import main
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.lake import Lake
@@ -45,20 +44,11 @@ def user(tmp_path):
 
 
 @pytest.fixture
-def run_here(user, monkeypatch, capsys):
-    """Run a command in this process, which is quicker, where the process is not what the test is about."""
+def run_here(user, nightaudit):
+    """Run a command of the user's in this process."""
 
     def run(*arguments: str, of: User = user) -> subprocess.CompletedProcess[str]:
-        monkeypatch.chdir(of.home)
-        for name in [name for name in os.environ if name.startswith("NIGHTAUDIT_")]:
-            monkeypatch.delenv(name)
-        for name, value in of.environment.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", ["nightaudit", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, ended.value.code or 0, out, err)
+        return nightaudit(of.home, *arguments, **of.environment)
 
     return run
 

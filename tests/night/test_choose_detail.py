@@ -10,6 +10,7 @@ from nights import FIRST_DAY, load_night, started_at, sweep_id
 
 from pipeline.domain.errors import SpecError
 from pipeline.domain.search import Operation
+from pipeline.lake import Lake
 from pipeline.night.choose_detail import choose_detail
 from pipeline.plan import SweepPlan
 from pipeline.publish import publish
@@ -40,9 +41,10 @@ def spec(rules, budget=100, more=""):
     return parse_spec(SPEC.format(rules=rules, budget=budget, more=more), Path("sweep.toml"))
 
 
-@pytest.fixture
-def nights(lake):
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
     """Two nights: of six properties five are on sale; in the second a price and a floor move, and one is gone."""
+    lake = Lake(str(tmp_path_factory.mktemp("nights") / "lake"))
     stay = {"check_in": date(2030, 3, 1)}
 
     def offer(number, **fields):

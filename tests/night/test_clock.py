@@ -49,15 +49,20 @@ def settings_at(folder: Path, at: datetime | None, **given) -> Settings:
     )
 
 
-def night_at(folder: Path, at: datetime) -> str:
-    """Make and publish a night by the clock of the settings alone; return its sweep."""
-    settings = settings_at(folder, at)
+def sweep_at(settings: Settings) -> str:
+    """Ask and load a night by the clock of the settings alone; return its sweep."""
     lake = Lake(settings.lake)
     manifest = steps.start_or_go_on(settings, lake, settings.clock())
     asyncio.run(steps.collect(Night(settings, lake, manifest)))
-    audit_sweep(settings, lake, manifest.sweep_id, settings.clock())
-    publish_checked(lake, manifest.sweep_id, settings.clock(), analysis=settings.analysis)
     return manifest.sweep_id
+
+
+def night_at(folder: Path, at: datetime) -> None:
+    """Make and publish a night by the clock of the settings alone."""
+    settings = settings_at(folder, at)
+    lake, sweep_id = Lake(settings.lake), sweep_at(settings)
+    audit_sweep(settings, lake, sweep_id, settings.clock())
+    publish_checked(lake, sweep_id, settings.clock(), analysis=settings.analysis)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +98,7 @@ def test_nights_at_set_instants_pass_the_gate_and_carry_their_instants_everywher
 
 
 def test_the_same_seed_and_the_same_clock_land_the_same_bytes(two_nights, tmp_path):
-    sweep_id = night_at(tmp_path / "again", FIRST)
+    sweep_id = sweep_at(settings_at(tmp_path / "again", FIRST))
 
     def raw(folder: Path) -> dict[str, bytes]:
         place = Lake(str(folder / "lake")).local(Lake.raw_folder(sweep_id))

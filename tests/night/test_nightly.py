@@ -10,6 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,19 +98,15 @@ def loaded(loaded_made, settings):
     return sweep_id
 
 
-def command(folder: Path, *arguments: str, **others: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a folder of its own, with nothing of the user's own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "NIGHTAUDIT_"))}
-    given = {"NIGHTAUDIT_LAKE": "lake", "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(folder))}
-    return subprocess.run(
-        [sys.executable, *(arguments if arguments[0].endswith(".py") else ("-m", "pipeline.cli", *arguments))],
-        env={**kept, **given, "PYTHONPATH": str(ROOT), **others},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+@pytest.fixture
+def command(tmp_path, nightaudit):
+    """Run a command in this process, over the lake of the test."""
+
+    def run(*arguments: str, **others: str) -> subprocess.CompletedProcess[str]:
+        given = {"NIGHTAUDIT_LAKE": "lake", "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(tmp_path))}
+        return nightaudit(tmp_path, *arguments, **given, **others)
+
+    return run
 
 
 def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings, first_made, first):
@@ -136,16 +133,24 @@ def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):
     assert lake.sweep_ids() == [begun.sweep_id]
 
 
-def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again(settings, loaded):
-    given, lake = settings(), Lake(settings().lake)
+def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again_and_bad_rules_cost_the_alerts_alone(
+    settings, loaded, tmp_path
+):
+    shown = []
+    given = settings(alerts=rule_file(tmp_path, 'webhook_from = "ADDRESS"', "mart.none"))
+    lake = Lake(given.lake)
     raw = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(loaded)).iterdir()}
 
-    assert run(given).sweep_id == loaded
-    assert lake.sweep_ids() == [loaded]
+    with pytest.raises(InputError, match="cannot be evaluated"):
+        run(given, show=shown.append)
+    assert shown[0].sweep_id == loaded
+    assert lake.sweep_ids() == published(lake) == [loaded]
+    assert shown[0].reports.exists()
     after = {file: file.stat().st_mtime_ns for file in lake.local(lake.raw_folder(loaded)).iterdir()}
     assert after == raw
 
 
+@pytest.mark.slow
 def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_todays_night(settings, tmp_path):
     given, lake = settings(spec=write_spec_in(tmp_path, days=20)), Lake(settings().lake)
     left = steps.start(given, lake, utc_now() - timedelta(days=1))
@@ -177,17 +182,34 @@ def test_a_cap_that_lets_nothing_land_is_refused_and_publishes_nothing(settings,
     assert published(Lake(given.lake)) == []
 
 
-def test_a_supplier_that_is_down_leaves_the_last_night_published(settings, tmp_path):
-    with outside_supplier(settings, tmp_path) as (sandbox, given):
-        first = run(given)
-        before = first.file.read_bytes()
-        sandbox.control("faults", {"status_500_rate": 1.0})
-        with pytest.raises(SupplierDown) as caught:
-            run(given)
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory):
+    """A night of a supplier with a poisoned property, and one of which it answers nothing; what each of them said."""
+    folder, shown = tmp_path_factory.mktemp("outside"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalisers, "ProcessPoolExecutor", threads)
+        with outside_supplier(partial(settings_in, folder), folder, poison=True) as (sandbox, given):
+            with pytest.raises(TooManyFailures) as failed:
+                run(given, show=shown.append)
+            before = shown[0].file.read_bytes()
+            sandbox.control("faults", {"status_500_rate": 1.0})
+            with pytest.raises(SupplierDown) as down:
+                run(given, show=shown.append)
+    return given, shown, failed.value, down.value, before
 
+
+def test_too_many_failed_cells_end_with_an_error_once_the_night_is_published(outside):
+    given, (first,), failed, *_ = outside
+    assert failed.exit_code == 4
+    assert published(Lake(given.lake)) == [first.sweep_id]
+    assert dict(first.cells)["failed"] > given.tolerated_failed_share * first.planned
+
+
+def test_a_supplier_that_is_down_leaves_the_last_night_published(outside):
+    given, (first,), _, down, before = outside
     lake = Lake(given.lake)
-    assert "resume" in caught.value.hint
-    assert caught.value.__cause__ is None
+    assert "resume" in down.hint
+    assert down.__cause__ is None
     assert first.file.read_bytes() == before
     assert published(lake) == [first.sweep_id]
     assert len(lake.sweep_ids()) == 2
@@ -229,25 +251,6 @@ def test_a_notification_block_is_refused_at_the_start_where_no_prefect_server_is
     assert not Path(given.lake).exists()
 
 
-def test_rules_that_cannot_be_asked_cost_the_alerts_alone(settings, tmp_path):
-    shown = []
-    given = settings(alerts=rule_file(tmp_path, 'webhook_from = "ADDRESS"', "mart.none"))
-    with pytest.raises(InputError, match="cannot be evaluated"):
-        run(given, show=shown.append)
-    assert published(Lake(given.lake)) == [shown[0].sweep_id]
-    assert shown[0].reports.exists()
-
-
-def test_too_many_failed_cells_end_with_an_error_once_the_night_is_published(settings, tmp_path):
-    shown = []
-    with outside_supplier(settings, tmp_path, poison=True) as (_, given), pytest.raises(TooManyFailures) as caught:
-        run(given, show=shown.append)
-
-    assert caught.value.exit_code == 4
-    assert published(Lake(given.lake)) == [shown[0].sweep_id]
-    assert dict(shown[0].cells)["failed"] > given.tolerated_failed_share * shown[0].planned
-
-
 class Killed(BaseException):
     """The process ends here."""
 
@@ -256,6 +259,7 @@ def killed(*_, **__):
     raise Killed
 
 
+@pytest.mark.slow
 def test_a_night_that_was_killed_after_it_was_published_gets_its_pages_and_alerts_before_the_next(
     settings, tmp_path, monkeypatch
 ):
@@ -323,11 +327,11 @@ def test_a_blocked_night_is_reported_once_and_keeps_the_last_good_night(settings
     assert all(blocked in message["text"] for message in got)
 
 
-def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, loaded, tmp_path):
+def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, loaded, command):
     blocked = loaded
     double(Lake(settings().lake), blocked)
     with receiving() as (address, got):
-        done = command(tmp_path, "nightly", NIGHTAUDIT_NOTIFY_WEBHOOK=address)
+        done = command("nightly", NIGHTAUDIT_NOTIFY_WEBHOOK=address)
     assert done.returncode == 3, done.stderr
     shown = " ".join((done.stdout + done.stderr).split())
     for said in (blocked, "offer.key", "--override", "quality.html", "Nothing is published"):
@@ -338,6 +342,7 @@ def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, loaded, 
     assert not Lake(settings().lake).published_file.exists()
 
 
+@pytest.mark.slow
 def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(tmp_path):
     script = tmp_path / "night.py"
     script.write_text(
@@ -349,7 +354,18 @@ def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(
         "    from multiprocessing import forkserver, resource_tracker\n"
         "    print('prefect' in sys.modules, 'flows' in sys.modules)\n"
     )
-    done = command(tmp_path, str(script))
+    # With nothing of the user's own.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "NIGHTAUDIT_"))}
+    given = {"NIGHTAUDIT_LAKE": "lake", "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(tmp_path))}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**kept, **given, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "False False"
     assert done.stderr == ""
@@ -366,20 +382,18 @@ def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(
     ],
 )
 def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_with(
-    loaded, tmp_path, number, stopped_at, go_on
+    loaded, command, monkeypatch, number, stopped_at, go_on
 ):
-    module, name = stopped_at.split(".")
-    script = tmp_path / "night.py"
-    script.write_text(
-        "import os, importlib\n"
-        "def stopped(*given, **named):\n"
-        f"    os.kill(os.getpid(), {int(number)})\n"
-        "if __name__ == '__main__':\n"
-        f"    setattr(importlib.import_module('pipeline.night.{module}'), '{name}', stopped)\n"
-        "    from pipeline.cli import main\n"
-        "    main()\n"
-    )
-    done = command(tmp_path, str(script), "nightly")
+    before = signal.getsignal(number)
+
+    def stop(*_, **__):
+        heard_by = signal.getsignal(number)
+        assert callable(heard_by), "it would end the tests"
+        assert heard_by is not before
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(f"pipeline.night.{stopped_at}", stop)
+    done = command("nightly")
     assert done.returncode == 128 + number, done.stderr
     assert "Traceback" not in done.stderr
     assert "Stopped as requested." in done.stderr
@@ -389,30 +403,25 @@ def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_wi
 @pytest.mark.parametrize(
     ("failure", "exit_code", "said"),
     [
-        ("OSError(28, 'No space left on device')", 6, "Free some space. Then: nightaudit audit {sweep_id}"),
-        ("OSError('Generic error: No space left on device (os error 28)')", 6, "Free some space."),
-        ("MemoryError()", 1, "ulimit -v"),
+        (OSError(28, "No space left on device"), 6, "Free some space. Then: nightaudit audit {sweep_id}"),
+        (OSError("Generic error: No space left on device (os error 28)"), 6, "Free some space."),
+        (MemoryError(), 1, "ulimit -v"),
     ],
 )
 def test_what_the_system_refuses_in_an_audit_is_a_message_with_the_step_to_go_on_with(
-    loaded, tmp_path, failure, exit_code, said
+    loaded, command, monkeypatch, failure, exit_code, said
 ):
-    script = tmp_path / "audit.py"
-    script.write_text(
-        "from pipeline.night import gate\n"
-        "def full(*given, **named):\n"
-        f"    raise {failure}\n"
-        "gate.audit = full\n"
-        "from pipeline.cli import main\n"
-        "main()\n"
-    )
-    done = command(tmp_path, str(script), "audit")
+    def refused(*_, **__):
+        raise failure
+
+    monkeypatch.setattr("pipeline.night.gate.audit", refused)
+    done = command("audit")
     assert done.returncode == exit_code, done.stderr
     assert said.format(sweep_id=loaded) in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_sweep_whose_every_search_was_refused_with_one_code_says_so_and_exits_with_4(tmp_path):
-    done = command(tmp_path, "sweep", NIGHTAUDIT_SEND_RATE_TYPE="false")
+def test_a_sweep_whose_every_search_was_refused_with_one_code_says_so_and_exits_with_4(command):
+    done = command("sweep", NIGHTAUDIT_SEND_RATE_TYPE="false")
     assert done.returncode == 4, done.stdout + done.stderr
     assert "refused every search, with code" in done.stderr

@@ -108,6 +108,7 @@ def test_a_line_of_the_log_is_json_with_the_sweep_that_it_is_about():
     assert "sweep_id" not in json.loads(JsonLines().format(record))
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_lake_restored_elsewhere_publishes_the_same(made, tmp_path):
     lake, _ = made
     before = rows(lake, "FROM mart.offer_latest ORDER BY ALL")

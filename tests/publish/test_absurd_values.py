@@ -90,6 +90,7 @@ def drawn(dice: random.Random) -> dict[str, dict[str, object]]:
     }
 
 
+@pytest.mark.slow
 def test_nor_do_any_of_them_together(tmp_path):
     dice = random.Random(1)  # noqa: S311 - not a secret
     lake = absurd_nights(Lake(str(tmp_path / "lake")), [{}, *(drawn(dice) for _ in range(60))])

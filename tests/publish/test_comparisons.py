@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 
 import duckdb
@@ -10,6 +11,7 @@ from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.analysis import Analysis
 from pipeline.inputs import load
+from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.relations import relation
 from pipeline.publish.publish import publish, publish_anew
@@ -25,21 +27,30 @@ ASKED = (
 AT_ONE_TO_TWO = [(number, "US", "reference_rate", 2.0, 250, 200) for number in (1, 2, 3)]
 
 
-def publish_night(lake, **options):
-    """GB pays 100 EUR at three properties, US 250 USD, and no rate is known."""
-    cells, offers = [], []
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """GB pays 100 EUR at three properties, US 250 USD, and no rate is known; each property is a range of its own."""
+    lake, cells, offers = Lake(str(tmp_path_factory.mktemp("compared") / "lake")), [], []
     for number in (1, 2, 3):
         for market, currency, total in (("GB", "EUR", 100), ("US", "USD", 250)):
             asked = STAY | {"search_id": len(cells) + 1, "property_id": number, "market": market}
             cells.append(asked)
             offers.append(asked | ROOM | {"currency": currency, "total": total})
     load_night(lake, 0, cell=cells, offer=offers)
-    return publish(lake, sweep_id(0), started_at(0), analysis=GB_IS_REFERENCE, **options).file
+    publish(lake, sweep_id(0), started_at(0), analysis=GB_IS_REFERENCE, most_offers=1)
+    return lake
+
+
+@pytest.fixture
+def lake(made, tmp_path):
+    """A copy of that night. Its views read the files of the first one until it is refreshed."""
+    shutil.copytree(made.root, tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))
 
 
 @pytest.fixture
 def night(lake):
-    return publish_night(lake)
+    return lake.published_file
 
 
 @pytest.fixture
@@ -53,9 +64,7 @@ def held(lake):
     return sorted(path.name for path in lake.local("state").glob("*/*/market_parity*"))
 
 
-def test_rates_that_are_loaded_after_a_night_are_compared_at(lake, rates):
-    # Ranges of one property each.
-    night = publish_night(lake, most_offers=1)
+def test_rates_that_are_loaded_after_a_night_are_compared_at(lake, night, rates):
     assert query_published(night, ASKED).fetchall() == []
     before = held(lake)
     load.load(lake, "rates", rates, started_at(1))
@@ -70,7 +79,6 @@ def test_rates_that_are_loaded_after_a_night_are_compared_at(lake, rates):
     assert query_published(night, score).fetchall() == [("US", "reference_rate", 3)]
 
 
-@pytest.mark.usefixtures("night")
 def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
     before = held(lake)
     weights = tmp_path / "weights.csv"
@@ -80,6 +88,7 @@ def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
     assert held(lake) == before
 
 
+@pytest.mark.slow
 def test_a_file_that_is_built_again_compares_at_the_rates_of_now(lake, night, rates):
     load.load(lake, "rates", rates, started_at(1))
     assert publish_anew(lake, lambda: None) == night

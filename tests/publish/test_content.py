@@ -212,6 +212,7 @@ def test_a_room_or_amenity_without_an_id_is_kept(published):
     ]
 
 
+@pytest.mark.slow
 def test_content_is_the_same_when_the_published_file_is_built_anew(copied):
     before = {view: known(copied, view, "*") for view in VIEWS}
     held = {table.name: changes(copied, table.name, "*") for table in CONTENT_TABLES}

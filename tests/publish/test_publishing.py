@@ -131,7 +131,12 @@ DAMAGE = {
 
 # A night that is in a file that opens is not looked at again, so damage inside is met by the next one.
 @pytest.mark.parametrize(
-    ("how", "next_night"), [("deleted", 1), ("empty", 2), ("cut", 2), ("not a database", 1), ("damaged inside", 2)]
+    ("how", "next_night"),
+    [
+        ("deleted", 1),
+        ("damaged inside", 2),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("empty", 2), ("cut", 2), ("not a database", 1))),
+    ],
 )
 def test_a_file_that_was_damaged_is_built_anew_from_the_ledger(lake, published, after_three_nights, how, next_night):
     expected = contents(published.file)
@@ -173,7 +178,9 @@ def test_what_a_killed_build_left_behind_harms_nothing(lake, published):
     assert {path.name for path in published.file.parent.iterdir()} == {"nightaudit.duckdb", "ledger"}
 
 
-@pytest.mark.parametrize("point", ["_build", "enter", "describe"])
+@pytest.mark.parametrize(
+    "point", ["enter", pytest.param("_build", marks=pytest.mark.slow), pytest.param("describe", marks=pytest.mark.slow)]
+)
 def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(
     lake, published, after_three_nights, monkeypatch, point
 ):
