@@ -116,8 +116,8 @@ class Settings(BaseSettings):
     )
     rate_store: SecretStr | None = Field(
         None,
-        description="Redis (`redis://…`) in which all processes that ask a supplier share its requests a second. "
-        "Unset: each has them for itself. Never logged.",
+        description="Redis (`redis://…`) in which all processes that ask a supplier share its requests a second and "
+        "its calls a day. Unset: each has them for itself. Never logged.",
     )
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(
         None, description="Maximum requests in flight. Unset: 4, or 8 for the sandbox."

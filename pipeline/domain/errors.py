@@ -151,6 +151,16 @@ class SweepStopped(NightauditError):
 class CallsUsedUp(SweepStopped):
     """The daily cap on calls is reached. A nightly run publishes what there is."""
 
+    @classmethod
+    def of_day(cls, cap: int, day: str) -> CallsUsedUp:
+        """Return it for a cap and a UTC day."""
+        return cls(
+            f"The daily cap of {cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {day} UTC.",
+            kept="Answers that have landed are kept.",
+            hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
+            "nightaudit resume --close",
+        )
+
 
 class GateBlocked(NightauditError):
     """A critical check failed: the last good night stays published."""

@@ -34,12 +34,7 @@ class DailyCalls:
     def take(self) -> None:
         """Count one call. Raises CallsUsedUp when the day's calls are used up."""
         if not self.covers(1):
-            raise CallsUsedUp(
-                f"The daily cap of {self._cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {self._day} UTC.",
-                kept="Answers that have landed are kept.",
-                hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
-                "nightaudit resume --close",
-            )
+            raise CallsUsedUp.of_day(self._cap, self._day)
         self._left -= 1
 
     def covers(self, calls: int) -> bool:

@@ -15,6 +15,7 @@ from pipeline.night.demo_lake import story_nights
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Allowance, Unlimited
+from pipeline.supplier.shared_calls import RedisCount, SharedCalls
 
 if TYPE_CHECKING:
     from pipeline.sandbox.server.launch import SandboxProcess
@@ -27,9 +28,15 @@ def supplier_name(settings: Settings) -> str:
     return SANDBOX_NAME if settings.is_simulated else host_and_port(settings.base_url or "")
 
 
-def allowance_of(settings: Settings, lake: Lake, now: Clock) -> DailyCalls | Unlimited:
-    """Return what counts the day's calls to a lake's supplier."""
-    return Unlimited() if settings.daily_calls is None else DailyCalls(lake, settings.daily_calls, now)
+def allowance_of(settings: Settings, lake: Lake, now: Clock) -> SharedCalls | DailyCalls | Unlimited:
+    """Return what counts the day's calls to a lake's supplier: the lake, and the store that several share."""
+    if settings.daily_calls is None:
+        return Unlimited()
+    own = DailyCalls(lake, settings.daily_calls, now)
+    if settings.rate_store is None:
+        return own
+    count = RedisCount(settings.rate_store.get_secret_value(), supplier_name(settings))
+    return SharedCalls(settings.daily_calls, count, own)
 
 
 @asynccontextmanager

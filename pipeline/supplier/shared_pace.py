@@ -11,14 +11,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.domain.errors import SettingsError, SupplierError
 from pipeline.supplier.pacer import SHARE_OF_THE_RATE
 
 if TYPE_CHECKING:
-    from redis.asyncio import Redis
+    from redis import Redis
+    from redis.asyncio import Redis as AsyncRedis
     from redis.commands.core import AsyncScript
 
 # Seconds that a block lasts: what a process that dies takes with it, and how often the store is asked.
@@ -28,6 +30,7 @@ _LATE_SECONDS = 0.02
 # Where a process wakes up later than that again and again, its blocks end with so much time that is in no slot, by
 # which its own slots may be late. A block is shorter than a second, so one such gap lies in any second that it crowds.
 _LEAST_GAP_SECONDS, _MOST_GAP_SECONDS = 0.05, 1.0
+_STORE_SECONDS = 5
 
 # Gives how many microseconds ahead the leased block begins. KEYS: the schedule; ARGV: the length of the block.
 _LEASE = """
@@ -49,6 +52,15 @@ return '0'
 
 class RateStoreAway(SupplierError):
     """The store that keeps the shared rate could not be reached: nothing may be sent without it."""
+
+    @classmethod
+    def because(cls, error: Exception) -> RateStoreAway:
+        """Return it for what the store's client raised, whose text may hold a password."""
+        return cls(
+            f"The store of the shared rate could not be used ({type(error).__name__}).",
+            kept="What has landed stays.",
+            hint="Check NIGHTAUDIT_RATE_STORE; without it each process paces itself.",
+        )
 
 
 class Leases(Protocol):
@@ -135,19 +147,37 @@ class SharedPacer:
         self._slots.extend((begins_at, begins_at + _LATE_SECONDS + gap) for begins_at in begun)
 
 
+def open_store(address: str) -> Redis:
+    """Return a client of the store. It connects when it is first asked."""
+    with _installed():
+        from redis import Redis
+    return Redis.from_url(address, socket_timeout=_STORE_SECONDS, socket_connect_timeout=_STORE_SECONDS)
+
+
+def open_store_beside(address: str) -> AsyncRedis:
+    """Return a client of the store that lets other tasks run while it waits."""
+    with _installed():
+        from redis.asyncio import Redis
+    return Redis.from_url(address, socket_timeout=_STORE_SECONDS, socket_connect_timeout=_STORE_SECONDS)
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError:
+        raise SettingsError(
+            "NIGHTAUDIT_RATE_STORE needs the package redis.",
+            kept="Nothing was started.",
+            hint='Install it: pip install "nightaudit[cluster]"',
+        ) from None
+
+
 class RedisLeases:
     """The schedule of one supplier in Redis. `address` may hold a password and is never logged."""
 
     def __init__(self, address: str, supplier: str) -> None:
-        try:
-            from redis.asyncio import Redis
-        except ImportError:
-            raise SettingsError(
-                "NIGHTAUDIT_RATE_STORE needs the package redis.",
-                kept="Nothing was started.",
-                hint='Install it: pip install "nightaudit[cluster]"',
-            ) from None
-        self._store: Redis = Redis.from_url(address, socket_timeout=5, socket_connect_timeout=5)
+        self._store = open_store_beside(address)
         self._key = f"nightaudit:pace:{supplier}"
         self._lease: AsyncScript = self._store.register_script(_LEASE)
         self._hold: AsyncScript = self._store.register_script(_PAUSE)
@@ -170,8 +200,4 @@ class RedisLeases:
         try:
             return float(await script(keys=[self._key], args=[round(seconds * 1e6)]))
         except (RedisError, OSError) as error:
-            raise RateStoreAway(
-                f"The store of the shared rate could not be used ({type(error).__name__}).",
-                kept="What has landed stays.",
-                hint="Check NIGHTAUDIT_RATE_STORE; without it each process paces itself.",
-            ) from None
+            raise RateStoreAway.because(error) from None

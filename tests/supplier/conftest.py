@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import socket
 import struct
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -197,3 +200,23 @@ def wire() -> SimpleNamespace:
         client_id=CLIENT_ID,
         token_path=TOKEN_PATH,
     )
+
+
+@pytest.fixture
+def redis(tmp_path):
+    """The address of a Redis of its own."""
+    program = os.environ.get("REDIS_SERVER") or shutil.which("redis-server")
+    if program is None:
+        pytest.skip("there is no redis-server: apt-get install redis-server, or name it in REDIS_SERVER")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen([program, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=-1)
+    try:
+        for line in server.stdout:
+            if b"Ready to accept" in line:
+                break
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.kill()
+        server.wait()

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import socket
-import subprocess
 
 import pytest
 from hypothesis import given
@@ -58,26 +54,6 @@ def test_no_second_has_more_slots_than_the_rate_whichever_process_takes_them_and
 
     sent = asyncio.run(send())
     assert all(later - earlier >= 1 for earlier, later in zip(sent, sent[rate:], strict=False))
-
-
-@pytest.fixture
-def redis(tmp_path):
-    """The address of a Redis of its own."""
-    program = os.environ.get("REDIS_SERVER") or shutil.which("redis-server")
-    if program is None:
-        pytest.skip("there is no redis-server: apt-get install redis-server, or name it in REDIS_SERVER")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen([program, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=-1)
-    try:
-        for line in server.stdout:
-            if b"Ready to accept" in line:
-                break
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        server.kill()
-        server.wait()
 
 
 @pytest.mark.cluster

@@ -1,0 +1,111 @@
+"""One daily cap for several machines: calls are leased from a count that a store keeps by its own UTC day.
+
+The lake counts too, as it does without a store, so that a store that was emptied raises no cap. Calls that a process
+has leased and not sent when it ends, or when the store's day ends, are lost for the day.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from pipeline.domain.errors import CallsUsedUp
+from pipeline.supplier.shared_pace import RateStoreAway, open_store
+
+if TYPE_CHECKING:
+    from redis import Redis
+    from redis.commands.core import Script
+
+# A lease is at most this share of the cap, so that little is lost with it.
+_LEASES_PER_DAY = 100
+
+# Gives how many calls are granted, and the seconds that are left of the store's day. KEYS: the count; ARGV: how many
+# are wanted, and the cap.
+_GRANT = """
+local now = redis.call('TIME')[1]
+local day = string.format('%.0f', math.floor(now / 86400))
+if redis.call('HGET', KEYS[1], 'day') ~= day then
+  redis.call('HSET', KEYS[1], 'day', day, 'used', 0)
+end
+local used = tonumber(redis.call('HGET', KEYS[1], 'used'))
+local granted = math.max(0, math.min(tonumber(ARGV[1]), tonumber(ARGV[2]) - used))
+redis.call('HINCRBY', KEYS[1], 'used', string.format('%.0f', granted))
+redis.call('EXPIRE', KEYS[1], 172800)
+return {granted, 86400 - now % 86400}
+"""
+
+
+class Counted(Protocol):
+    """Calls of a day that can be asked for ahead."""
+
+    def take(self) -> None:
+        """Count one call. Raises CallsUsedUp when the day's calls are used up."""
+
+    def covers(self, calls: int) -> bool:
+        """Whether so many calls are left today."""
+
+
+class Count(Protocol):
+    """How many calls of a supplier were granted today, to all who share it."""
+
+    def grant(self, calls: int, cap: int) -> tuple[int, float]:
+        """Grant at most so many calls below the cap; return how many, and the seconds until the day ends."""
+
+
+class SharedCalls:
+    """Hands out calls of the current day, up to `cap` over all who share the count. `own` counts them too."""
+
+    def __init__(self, cap: int, count: Count, own: Counted, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._cap = cap
+        self._count = count
+        self._own = own
+        self._lease_size = max(1, cap // _LEASES_PER_DAY)
+        self._left = 0
+        self._ends_at = 0.0
+        self._now = now
+
+    def take(self) -> None:
+        """Count one call. Raises CallsUsedUp when the day's calls are used up, RateStoreAway without the store."""
+        if not self._holds(1):
+            raise CallsUsedUp.of_day(self._cap, f"{datetime.now(UTC):%Y-%m-%d}")
+        self._own.take()
+        self._left -= 1
+
+    def covers(self, calls: int) -> bool:
+        """Whether so many calls are left today. They are leased for this process, as far as there are any."""
+        return self._own.covers(calls) and self._holds(calls)
+
+    def _holds(self, calls: int) -> bool:
+        if self._now() >= self._ends_at:
+            self._left = 0
+        while self._left < calls:
+            granted, seconds = self._count.grant(self._lease_size, self._cap)
+            if granted == 0:
+                return False
+            ends_at = self._now() + seconds
+            # A lease of the next day ends those of the day before.
+            is_next_day = self._left > 0 and ends_at > self._ends_at + 1
+            self._left = granted if is_next_day else self._left + granted
+            self._ends_at = ends_at
+        return True
+
+
+class RedisCount:
+    """The count of one supplier in Redis. `address` may hold a password and is never logged."""
+
+    def __init__(self, address: str, supplier: str) -> None:
+        self._store: Redis = open_store(address)
+        self._key = f"nightaudit:calls:{supplier}"
+        self._script: Script = self._store.register_script(_GRANT)
+
+    def grant(self, calls: int, cap: int) -> tuple[int, float]:
+        """Grant at most so many calls below the cap; return how many, and the seconds until the store's day ends."""
+        from redis.exceptions import RedisError
+
+        try:
+            granted, seconds = self._script(keys=[self._key], args=[calls, cap])
+        except (RedisError, OSError) as error:
+            raise RateStoreAway.because(error) from None
+        return int(granted), float(seconds)
