@@ -31,7 +31,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import connect, quarantine_file, select_files, view_sweep_files
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
-from pipeline.lake.sweep_files import sweep_files
+from pipeline.lake.sweep_files import files_of_sweep
 
 __all__ = ["Limits", "audit"]
 
@@ -145,6 +145,6 @@ def _files(lake: Lake, sweep_id: str) -> list[tuple[str, Any]]:
     return [
         (name, file)
         for name in CHECKED
-        for file in sweep_files(lake, TABLES[name]).get(sweep_id, [])
+        for file in files_of_sweep(lake, TABLES[name], sweep_id)
         if file != quarantine_file(lake, sweep_id)
     ]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from pipeline.audit.history import History
@@ -46,7 +47,7 @@ def write_report(
     """Write `quality.html` and `quality.json` of an audit and return the page. `kept` is the night still published."""
     folder = report_folder(lake, audit.sweep_id)
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "quality.json", json.dumps(as_json(audit), indent=1, ensure_ascii=False, default=str))
+    _write(folder / "quality.json", msgspec.json.format(msgspec.json.encode(as_json(audit)), indent=1).decode())
     page = _template().render(
         audit=audit,
         critical=audit.causes("critical"),
@@ -74,7 +75,7 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "quarantined": audit.quarantined,
         "causes": [cause.line for cause in audit.causes("critical")],
         "warnings": [cause.line for cause in audit.causes("warning")],
-        "findings": [asdict(finding) | {"examples": _examples(finding)} for finding in audit.findings],
+        "findings": [finding.as_row() | {"examples": _examples(finding)} for finding in audit.findings],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 ALL = "all"
 
@@ -60,6 +61,11 @@ class Finding:
     def is_failed(self) -> bool:
         """Whether the check failed, at whatever severity."""
         return self.outcome == "failed"
+
+    def as_row(self) -> dict[str, Any]:
+        """Return its values by name."""
+        # Hundreds a night: `asdict` takes ten times as long, as it copies what needs no copy.
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def store(lake: Lake, audit: Audit) -> Audit:
         before = _rows(lake, _path(lake, audit.sweep_id, last))
         shared = {"sweep_id", "audit_no", "audited_at"}
         told = [{name: value for name, value in row.items() if name not in shared} for row in before]
-        if told == [asdict(finding) for finding in audit.findings]:
+        if told == [finding.as_row() for finding in audit.findings]:
             # The process may have ended between the file and its commit.
             path = lake.table_file(QUALITY.name, audit.sweep_id, _FILE.format(last))
             is_new = not is_committed(lake, QUALITY, _transaction(audit.sweep_id, last))
@@ -49,7 +49,7 @@ def store(lake: Lake, audit: Audit) -> Audit:
             return _numbered(audit, last, is_new=is_new)
     number = last + 1
     shared_values = {"sweep_id": audit.sweep_id, "audit_no": number, "audited_at": audit.audited_at}
-    rows = pa.Table.from_pylist([shared_values | asdict(f) for f in audit.findings], schema=QUALITY.schema)
+    rows = pa.Table.from_pylist([shared_values | f.as_row() for f in audit.findings], schema=QUALITY.schema)
     transaction = _transaction(audit.sweep_id, number)
     commit_rows(lake, QUALITY, rows, audit.sweep_id, _FILE.format(number), transaction)
     return _numbered(audit, number, is_new=True)

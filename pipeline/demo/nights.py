@@ -14,14 +14,14 @@ from typing import Final
 from pipeline.demo.inputs import MARKUP_PCT, input_files, shop_prices
 from pipeline.demo.properties import choose
 from pipeline.demo.spec import MARKETS, demo_spec_text
-from pipeline.domain.errors import GateBlocked, InputError, SettingsError
+from pipeline.domain.errors import InputError, SettingsError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.demo_lake import mark_as_demo
-from pipeline.night.gate import publish_checked
+from pipeline.night.gate import accept, publish_checked
 from pipeline.night.night import Night
-from pipeline.night.nightly import audit, publish
+from pipeline.night.nightly import audit
 from pipeline.night.quotes import WRITE_SCOPE, quote
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
@@ -33,8 +33,8 @@ from pipeline.settings import Settings
 
 # When each night begins (UTC).
 _AT: Final = time(2, 30)
-# A shop's prices are observed every so many nights, and quotes are asked after as many.
-_SHOP_EVERY: Final = 6
+# So many nights are published in one go. A shop's prices are observed then, and quotes are asked.
+_PUBLISHED_EVERY: Final = 9
 _QUOTES: Final = 4
 _WHY_PUBLISHED: Final = "A night of the demo: simulated, and of few properties."
 
@@ -89,9 +89,9 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
             _load(lake, kind, Path(folder), text, _instant(days[0]))
         for made, day in enumerate(days):
             night = _Night(_at(settings, spec, day), lake, sandbox, partial(_say, watch, made, nights, day))
-            night.make()
-            if made % _SHOP_EVERY == _SHOP_EVERY - 1 or day == last:
-                night.ask_shop_and_quotes(Path(folder), is_last=day == last)
+            night.sweep_and_audit()
+            if made % _PUBLISHED_EVERY == _PUBLISHED_EVERY - 1 or day == last:
+                night.publish(Path(folder), is_last=day == last)
         watch(DemoProgress(nights, nights, last, "reports"))
         write_reports(lake)
     return Demo(days[0], last, len(ids), reports_page(lake))
@@ -106,23 +106,26 @@ class _Night:
     sandbox: SandboxProcess
     watch: Callable[[str], None]
 
-    def make(self) -> None:
-        """Sweep, audit and publish, as `nightaudit nightly` does."""
+    def sweep_and_audit(self) -> None:
+        """Sweep and audit, as `nightaudit nightly` does, and enter the night in the ledger of what is published."""
         settings, lake, now = self.settings, self.lake, self.settings.clock()
         self.watch("sweep")
         night = Night(settings, lake, steps.start(settings, lake, now), sandbox=self.sandbox)
         asyncio.run(steps.collect(night))
-        self.watch("audit and publish")
-        try:
-            publish(audit(night))
-        except GateBlocked:
-            # So few properties hardly move on some nights, and a demo shows all of its nights. The reason stays written
-            # down, and the quality page shows what failed.
-            publish_checked(lake, night.sweep.sweep_id, now, _WHY_PUBLISHED, settings.analysis)
+        self.watch("audit")
+        audit(night)
+        # So few properties hardly move on some nights, and a demo shows all of its nights. The reason stays written
+        # down, and the quality page shows what failed.
+        accept(lake, night.sweep.sweep_id, now, _WHY_PUBLISHED, settings.analysis)
 
-    def ask_shop_and_quotes(self, folder: Path, *, is_last: bool) -> None:
-        """Load what a shop asks this night, and ask a few quotes; the next publication shows them."""
+    def publish(self, folder: Path, *, is_last: bool) -> None:
+        """Publish the nights since the last time, load what a shop asks this night, and ask a few quotes.
+
+        The next publication shows prices and quotes.
+        """
         now = self.settings.clock()
+        self.watch("publish")
+        publish_checked(self.lake, self.lake.sweep_ids()[-1], now)
         self.watch("prices and quotes")
         _load(self.lake, "prices", folder, shop_prices(self.lake, now), now)
         sample = Sample(_QUOTES)

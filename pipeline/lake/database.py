@@ -13,7 +13,7 @@ from pipeline.domain.errors import CorruptObject, InputError, NightauditError
 from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.objects import Lake
-from pipeline.lake.sweep_files import refuse_retired, sweep_files
+from pipeline.lake.sweep_files import files_of_sweep, refuse_retired
 from pipeline.lake.user_sql import UNSAFE_OPTIMIZERS
 
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
@@ -86,7 +86,7 @@ def view_sweep_files(
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     quarantine = quarantine_file(lake, sweep_id)
     for name in ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"):
-        files = sweep_files(lake, TABLES[name]).get(sweep_id, [])
+        files = files_of_sweep(lake, TABLES[name], sweep_id)
         if name == "offer" and not files:
             refuse_retired(lake, sweep_id)
         # What is made of a night is made of what was written.

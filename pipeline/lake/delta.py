@@ -12,13 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import Recorded, record, refuse_damaged, sum_of_file
 from pipeline.lake.objects import Lake
+from pipeline.lake.table_log import existing, files_of, forget
 from pipeline.process.failures import as_ours
 
 # A commit loses a race to another one rarely; so often in a row never.
@@ -32,22 +33,19 @@ _LAST_CHECKPOINT = "_last_checkpoint"
 
 def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
     """Whether a transaction of that name has been committed to a table."""
-    delta = _existing(lake, table)
+    delta = existing(lake, table)
     return delta is not None and delta.transaction_version(transaction) is not None
 
 
 def committed_files(lake: Lake, table: Table) -> list[Path]:
     """Return the data files of a table; none where there is no table yet."""
-    delta = _existing(lake, table)
-    if delta is None:
-        return []
-    actions = delta.get_add_actions()
-    return sorted(lake.table_root(table.name) / path for path in actions["path"].to_pylist())
+    delta = existing(lake, table)
+    return [] if delta is None else list(files_of(lake, table, delta))
 
 
 def committed_sizes(lake: Lake, table: Table) -> dict[Path, int]:
     """Return the data files of a table with their bytes, as they were committed. Raises LakeError for a broken log."""
-    delta = _existing(lake, table)
+    delta = existing(lake, table)
     if delta is None:
         return {}
     actions = delta.get_add_actions()
@@ -59,7 +57,7 @@ def committed_sizes(lake: Lake, table: Table) -> dict[Path, int]:
 def refuse_broken_logs(lake: Lake, tables: Iterable[Table]) -> None:
     """Raise LakeError where the log of a table cannot be read: what is asked could not be loaded."""
     for table in tables:
-        if _existing(lake, table) is not None:
+        if existing(lake, table) is not None:
             log = lake.table_root(table.name) / "_delta_log"
             # What a later checkpoint sums up is not read any more.
             refuse_damaged(lake.root, sorted(log.glob("*.json"))[-_CHECKPOINT_EVERY:])
@@ -114,7 +112,7 @@ def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], 
     as the protocol words it: under the next number, which only one writer gets. Raises LakeError.
     """
     for _ in range(_RACES):
-        delta = _existing(lake, table)
+        delta = existing(lake, table)
         if delta is None or delta.transaction_version(transaction) is not None or not replaced:
             return
         version = delta.version() + 1
@@ -153,10 +151,11 @@ def _replacement(lake: Lake, table: Table, replaced: Mapping[str, str | None], t
 
 
 def _commit(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:
-    delta = _existing(lake, table) or _created(lake, table)
+    delta = existing(lake, table) or _created(lake, table)
     if delta.transaction_version(transaction) is not None:
         return
     refuse_damaged(lake.root, [lake.local(path) for path in paths])
+    forget(lake, table)
     delta.create_write_transaction(
         list(_additions(lake, table, paths)),
         mode="append",
@@ -190,19 +189,6 @@ def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAc
             data_change=True,
             stats=json.dumps({"numRecords": rows}),
         )
-
-
-def _existing(lake: Lake, table: Table) -> DeltaTable | None:
-    try:
-        return DeltaTable(lake.table_root(table.name))
-    except TableNotFoundError:
-        return None
-    except (DeltaError, OSError) as error:
-        raise LakeError(
-            f"The table {lake.table_root(table.name)} cannot be read: {str(error).splitlines()[0]}",
-            kept="The raw answers are untouched.",
-            hint="Restore its folder _delta_log from a backup.",
-        ) from None
 
 
 def _created(lake: Lake, table: Table) -> DeltaTable:

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.domain.errors import LakeError
@@ -23,21 +25,45 @@ def sweep_files(lake: Lake, table: Table) -> dict[str, list[Path]]:
     Files that were replaced stay in their folder for those who read them by now.
     """
     root = lake.table_root(table.name)
-    folders = [folder for folder in (root.iterdir() if root.is_dir() else ()) if folder.name == sweep_of(folder.name)]
-    # Under a name with a dot a file is being built.
-    found = {folder.name: sorted(folder.glob("[!.]*.parquet")) for folder in folders}
+    folders = _names_in(root)
+    found = {folder: _files_in(root / folder) for folder in folders if folder == sweep_of(folder)}
     committed: dict[str, list[Path]] = {}
     for file in committed_files(lake, table):
         committed.setdefault(sweep_of(file.parent.name), []).append(file)
-    found |= {
-        sweep_id: files
-        for sweep_id, files in committed.items()
-        if any(file.parent.name.startswith(COMPACT) for file in files)
-    }
+    found |= {sweep_id: files for sweep_id, files in committed.items() if _are_compact(files)}
     for sweep_id in found.keys() - committed.keys():
         if is_committed(lake, table, retirement(sweep_id)):
             found[sweep_id] = []
     return found
+
+
+def files_of_sweep(lake: Lake, table: Table, sweep_id: str) -> list[Path]:
+    """Return the data files of one sweep in a table, as `sweep_files` does, without looking at those of all others."""
+    committed = [file for file in committed_files(lake, table) if sweep_of(file.parent.name) == sweep_id]
+    if _are_compact(committed):
+        return committed
+    if not committed and is_committed(lake, table, retirement(sweep_id)):
+        return []
+    return _files_in(lake.table_root(table.name) / sweep_id)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    # Under a name with a dot a file is being built.
+    names = [name for name in _names_in(folder) if name.endswith(".parquet") and not name.startswith(".")]
+    return [folder / name for name in sorted(names)]
+
+
+def _names_in(folder: Path) -> list[str]:
+    # Names alone: of a year's folders, making paths of all that lies there takes longer than reading it.
+    try:
+        with os.scandir(folder) as found:
+            return [entry.name for entry in found]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _are_compact(committed: Iterable[Path]) -> bool:
+    return any(file.parent.name.startswith(COMPACT) for file in committed)
 
 
 def sweep_of(folder: str) -> str:

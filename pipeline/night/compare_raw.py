@@ -19,7 +19,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import connect, quarantine_file, select_kept
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import Manifest, is_retired, landed, second_look
-from pipeline.lake.sweep_files import retirement, sweep_files
+from pipeline.lake.sweep_files import files_of_sweep, retirement
 from pipeline.night.overview import sweep_rows
 from pipeline.normalise.segment import RULES_VERSION, normalise_segment
 from pipeline.sweep.load import SEGMENT_TABLES
@@ -77,7 +77,7 @@ def _differences(
             continue
         selects = []
         for source in (beside, lake):
-            files = [file for file in sweep_files(source, TABLES[name]).get(sweep_id, []) if file != quarantine]
+            files = [file for file in files_of_sweep(source, TABLES[name], sweep_id) if file != quarantine]
             selects.append(select_kept(name, files, [quarantine]))
         within = f"search_id >= {first * NODES_PER_SEARCH} AND search_id < {stop * NODES_PER_SEARCH}"
         if name == "drift":

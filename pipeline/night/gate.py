@@ -25,7 +25,8 @@ from pipeline.notify.blocked import tell_of
 from pipeline.notify.ways import Tell, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import stoppable
-from pipeline.publish import Published, publish, published_sweeps
+from pipeline.publish import LedgerEntry, Published, publish, published_sweeps
+from pipeline.publish.ledger import enter
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 
@@ -132,6 +133,27 @@ def _publish_checked(
     logger.warning("The sweep %s is published although it failed its audit: %s", sweep_id, override)
     reason = (override or "").strip()
     return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis, cluster=cluster)
+
+
+def accept(
+    lake: Lake,
+    sweep_id: str,
+    now: datetime,
+    override: str,
+    analysis: Analysis = Analysis(),  # noqa: B008 - frozen
+) -> None:
+    """Enter an audited sweep in the ledger: the next publication publishes it too, in the order of the sweeps.
+
+    Several nights become one file so. `override` is the reason for one that has not passed. Raises GateBlocked where it
+    was not audited. The caller holds the lake's writer lock.
+    """
+    verdict = stored_audit(lake, sweep_id)
+    if verdict is None:
+        refuse_blocked(lake, sweep_id, verdict)
+    is_passed = verdict is not None and verdict.is_passed
+    audited, reason = ("passed", None) if is_passed else ("overridden", override)
+    started_at = read_manifest(lake, sweep_id).started_at
+    enter(lake, LedgerEntry(sweep_id, started_at, now, audited, reason, analysis))
 
 
 def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:

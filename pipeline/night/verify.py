@@ -25,7 +25,7 @@ from pipeline.lake.checksums import FOLDER, Recorded, Sum, sum_of_file
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_sizes
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
-from pipeline.lake.sweep_files import sweep_files
+from pipeline.lake.sweep_files import files_of_sweep
 from pipeline.night.compare_raw import compare_with_raw
 from pipeline.night.rebuild import MADE_ANEW
 from pipeline.publish import published_sweeps
@@ -172,7 +172,7 @@ class _Look:
             answers = sum(
                 pq.read_metadata(lake.local(lake.shard_path(sweep_id, name))).num_rows for name in sorted(shards)
             )
-            rows = sum(pq.read_metadata(file).num_rows for file in sweep_files(lake, SEARCH).get(sweep_id, []))
+            rows = sum(pq.read_metadata(file).num_rows for file in files_of_sweep(lake, SEARCH, sweep_id))
         except (pa.ArrowException, OSError, NightauditError):
             # An unreadable file is reported by itself.
             return

@@ -15,7 +15,7 @@ from pipeline.domain.tables import SEARCH
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, select_files
 from pipeline.lake.raw import RawRecord, read_manifest, read_shard
-from pipeline.lake.sweep_files import sweep_files
+from pipeline.lake.sweep_files import files_of_sweep
 from pipeline.quote.ledger import Entry, entry_at
 
 _ADDRESS = re.compile(r"raw/(?P<sweep>[^/#]+)/(?P<shard>[^/#]+)\.parquet#(?P<row>\d{1,9})")
@@ -113,7 +113,7 @@ def _parts(address: str) -> tuple[str, str, int]:
 
 def _loaded_sha256(lake: Lake, sweep_id: str, search_id: int) -> tuple[str | None] | None:
     """Return the SHA-256 that the tables hold of a search; None: they do not hold it yet."""
-    files = sweep_files(lake, SEARCH).get(sweep_id, [])
+    files = files_of_sweep(lake, SEARCH, sweep_id)
     query = f"SELECT body_sha256 FROM ({select_files('search', files)}) WHERE search_id = ?"  # noqa: S608 - our own names
     with connect(lake) as session:
         found: tuple[str | None] | None = session.execute(query, [search_id]).fetchone()

@@ -16,10 +16,11 @@ from nights import started_at, sweep_id
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import GateBlocked, InputError, LakeError
 from pipeline.domain.tables import REJECT
+from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import is_committed
 from pipeline.night import nightly
-from pipeline.night.gate import audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
+from pipeline.night.gate import accept, audit_sweep, publish_checked, refuse_blocked, report_page, tell_if_blocked
 from pipeline.night.night import Night
 from pipeline.notify.blocked import messages
 from pipeline.notify.ways import webhook
@@ -85,6 +86,42 @@ def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down
     assert told == [("passed", None), ("overridden", "the supplier said so")]
     failed = "SELECT check_name FROM mart.quality WHERE outcome = 'failed' AND severity = 'critical' ORDER BY ALL"
     assert ("key",) in asked(lake, failed)
+
+
+def test_nights_that_are_accepted_and_published_in_one_go_open_and_close_the_same_as_night_by_night(lake, tmp_path):
+    told = (
+        "FROM report.flag_history ORDER BY ALL",
+        "FROM report.finding_case ORDER BY ALL",
+        "FROM mart.offer_history ORDER BY ALL",
+        "FROM mart.sweep ORDER BY ALL",
+    )
+    one_by_one = Lake(str(tmp_path / "one by one"))
+    for night in range(3):
+        rows = doubled(clean_night(night)) if night == 1 else clean_night(night)
+        for each in (lake, one_by_one):
+            audited(each, night, rows)
+        if night < 2:
+            accept(lake, sweep_id(night), started_at(night), "known")
+        publish_checked(one_by_one, sweep_id(night), started_at(night), override="known" if night == 1 else None)
+    assert not lake.published_file.exists()
+    publish_checked(lake, sweep_id(2), started_at(2))
+    assert [asked(lake, query) for query in told] == [asked(one_by_one, query) for query in told]
+    assert asked(lake, "SELECT audit, override_reason FROM mart.sweep ORDER BY started_at") == [
+        ("passed", None),
+        ("overridden", "known"),
+        ("passed", None),
+    ]
+    # Some were open for one night only, and some lasted.
+    assert asked(
+        lake, "SELECT bool_or(resolved_at IS NULL), bool_or(resolved_at IS NOT NULL) FROM report.flag_history"
+    ) == [(True, True)]
+
+
+def test_a_night_that_was_not_audited_is_not_accepted(lake):
+    load(lake, 0, clean_night(0))
+    with pytest.raises(GateBlocked, match="has not been audited"):
+        accept(lake, sweep_id(0), started_at(0), "known")
+    assert published_sweeps(lake) == []
 
 
 def test_an_unusable_offer_is_a_reject_and_the_counts_balance(lake):

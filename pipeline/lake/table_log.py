@@ -1,0 +1,79 @@
+"""What the log of a Delta table says, read once and again as soon as the log is another one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from pipeline.domain.errors import LakeError
+from pipeline.domain.tables import Table
+from pipeline.lake.objects import Lake
+
+# Names, sizes and times of the files of a log: what is read of it is good for as long as they stay the same.
+_LogFiles = frozenset[tuple[str, int, int]]
+
+
+@dataclass
+class _Read:
+    """A table as it was read last."""
+
+    log: _LogFiles
+    delta: DeltaTable
+    files: tuple[Path, ...] | None = None
+
+
+# By folder. A night asks hundreds of times what a table holds, and reading its log takes milliseconds.
+_READ: dict[Path, _Read] = {}
+
+
+def existing(lake: Lake, table: Table) -> DeltaTable | None:
+    """Return a table as its log says now; None: there is none. Raises LakeError where the log cannot be read."""
+    root = lake.table_root(table.name)
+    log = _log_files(root)
+    known = _READ.get(root)
+    if known is not None and known.log == log:
+        return known.delta
+    try:
+        delta = DeltaTable(root)
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise LakeError(
+            f"The table {lake.table_root(table.name)} cannot be read: {str(error).splitlines()[0]}",
+            kept="The raw answers are untouched.",
+            hint="Restore its folder _delta_log from a backup.",
+        ) from None
+    # Listed before it was read: what was committed in between is read again.
+    _READ[root] = _Read(log, delta)
+    return delta
+
+
+def files_of(lake: Lake, table: Table, delta: DeltaTable) -> tuple[Path, ...]:
+    """Return the data files of a table that `existing` has given, in order."""
+    root = lake.table_root(table.name)
+    known = _READ.get(root)
+    if known is not None and known.delta is delta and known.files is not None:
+        return known.files
+    actions = delta.get_add_actions()
+    files = tuple(sorted(root / path for path in actions["path"].to_pylist()))
+    if known is not None and known.delta is delta:
+        known.files = files
+    return files
+
+
+def forget(lake: Lake, table: Table) -> None:
+    """Read a table again next time: its object goes along with what it commits, so it is not what was read any more."""
+    _READ.pop(lake.table_root(table.name), None)
+
+
+def _log_files(root: Path) -> _LogFiles:
+    try:
+        with os.scandir(root / "_delta_log") as found:
+            stats = [(entry.name, entry.stat()) for entry in found]
+    except FileNotFoundError:
+        return frozenset()
+    return frozenset((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

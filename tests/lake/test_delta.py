@@ -1,0 +1,54 @@
+"""What a table holds is read from its log once, and again as soon as the log is another one."""
+
+from __future__ import annotations
+
+import shutil
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction
+from nights import started_at
+
+from pipeline.domain.errors import LakeError
+from pipeline.domain.tables import CASE_NOTE
+from pipeline.lake.delta import commit_rows, committed_files, is_committed
+
+
+def note(lake, number):
+    rows = [{"case_id": f"case-{number}", "noted_at": started_at(0), "action": "note", "value": "seen"}]
+    commit_rows(lake, CASE_NOTE, pa.Table.from_pylist(rows, schema=CASE_NOTE.schema), "run", f"{number}", f"{number}")
+
+
+def test_what_is_committed_here_is_there_at_once(lake):
+    assert not is_committed(lake, CASE_NOTE, "0")
+    for number in range(3):
+        note(lake, number)
+        assert is_committed(lake, CASE_NOTE, f"{number}")
+        assert [file.stem for file in committed_files(lake, CASE_NOTE)] == [f"{each}" for each in range(number + 1)]
+
+
+def test_what_another_process_commits_is_there_at_once(lake):
+    note(lake, 0)
+    assert not is_committed(lake, CASE_NOTE, "theirs")
+    theirs = CommitProperties(app_transactions=[Transaction("theirs", 1)])
+    other = DeltaTable(lake.table_root(CASE_NOTE.name))
+    other.create_write_transaction([], mode="append", schema=CASE_NOTE.schema, commit_properties=theirs)
+    assert is_committed(lake, CASE_NOTE, "theirs")
+
+
+def test_a_log_that_is_damaged_or_gone_since_it_was_read_is_not_taken_for_what_it_was(lake):
+    note(lake, 0)
+    log = lake.table_root(CASE_NOTE.name) / "_delta_log"
+    for entry in log.glob("*.json"):
+        entry.write_text("{")
+    with pytest.raises(LakeError, match="cannot be read"):
+        is_committed(lake, CASE_NOTE, "0")
+    shutil.rmtree(log)
+    assert not is_committed(lake, CASE_NOTE, "0")
+    assert committed_files(lake, CASE_NOTE) == []
+
+
+def test_what_was_returned_is_the_readers_own(lake):
+    note(lake, 0)
+    committed_files(lake, CASE_NOTE).clear()
+    assert len(committed_files(lake, CASE_NOTE)) == 1
