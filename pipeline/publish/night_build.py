@@ -20,7 +20,7 @@ from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
 from pipeline.publish.flags import gather, move_flags_on
 from pipeline.publish.ledger import LedgerEntry
-from pipeline.publish.range_session import RangeJob, view_sweep
+from pipeline.publish.range_session import RANGE_MEMORY, RangeJob, view_sweep
 from pipeline.publish.range_work import (
     RangeNight,
     RangeWorkers,
@@ -129,6 +129,9 @@ class NightBuild:
             # Of a publication that was stopped, whose ranges may have been others.
             shutil.rmtree(lake.table_root(OFFER_CHANGE.name) / entry.sweep_id, ignore_errors=True)
         ranges, properties = choose_ranges(session, self._most_offers)
+        if len(ranges) > 1:
+            # What is left for this session goes over all properties, and must not grow with them.
+            session.execute(f"SET memory_limit = '{RANGE_MEMORY}'")
         state = tuple(files_of(session))
         doubtful = session.sql("FROM memory.night.cell_doubtful").to_arrow_table()
         self._jobs = [

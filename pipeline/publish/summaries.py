@@ -38,6 +38,7 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
         "source", "market", "product_type", "drift", "free_hours_before", "free_hours_after", "property_id",
         "drifted_at",
     ),
+    "mart.stay_room_board": ("source", "market", "product_type", "products"),
     "mart.stay_length": ("source", "market", "product_type", "discount_pct_of_nights"),
     "mart.occupancy_supplement": ("kind", "source", "market", "product_type", "supplement_pct"),
     "mart.multi_room_premium": ("source", "market", "product_type", "premium_pct"),
@@ -53,7 +54,10 @@ def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]]) -> None:
-    """Work out the summaries from the files that `parts` names for each relation of SUMMED."""
+    """Work out the summaries from the files that `parts` names for each relation of SUMMED.
+
+    Market by market: a median holds all its values in memory, and those of every market at once would not fit.
+    """
     session.execute("ATTACH ':memory:' AS summing")
     try:
         for schema in ("mart", "report", "state", "ref", "lake"):
@@ -64,8 +68,13 @@ def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]
             source = f"read_parquet([{files}])" if name in parts else f"nightaudit.{name}"
             session.execute(f"CREATE VIEW summing.{name} AS FROM {source}")
         session.execute("SET search_path = 'summing.main'")
+        seen = " UNION ".join(f"SELECT market FROM {name}" for name in ("state.cell", *SUMMED))  # noqa: S608 - our own names
+        markets = session.execute(f"SELECT market FROM ({seen}) ORDER BY market").fetchall()  # noqa: S608 - our own names
         for each in made:
-            session.execute(f"CREATE OR REPLACE TABLE nightaudit.{each.full_name} AS {each.sql}")
+            session.execute(f"CREATE OR REPLACE TABLE nightaudit.{each.full_name} AS {each.sql} LIMIT 0")
+            for (market,) in markets:
+                of_one = f"SELECT * FROM ({each.sql}) WHERE market = {quoted(market)}"  # noqa: S608 - our own names; the market is quoted
+                session.execute(f"INSERT INTO nightaudit.{each.full_name} BY NAME {of_one}")
     finally:
         session.execute(SEARCH_PATH)
         session.execute("DETACH summing")

@@ -24,24 +24,8 @@ sold AS (
         held.source,
         held.market,
         held.product_type,
-        count(*) AS comparable
-    FROM (
-        SELECT DISTINCT
-            offer.source,
-            offer.market,
-            offer.product_type,
-            offer.cell_key,
-            offer.room_stay_id,
-            offer.room_id,
-            offer.board_id,
-            offer.currency
-        FROM state.offer_open AS offer
-        WHERE
-            offer.is_offered
-            AND offer.room_id IS NOT NULL
-            AND offer.board_id IS NOT NULL
-            AND offer.currency IS NOT NULL
-    ) AS held
+        sum(held.products)::BIGINT AS comparable
+    FROM mart.stay_room_board AS held
     GROUP BY held.source, held.market, held.product_type
 ),
 

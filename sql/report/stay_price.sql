@@ -44,18 +44,32 @@ WITH measured AS (
         board.product_type,
         board.premium_pct AS pct
     FROM mart.board_premium AS board
+),
+
+summed AS (
+    SELECT
+        measured.measure,
+        measured.source,
+        measured.market,
+        measured.product_type,
+        count(*) AS planned,
+        count(measured.pct) AS comparable,
+        count(*) FILTER (WHERE measured.pct > 0) AS above_0,
+        -- One list, not three columns: each would hold all values in memory.
+        quantile_cont(measured.pct, [0.1, 0.5, 0.9]) AS quantiles
+    FROM measured
+    GROUP BY measured.measure, measured.source, measured.market, measured.product_type
 )
 
 SELECT
-    measured.measure,
-    measured.source,
-    measured.market,
-    measured.product_type,
-    count(*) AS planned,
-    count(measured.pct) AS comparable,
-    count(*) FILTER (WHERE measured.pct > 0) / nullif(comparable, 0) AS share_above_0, -- noqa: RF02
-    round(quantile_cont(measured.pct, 0.1), 6) AS p10_pct,
-    round(quantile_cont(measured.pct, 0.5), 6) AS median_pct,
-    round(quantile_cont(measured.pct, 0.9), 6) AS p90_pct
-FROM measured
-GROUP BY measured.measure, measured.source, measured.market, measured.product_type
+    summed.measure,
+    summed.source,
+    summed.market,
+    summed.product_type,
+    summed.planned,
+    summed.comparable,
+    summed.above_0 / nullif(summed.comparable, 0) AS share_above_0,
+    round(summed.quantiles[1], 6) AS p10_pct,
+    round(summed.quantiles[2], 6) AS median_pct,
+    round(summed.quantiles[3], 6) AS p90_pct
+FROM summed
