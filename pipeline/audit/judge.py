@@ -7,11 +7,15 @@ of the sweep itself is handed over: ten million of them would cost gigabytes, an
 
 from __future__ import annotations
 
+import gc
+import importlib.util
 import logging
 import os
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pipeline.audit.results import Finding, Measure
@@ -36,7 +40,7 @@ def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which 
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import great_expectations as gx
+        gx = _great_expectations()
         from great_expectations.data_context.types.base import (
             DataContextConfig,
             InMemoryStoreBackendDefaults,
@@ -49,6 +53,29 @@ def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which 
             analytics_enabled=False,
         )
         return gx.get_context(project_config=config, mode="ephemeral")
+
+
+def _great_expectations() -> ModuleType:
+    """Import the library in half of the time that it takes by itself: a night waits for it.
+
+    Statistics that none of our expectations uses are imported when they are first asked for, and the collector does not
+    look again and again at classes that stay.
+    """
+    name = "scipy.stats"
+    if name not in sys.modules and (spec := importlib.util.find_spec(name)) is not None and spec.loader is not None:
+        spec.loader = importlib.util.LazyLoader(spec.loader)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        setattr(sys.modules["scipy"], "stats", module)  # noqa: B010 - the checker of types knows no such name
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        import great_expectations as gx
+    finally:
+        if collects:
+            gc.enable()
+    return gx
 
 
 def _failed(context: Any, judged: Sequence[Measure]) -> set[tuple[str, str, str]]:  # noqa: ANN401 - see _context
