@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final, cast
 
@@ -163,6 +164,21 @@ def _drawable(part: object) -> object:
 
 def _drawn(spec: dict[str, Any], label_limit: int) -> str:
     """Return a chart as an SVG element in the page's colours."""
+    drawn = vl_convert.vegalite_to_svg(spec | {"config": _config(label_limit)})
+    coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], drawn)
+    # As wide as it was drawn, or as what room there is.
+    sized = re.sub(
+        r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"',
+        r'<svg \1role="img" aria-label="Chart of the figures linked below it" style="width:\2px"',
+        coloured,
+        count=1,
+    )
+    return _with_own_ids(sized)
+
+
+@cache
+def _config(label_limit: int) -> dict[str, Any]:
+    """Return how charts look: made once, as the library holds each part of it against its schema."""
     axis = alt.AxisConfig(
         labelColor=SOFT,
         titleColor=SOFT,
@@ -180,7 +196,7 @@ def _drawn(spec: dict[str, Any], label_limit: int) -> str:
     upright = alt.AxisConfig(
         titleAngle=0, titleAlign="left", titleAnchor="start", titleBaseline="bottom", titleX=0, titleY=-9
     )
-    config = alt.Config(
+    config: dict[str, Any] = alt.Config(
         background="transparent",
         # A label for each mark would be most of the page, and say no more than the figures beside it.
         aria=False,
@@ -211,16 +227,7 @@ def _drawn(spec: dict[str, Any], label_limit: int) -> str:
         tick=alt.TickConfig(color=ACCENT),
         range=alt.RangeConfig(category=list(SERIES), heatmap=list(SEQUENTIAL), ramp=list(SEQUENTIAL)),
     ).to_dict()
-    drawn = vl_convert.vegalite_to_svg(spec | {"config": config})
-    coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], drawn)
-    # As wide as it was drawn, or as what room there is.
-    sized = re.sub(
-        r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"',
-        r'<svg \1role="img" aria-label="Chart of the figures linked below it" style="width:\2px"',
-        coloured,
-        count=1,
-    )
-    return _with_own_ids(sized)
+    return config
 
 
 def _with_own_ids(drawn: str) -> str:
