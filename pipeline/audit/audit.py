@@ -35,8 +35,8 @@ from pipeline.lake.sweep_files import files_of_sweep
 
 __all__ = ["Limits", "audit"]
 
-# Great Expectations and its libraries take 400 MB beside this.
-_MEMORY_LIMIT = "800MB"
+# Great Expectations and its libraries take 250 MB beside this.
+_MEMORY_LIMIT = "400MB"
 
 
 def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now: datetime) -> Audit:

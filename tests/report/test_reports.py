@@ -26,6 +26,8 @@ from pipeline.report.charts import calendar, svg
 from pipeline.report.dictionary import described
 from pipeline.report.figures import as_csv
 from pipeline.report.page import Column
+from pipeline.report.promotions import _counted
+from pipeline.report.read import Reader
 from pipeline.report.words import readable
 
 from .conftest import CHECK_IN, FORMULA, SCRIPT, night
@@ -339,3 +341,14 @@ def test_the_dictionary_says_what_every_relation_and_column_is_and_what_it_is_ma
     assert set(re.findall(r'href="#([\w.]+)"', page)) <= anchors
     assert 'href="dictionary.html"' in reports_page(two_nights).read_text()
     assert "://" not in page
+
+
+def test_without_limits_what_was_summed_up_is_what_every_offer_gives(lake):
+    for number, before in ((40, None), (41, {1: 150, 2: 100}), (80, {1: 150, 2: 100})):
+        night(lake, number, {1: 100, 2: 99 if before else 100, 3: 100}, before=before)
+    with open_published(lake.published_file) as session:
+        of_all = _counted(Reader(session, Scope()))
+        of_each = _counted(Reader(session, Scope(market="GB")))
+    assert of_all == of_each
+    assert of_all["comparable"] > 0
+    assert of_all["never_charged"] > 0
