@@ -403,6 +403,40 @@ def verify(
 
 
 @app.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="The DuckDB file to write; it must not exist yet.")],
+    properties: Annotated[
+        list[int] | None,
+        typer.Option("--property", help="Only this property id; may be repeated.", show_default=False),
+    ] = None,
+    market: Annotated[
+        list[str] | None, typer.Option("--market", help="Only this market; may be repeated.", show_default=False)
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option("--from", help="Only nights from this day on (YYYY-MM-DD).", show_default=False)
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", help="Only nights up to this day, included.", show_default=False)
+    ] = None,
+) -> None:
+    """Write a DuckDB file that stands alone: every relation as a table, of some properties, markets or nights."""
+    from pipeline.cli import export
+
+    export.export_file(file, properties, market, first, last)
+
+
+@app.command()
+def pull(
+    lake: Annotated[str, typer.Argument(help="Folder of the lake to pull from, such as a mounted share.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to pull into; made where there is none.")],
+) -> None:
+    """Copy what the published file of a lake reads into a folder, as far as it is not there yet."""
+    from pipeline.cli import pull
+
+    pull.pull_lake(lake, folder)
+
+
+@app.command()
 def lake(
     apply: Annotated[bool, typer.Option("--apply", help="Do the listed maintenance.")] = False,
     form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",

@@ -115,9 +115,9 @@ MACROS = (
 _VIEW_MACROS = ("offer_as_of", "penalty_step", "penalty_at", "floor_what_if")
 
 
-def attach(session: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Attach the file that is being built, for writing, as `nightaudit`."""
-    session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (STORAGE_VERSION '{_STORAGE_VERSION}')")
+def attach(session: duckdb.DuckDBPyConnection, file: Path, name: str = "nightaudit") -> None:
+    """Attach the file that is being built, for writing."""
+    session.execute(f"ATTACH {quoted(str(file))} AS {name} (STORAGE_VERSION '{_STORAGE_VERSION}')")
 
 
 def prepare(session: duckdb.DuckDBPyConnection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from types import TracebackType
@@ -20,6 +21,8 @@ from pipeline.sweep.load import is_loaded, load_partition
 from pipeline.sweep.normalisers import Normalisers
 from pipeline.sweep.progress import SweepProgress, shards_of
 from pipeline.sweep.stop import Stopping
+
+logger = logging.getLogger(__name__)
 
 # Asks again what could not be read of a segment, the numbers of its searches given; returns whether it asked anything.
 LookAgain = Callable[[Segment, Sequence[int]], Awaitable[bool]]
@@ -84,7 +87,15 @@ class UnderWay:
     async def on_landed(self, shard: Shard) -> None:
         """Take note of a shard, and begin its segment where it was the last one of it; waits while the pool is full."""
         self._landed.add(shard.name)
-        self._progress.landed_searches += shard.stop - shard.start
+        progress = self._progress
+        progress.landed_searches += shard.stop - shard.start
+        logger.info(
+            "Landed %s: %d of %d searches so far, with %d requests of this run.",
+            shard.name,
+            progress.landed_searches,
+            progress.planned_searches,
+            progress.tally.requests,
+        )
         await self._begin_whole([self._segment_of[shard.name]])
         await self.raise_failures()
 

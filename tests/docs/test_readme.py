@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import costs
 from nights import FIRST_DAY, load_night, started_at
 from typer.main import get_command
 
@@ -100,6 +101,7 @@ TABLES = {
     "spec keys": (REFERENCE, spec_table),
     "price columns": (REFERENCE, price_table),
     "speed": (BENCHMARKS, speed_table),
+    "costs": (ROOT / "flows" / "README.md", costs.table),
 }
 PAGES = [
     README,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlparse
@@ -30,11 +31,29 @@ from pipeline.publish import publish
 NIGHT_AT = datetime(2026, 10, 1, 2, tzinfo=UTC)
 
 
+LOGGED: list[logging.LogRecord] = []
+
+
+@contextmanager
+def logged(name):
+    """Keep what happens, as NIGHTAUDIT_LOG_FORMAT=json lets it be written."""
+    handler = logging.Handler()
+    handler.emit = LOGGED.append
+    logger, level = logging.getLogger(name), logging.getLogger(name).level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A night of the sandbox that was announced: its lake, and what the receiver was sent."""
     folder = tmp_path_factory.mktemp("watched")
-    with receiving() as (address, got):
+    with receiving() as (address, got), logged("pipeline.sweep"):
         given = settings_in(folder, sandbox_clock=NIGHT_AT, published_webhook=address)
         run_night(Night(given, Lake(given.lake)))
     return Lake(given.lake), got
@@ -106,6 +125,15 @@ def test_a_line_of_the_log_is_json_with_the_sweep_that_it_is_about():
     told = json.loads(line)
     assert (told["message"], told["sweep_id"], told["level"]) == ("a\nb", "20261001T020000Z", "info")
     assert "sweep_id" not in json.loads(JsonLines().format(record))
+
+
+def test_each_block_of_searches_that_lands_is_one_line_of_the_log(made):
+    lake, _ = made
+    shards = {path.stem for path in (lake.root / "raw").glob("*/*.parquet")}
+    lines = [record.getMessage() for record in LOGGED if record.getMessage().startswith("Landed ")]
+    assert {line.split()[1].rstrip(":") for line in lines} == shards
+    ((searches,),) = rows(lake, "SELECT searches FROM mart.sweep")
+    assert f" {searches} of {searches} searches so far" in lines[-1]
 
 
 @pytest.mark.slow

@@ -1,0 +1,43 @@
+"""`nightaudit export`: a DuckDB file that stands alone."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from pipeline.cli.terminal import Terminal
+from pipeline.domain.codes import MARKETS
+from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
+from pipeline.process.signals import stoppable
+from pipeline.publish.export import Selection, export
+from pipeline.settings import read_settings
+
+
+def export_file(
+    file: Path, properties: list[int] | None, markets: list[str] | None, first: str | None, last: str | None
+) -> None:
+    """Export from the lake of the settings, and say what was written."""
+    if unknown := [market for market in markets or () if market not in MARKETS]:
+        raise InputError(f"{unknown[0]!r} is not one of the 36 market codes.")
+    selection = Selection(
+        tuple(dict.fromkeys(properties or ())), tuple(dict.fromkeys(markets or ())), _day(first), _day(last)
+    )
+    published = Lake(read_settings().lake).published_file
+    with stoppable("Nothing was written, and the published file is unchanged.", f"nightaudit export {file}"):
+        made = export(published, file, selection)
+    rows = sum(each.rows for each in made)
+    Terminal().print(
+        f"Exported {len(made)} relations with {rows:,} rows to {file} ({file.stat().st_size:,} bytes). "
+        "Which of them were narrowed: FROM ref.export",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a day like 2026-10-01.") from None

@@ -1,0 +1,24 @@
+"""`nightaudit pull`: the published file of another lake, with the files that it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.cli.terminal import Terminal
+from pipeline.lake import Lake
+from pipeline.process.signals import stoppable
+from pipeline.publish.pull import LakeFolder, pull
+
+
+def pull_lake(lake: str, folder: Path) -> None:
+    """Pull from a lake into a folder, and say what was copied."""
+    source = LakeFolder(Lake(lake))
+    with stoppable("What was pulled before can be read as before.", f"nightaudit pull {lake} {folder}"):
+        pulled = pull(source, folder)
+    Terminal().print(
+        f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes); {pulled.kept:,} were there already, and "
+        f"{pulled.removed:,} that nothing reads any more were removed.\nOpen it with: duckdb -readonly {pulled.file}",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )

@@ -1,0 +1,255 @@
+"""What the published file of a lake reads, copied to another folder: a laptop's, of a lake on a mounted share.
+
+Files under the published file's views never change once they are written, so one that is there is not copied again. The
+published file comes last, with its views turned to the new place: until then the folder is what it was. Where the files
+come from is a `Source`; a store that lists and gets objects can be another one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+import duckdb
+
+from pipeline.domain.errors import CorruptObject, InputError, LakeError
+from pipeline.lake import Lake, beside, put_in_place
+from pipeline.lake.checksums import Recorded, Sum, sum_of_file
+from pipeline.lake.database import quoted
+from pipeline.publish.state import attach
+
+_PUBLISHED = "published/nightaudit.duckdb"
+# Says that a folder was pulled, and from where: what is no such folder is not written to.
+_NOTE = "pulled.json"
+_READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
+
+
+class Source(Protocol):
+    """A lake that can be pulled from. Paths are those within the lake."""
+
+    name: str
+
+    def sizes(self, pattern: str) -> Mapping[str, int]:
+        """Return the bytes of the files that a path, or a pattern in its last two parts, means."""
+
+    def fetch(self, path: str, place: Path) -> None:
+        """Copy a file. Raises FileNotFoundError where it is gone."""
+
+    def recorded(self, path: str) -> set[Sum]:
+        """Return what a file may hold; empty where nothing is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """The published file in its new place, and how many files were copied, kept and removed for it."""
+
+    file: Path
+    copied: int
+    copied_bytes: int
+    kept: int
+    removed: int
+
+
+class LakeFolder:
+    """A lake in a folder, of this machine or mounted."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._root = lake.root
+        self._recorded = Recorded(lake.root)
+        self.name = str(lake.root)
+
+    def sizes(self, pattern: str) -> Mapping[str, int]:
+        """Return the bytes of the files that a path, or a pattern in its last two parts, means."""
+        return {
+            place.relative_to(self._root).as_posix(): place.stat().st_size
+            for place in self._root.glob(pattern)
+            if not place.name.startswith(".")
+        }
+
+    def fetch(self, path: str, place: Path) -> None:
+        """Copy a file. Raises FileNotFoundError where it is gone."""
+        shutil.copyfile(self._root / path, place)
+
+    def recorded(self, path: str) -> set[Sum]:
+        """Return what a file may hold; empty where nothing is recorded."""
+        return self._recorded.of(self._root / path)
+
+
+def pull(source: Source, folder: Path) -> Pulled:
+    """Copy what the published file reads, as far as it is not there yet, and then the published file.
+
+    What the file before that read stays until the next pull, for those who have it open. Raises InputError where
+    nothing is published, or the folder holds something else; CorruptObject where a file is damaged on its way.
+    """
+    folder = folder.absolute()
+    _refuse_other(source, folder)
+    file = folder / _PUBLISHED
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = _paths(file) if file.exists() else set()
+    arrived = beside(file)
+    try:
+        try:
+            # A night that is published meanwhile puts another file in its place; this one stays whole.
+            source.fetch(_PUBLISHED, arrived)
+        except FileNotFoundError:
+            raise InputError(
+                f"Nothing is published in {source.name}.", hint="Run a night there: nightaudit nightly"
+            ) from None
+        _write_note(source, folder)
+        wanted = {path: size for pattern in sorted(_paths(arrived)) for path, size in source.sizes(pattern).items()}
+        missing = [path for path, size in wanted.items() if _size(folder / path) != size]
+        for path in missing:
+            _fetch(source, path, folder / path)
+        _turn(arrived, folder)
+        put_in_place(arrived, file)
+    finally:
+        for left_over in file.parent.glob(f"{arrived.name}*"):
+            left_over.unlink()
+    kept_for_readers = {path for pattern in before for path in LakeFolder(Lake(str(folder))).sizes(pattern)}
+    removed = _remove_others(folder, wanted.keys() | kept_for_readers)
+    return Pulled(file, len(missing), sum(wanted[path] for path in missing), len(wanted) - len(missing), removed)
+
+
+def _refuse_other(source: Source, folder: Path) -> None:
+    """Raise InputError where a folder holds something that was not pulled from this source."""
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    try:
+        held = json.loads((folder / _NOTE).read_text())["from"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            f"{folder} holds something that was not pulled.", kept="It is unchanged.", hint="Name an empty folder."
+        ) from None
+    if held != source.name:
+        raise InputError(
+            f"{folder} was pulled from {held}, not from {source.name}.",
+            kept="It is unchanged.",
+            hint="Name another folder, or the lake that it was pulled from.",
+        )
+
+
+def _write_note(source: Source, folder: Path) -> None:
+    # What marks a lake: its tools find the published file, and checksums of what was pulled.
+    for name, held in ((_NOTE, {"from": source.name}), ("lake.json", None)):
+        built = beside(folder / name)
+        if held is None:
+            source.fetch(name, built)
+        else:
+            built.write_text(json.dumps(held))
+        built.replace(folder / name)
+
+
+def _paths(file: Path) -> set[str]:
+    """Return what the views of a published file read, as paths and patterns within its lake."""
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+        views, root = _views(session), _root(session)
+        paths = {path for sql in views.values() for path in _read_by(sql)}
+    if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
+        raise CorruptObject(f"The published file reads {strange[0]}, which does not lie in its lake.")
+    return {path.removeprefix(root) for path in paths}
+
+
+def _views(session: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Return the SQL of the views that read files, by full name."""
+    return dict(
+        session.execute(
+            "SELECT schema_name || '.' || view_name, sql FROM duckdb_views() "
+            "WHERE database_name = 'published' AND contains(sql, 'read_parquet') ORDER BY ALL"
+        ).fetchall()
+    )
+
+
+def _read_by(sql: str) -> Iterable[str]:
+    return (path.replace("''", "'") for path in _READ.findall(sql))
+
+
+def _root(session: duckdb.DuckDBPyConnection) -> str:
+    """Return the folder of the lake as the views spell it: where it lay when the file was written."""
+    row = session.execute("SELECT path FROM published.state.file WHERE table_name = 'cell' LIMIT 1").fetchone()
+    known = "" if row is None else str(row[0])
+    sql = _views(session).get("state.cell", "")
+    root = next((path.removesuffix(known) for path in _read_by(sql) if known and path.endswith(known)), None)
+    if root is None:
+        raise LakeError("The published file does not say which files it reads.", hint="Publish it again.")
+    return root
+
+
+def _turn(arrived: Path, folder: Path) -> None:
+    """Let the views of a copied file read the files of its new folder."""
+    with duckdb.connect(":memory:") as session:
+        attach(session, arrived, "published")
+        root, turned = _root(session), f"{folder}/".replace("'", "''")
+        views = _views(session)
+        # So that names within them mean what they meant.
+        session.execute("USE published")
+        session.execute("BEGIN")
+        for name, sql in views.items():
+            comments = session.execute(
+                "SELECT column_name, comment FROM duckdb_columns() WHERE database_name = 'published' "
+                "AND schema_name || '.' || table_name = ? AND comment IS NOT NULL",
+                [name],
+            ).fetchall()
+            said = session.execute(
+                "SELECT comment FROM duckdb_views() WHERE database_name = 'published' "
+                "AND schema_name || '.' || view_name = ?",
+                [name],
+            ).fetchall()[0][0]
+            made = sql.replace("'" + root.replace("'", "''"), "'" + turned)
+            session.execute(re.sub(r"^CREATE VIEW", "CREATE OR REPLACE VIEW", made))
+            if said is not None:
+                session.execute(f"COMMENT ON VIEW {name} IS {quoted(said)}")
+            for column, comment in comments:
+                session.execute(f'COMMENT ON COLUMN {name}."{column}" IS {quoted(comment)}')
+        session.execute("COMMIT")
+        session.execute("CHECKPOINT published")
+        session.execute("USE memory")
+        session.execute("DETACH published")
+
+
+def _size(place: Path) -> int:
+    try:
+        return place.stat().st_size
+    except FileNotFoundError:
+        return -1
+
+
+def _fetch(source: Source, path: str, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    built = beside(place)
+    try:
+        try:
+            source.fetch(path, built)
+        except FileNotFoundError:
+            raise LakeError(
+                f"{path} was removed from the lake while it was being pulled.",
+                kept="What was pulled before can be read as before.",
+                hint="Pull again.",
+            ) from None
+        recorded = source.recorded(path)
+        if recorded and sum_of_file(built) not in recorded:
+            raise CorruptObject(
+                f"{path} is damaged in {source.name}, or was damaged on its way.",
+                kept="What was pulled before can be read as before.",
+                hint="Pull again; if it fails again: nightaudit verify --deep, there.",
+            )
+        put_in_place(built, place)
+    finally:
+        built.unlink(missing_ok=True)
+
+
+def _remove_others(folder: Path, wanted: Iterable[str]) -> int:
+    """Remove files that neither the published file nor the one before it reads; return how many."""
+    named = set(wanted)
+    removed = 0
+    for top in {PurePosixPath(path).parts[0] for path in named}:
+        for place in sorted((folder / top).rglob("*.parquet")):
+            if place.relative_to(folder).as_posix() not in named:
+                place.unlink()
+                removed += 1
+    return removed

@@ -1,0 +1,30 @@
+"""The costs on paper follow their formulas: twice the properties are twice the work."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.costs import CORES, EFFICIENCY, NIGHT_SECONDS, SCOPES, Scope, cost, measured, table
+
+
+def test_a_night_of_known_size_costs_what_is_worked_out_by_hand():
+    found = {
+        "nightaudit: CPU of one offer more": 4.0,
+        "stored: a night's offers with penalties and promotions": 20.0,
+        "stored: history as changes, over 30 nights": 2.0,
+    }
+    one = cost(1000, Scope("small", 10, 1, 2, 1), found)
+    assert (one.searches, one.offers) == (200, 180_000)
+    # 20,000 cells of 400 bytes and 200 searches of 1,000.
+    assert one.wire_bytes == 8_200_000
+    assert (one.table_bytes, one.history_bytes) == (3_600_000, 360_000)
+    assert one.workers == 1
+    assert one.searches_per_second == pytest.approx(200 / 28_800)
+
+
+@pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: scope.name)
+def test_costs_grow_with_the_properties_and_workers_do_their_share(scope):
+    small, large = (cost(properties, scope, measured()) for properties in (100_000, 1_000_000))
+    assert large.cpu_hours == pytest.approx(10 * small.cpu_hours)
+    capacity = NIGHT_SECONDS * CORES * EFFICIENCY / 3600
+    assert (large.workers - 1) * capacity < large.cpu_hours <= large.workers * capacity
+    assert f"{large.cpu_hours:,.1f}" in table()

@@ -1,0 +1,167 @@
+"""What is exported stands alone: the rows of the published file, as far as they were selected, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+
+import duckdb
+import pytest
+from nights import FIRST_DAY, load_night, started_at
+from typer.testing import CliRunner
+
+from pipeline.cli.commands import app
+from pipeline.domain.errors import InputError, LakeFull
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.publish import publish
+from pipeline.publish.export import Selection, export
+
+DAY = FIRST_DAY + timedelta(days=60)
+
+
+@pytest.fixture(scope="module")
+def home(once_a_run):
+    """Three nights of two properties in two markets; one offer is gone in the second night, and dearer in the third."""
+
+    def make(home):
+        lake = Lake(str(home / "lake"))
+        asked = [
+            {"property_id": number, "market": market, "check_in": DAY} for number in (1, 2) for market in ("DE", "GB")
+        ]
+        for night in range(3):
+            on_sale = [stay for stay in asked if night != 1 or stay != asked[0]]
+            offers = [
+                stay | {"offer_no": n, "room_id": 7, "total": 100 + n + 10 * night} for n, stay in enumerate(on_sale)
+            ]
+            cells = [stay | {"offers": 1} if stay in on_sale else stay | {"status": "absent"} for stay in asked]
+            publish(lake, load_night(lake, night, cell=cells, offer=offers), started_at(night))
+        return home
+
+    return once_a_run("three-nights-to-export", make)
+
+
+@pytest.fixture
+def lake(home):
+    return Lake(str(home / "lake"))
+
+
+def relations(session):
+    rows = session.execute(
+        "SELECT table_schema || '.' || table_name FROM information_schema.tables "
+        "WHERE table_schema IN ('mart', 'report', 'ref', 'lake') AND table_catalog = current_catalog()"
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
+def rows(session, name):
+    return session.execute(f"FROM {name} ORDER BY ALL").fetchall()
+
+
+def test_everything_that_analysts_read_is_in_the_file_and_it_needs_no_other(lake, tmp_path):
+    with open_published(lake.published_file) as session:
+        expected = {name: (rows(session, name), comments(session, name)) for name in relations(session)}
+    made = export(lake.published_file, tmp_path / "all.duckdb", Selection())
+    assert {each.relation: each.rows for each in made} == {name: len(held) for name, (held, _) in expected.items()}
+    # Nothing of the lake is there any more.
+    shutil.move(lake.root, tmp_path / "away")
+    try:
+        with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True, config={"threads": 1}) as session:
+            session.execute("SET TimeZone = 'UTC'")
+            assert relations(session) == {*expected, "ref.export"}
+            for name, (held, said) in expected.items():
+                assert rows(session, name) == held, name
+                assert comments(session, name) == said, name
+            known = session.execute("SELECT count(*) FROM mart.offer_as_of((SELECT min(sweep_id) FROM mart.sweep))")
+            assert known.fetchall() == [(4,)]
+    finally:
+        shutil.move(tmp_path / "away", lake.root)
+    assert [place.name for place in tmp_path.iterdir()] == ["all.duckdb"]
+
+
+def comments(session, name):
+    return session.execute(
+        "SELECT column_name, data_type, comment FROM duckdb_columns() WHERE schema_name || '.' || table_name = ? "
+        "AND database_name = current_catalog() ORDER BY column_index",
+        [name],
+    ).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("selection", "where"),
+    [
+        (Selection(properties=(2,)), "property_id = 2"),
+        (Selection(markets=("DE",)), "market = 'DE'"),
+        (Selection((1,), ("DE", "GB")), "property_id = 1"),
+        (Selection(first=FIRST_DAY + timedelta(days=1)), "night > 0"),
+        (Selection(last=FIRST_DAY), "night = 0"),
+        (Selection((1,), ("DE",), FIRST_DAY + timedelta(days=1), FIRST_DAY + timedelta(days=1)), "false"),
+    ],
+    ids=["property", "market", "both", "from", "to", "gone-that-night"],
+)
+def test_only_what_was_selected_is_there(lake, tmp_path, selection, where):
+    select = (
+        "SELECT property_id, market, total FROM (SELECT *, datediff('day', DATE '2030-01-01', searched_at::DATE) AS "
+        "night FROM lake.offer)"
+    )
+    with open_published(lake.published_file) as session:
+        expected = session.execute(f"{select} WHERE {where} ORDER BY ALL").fetchall()
+        everything = session.execute(f"{select} ORDER BY ALL").fetchall()
+    assert len(expected) < len(everything)
+    export(lake.published_file, tmp_path / "some.duckdb", selection)
+    with duckdb.connect(str(tmp_path / "some.duckdb"), read_only=True) as session:
+        session.execute("SET TimeZone = 'UTC'")
+        assert session.execute(f"{select} ORDER BY ALL").fetchall() == expected
+        narrowed = dict(session.execute("SELECT relation, narrowed_by FROM ref.export").fetchall())
+    assert narrowed["ref.error_code"] == []
+    assert len(narrowed["lake.offer"]) == bool(selection.properties) + bool(selection.markets) + bool(
+        selection.first or selection.last
+    )
+
+
+def test_history_that_reaches_into_the_period_is_kept(lake, tmp_path):
+    second = FIRST_DAY + timedelta(days=1)
+    export(lake.published_file, tmp_path / "second.duckdb", Selection(first=second, last=second))
+    with duckdb.connect(str(tmp_path / "second.duckdb"), read_only=True) as session:
+        session.execute("SET TimeZone = 'UTC'")
+        kept = session.execute("SELECT first_seen_at::DATE, last_seen_at::DATE FROM mart.offer_history").fetchall()
+    assert kept
+    assert all(first <= second <= last for first, last in kept)
+
+
+def test_what_cannot_be_exported_is_refused_and_a_file_that_is_there_stays(lake, tmp_path):
+    there = tmp_path / "there.duckdb"
+    there.write_text("mine")
+    for selection, target, why in (
+        (Selection(), there, "exists already"),
+        (Selection(), tmp_path / "no" / "folder.duckdb", "no folder"),
+        (Selection(properties=(99,)), tmp_path / "x.duckdb", "about the property 99"),
+        (Selection(markets=("FR",)), tmp_path / "x.duckdb", "about the market FR"),
+        (Selection(first=DAY), tmp_path / "x.duckdb", "No night"),
+    ):
+        with pytest.raises(InputError, match=why):
+            export(lake.published_file, target, selection)
+    with pytest.raises(InputError, match="Nothing is published"):
+        export(tmp_path / "nothing.duckdb", tmp_path / "x.duckdb", Selection())
+    assert there.read_text() == "mine"
+    assert [place.name for place in tmp_path.iterdir()] == ["there.duckdb"]
+
+
+def test_a_full_disk_leaves_nothing_behind(lake, tmp_path, monkeypatch):
+    def full(*_):
+        raise duckdb.IOException("Could not write file: No space left on device")
+
+    monkeypatch.setattr("pipeline.publish.export.describe", full)
+    with pytest.raises(LakeFull, match="No space left"):
+        export(lake.published_file, tmp_path / "x.duckdb", Selection())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_says_what_it_wrote(lake, tmp_path, monkeypatch):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(app, ["export", "one.duckdb", "--property", "1", "--from", "2030-01-02"])
+    assert told.exit_code == 0, told.output
+    assert "to one.duckdb (" in told.output
+    for wrong in (["--market", "XX"], ["--to", "tomorrow"]):
+        assert isinstance(CliRunner().invoke(app, ["export", "two.duckdb", *wrong]).exception, InputError)

@@ -1,0 +1,163 @@
+"""What is pulled can be read without the lake, costs what changed, and never leaves half a night behind."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+
+import duckdb
+import pytest
+from nights import FIRST_DAY, load_night, started_at
+from typer.testing import CliRunner
+
+from pipeline.cli.commands import app
+from pipeline.domain.errors import CorruptObject, InputError, LakeError
+from pipeline.lake import Lake
+from pipeline.lake.database import lies_elsewhere
+from pipeline.publish import publish
+from pipeline.publish.pull import LakeFolder, pull
+
+STAYS = [{"property_id": number, "check_in": FIRST_DAY + timedelta(days=60)} for number in (1, 2)]
+
+
+def add_night(lake, night):
+    offers = [stay | {"offer_no": n, "room_id": 7, "total": 100 + night} for n, stay in enumerate(STAYS)]
+    cells = [stay | {"offers": 1} for stay in STAYS]
+    publish(lake, load_night(lake, night, cell=cells, offer=offers), started_at(night))
+
+
+@pytest.fixture(scope="module")
+def home(once_a_run):
+    """Two published nights in a folder whose name has a quote in it."""
+
+    def make(home):
+        lake = Lake(str(home / "the team's lake"))
+        for night in range(2):
+            add_night(lake, night)
+        return home
+
+    return once_a_run("two-nights-to-pull", make)
+
+
+@pytest.fixture
+def lake(home, tmp_path):
+    """A copy of that lake: its views name the place that it was copied from, as those of a mounted share do."""
+    shutil.copytree(home / "the team's lake", tmp_path / "share")
+    return Lake(str(tmp_path / "share"))
+
+
+def contents(file):
+    """Every row of every relation and every comment, as plain DuckDB reads them."""
+    with duckdb.connect(str(file), read_only=True) as session:
+        session.execute("SET TimeZone = 'UTC'")
+        names = session.execute(
+            "SELECT table_schema || '.' || table_name FROM information_schema.tables ORDER BY ALL"
+        ).fetchall()
+        held = {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
+        said = "SELECT schema_name, table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+        views = "SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal"
+        return held | {text: session.execute(f"{text} ORDER BY ALL").fetchall() for text in (said, views)}
+
+
+def files_in(folder):
+    return {place.relative_to(folder).as_posix() for place in folder.rglob("*") if place.is_file()}
+
+
+def test_what_was_pulled_is_all_that_is_published_and_needs_no_lake(home, lake, tmp_path):
+    expected = contents(home / "the team's lake" / "published" / "nightaudit.duckdb")
+    laptop = tmp_path / "o'laptop"
+    made = pull(LakeFolder(lake), laptop)
+    assert made.copied > 10
+    assert (made.kept, made.removed) == (0, 0)
+    shutil.rmtree(lake.root)
+    (home / "the team's lake").rename(home / "away")
+    try:
+        found = contents(made.file)
+    finally:
+        (home / "away").rename(home / "the team's lake")
+    assert found == expected
+    assert not lies_elsewhere(made.file)
+
+
+def test_pulling_again_copies_what_is_new_and_lets_readers_of_the_last_file_read_on(home, tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(home / "the team's lake", source)
+    lake, laptop = Lake(str(source)), tmp_path / "laptop"
+    first = pull(LakeFolder(lake), laptop)
+    again = pull(LakeFolder(lake), laptop)
+    assert (again.copied, again.kept, again.removed) == (0, first.copied, 0)
+    before = files_in(laptop)
+    with duckdb.connect(str(first.file), read_only=True) as reader:
+        add_night(lake, 2)
+        third = pull(LakeFolder(lake), laptop)
+        assert 0 < third.copied < first.copied
+        assert third.removed == 0
+        assert reader.execute("SELECT max(total) FROM lake.offer").fetchall() == [(101,)]
+        assert reader.execute("SELECT count(*) FROM mart.offer_latest").fetchall() == [(2,)]
+    assert before <= files_in(laptop)
+    # What only the file before the last one read is no longer needed.
+    assert pull(LakeFolder(lake), laptop).removed > 0
+    assert contents(third.file) == contents(lake.published_file)
+
+
+def test_a_pull_that_is_cut_off_leaves_what_was_pulled_before_and_goes_on(home, tmp_path, monkeypatch):
+    source = tmp_path / "source"
+    shutil.copytree(home / "the team's lake", source)
+    lake, laptop = Lake(str(source)), tmp_path / "laptop"
+    before = contents(pull(LakeFolder(lake), laptop).file)
+    add_night(lake, 2)
+    cut_off = LakeFolder(lake)
+    fetched = []
+
+    def fetch(path, place):
+        if len(fetched) == 4:
+            raise FileNotFoundError(path)
+        fetched.append(path)
+        LakeFolder(lake).fetch(path, place)
+
+    monkeypatch.setattr(cut_off, "fetch", fetch)
+    with pytest.raises(LakeError, match="was removed from the lake while"):
+        pull(cut_off, laptop)
+    assert contents(laptop / "published" / "nightaudit.duckdb") == before
+    # The published file, the two notes, and one of those that are copied.
+    made = pull(LakeFolder(lake), laptop)
+    assert made.kept > 0
+    assert contents(made.file) == contents(lake.published_file)
+
+
+def test_a_file_that_is_damaged_on_its_way_is_refused(lake, tmp_path):
+    laptop = tmp_path / "laptop"
+    place = next((lake.root / "state").glob("*/*/offer_open-*.parquet"))
+    held = bytearray(place.read_bytes())
+    held[len(held) // 2] ^= 1
+    place.write_bytes(held)
+    with pytest.raises(CorruptObject, match="damaged"):
+        pull(LakeFolder(lake), laptop)
+    assert not (laptop / "published" / "nightaudit.duckdb").exists()
+
+
+def test_a_folder_with_something_else_in_it_is_not_written_to(lake, tmp_path):
+    other = Lake(str(tmp_path / "other"))
+    other.put_new("raw/x.json", b"{}")
+    before = files_in(other.root)
+    with pytest.raises(InputError, match="holds something that was not pulled"):
+        pull(LakeFolder(lake), other.root)
+    assert files_in(other.root) == before
+    with pytest.raises(InputError, match="Nothing is published"):
+        pull(LakeFolder(other), tmp_path / "laptop")
+    laptop = tmp_path / "second"
+    pull(LakeFolder(lake), laptop)
+    shutil.copytree(lake.root, tmp_path / "third")
+    with pytest.raises(InputError, match="was pulled from"):
+        pull(LakeFolder(Lake(str(tmp_path / "third"))), laptop)
+
+
+def test_the_command_says_what_it_copied_and_queries_read_the_folder(lake, tmp_path, monkeypatch):
+    laptop = tmp_path / "laptop"
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(app, ["pull", str(lake.root), str(laptop)])
+    assert told.exit_code == 0, told.output
+    assert f"duckdb -readonly {laptop}/published/nightaudit.duckdb" in told.output
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(laptop))
+    asked = CliRunner().invoke(app, ["query", "SELECT count(*) AS offers FROM lake.offer", "--format", "csv"])
+    assert asked.output == "offers\n4\n", asked.output
