@@ -5,7 +5,7 @@ SLOW ?= tests
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-cluster test-duckdb surface sql-readme picture check audit-deps bench bench-quick format format-check lint types imports sql lock clean
+.PHONY: help setup nightly demo schedule notebooks test test-slow test-faults test-cluster test-duckdb test-daft surface sql-readme picture check audit-deps bench bench-quick format format-check lint types imports sql lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,6 +56,10 @@ test-duckdb: setup  ## let the oldest DuckDB that is supported read what we publ
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6
 	OTHER_DUCKDB=.duckdb $(BIN)/pytest tests/sql/test_reads.py
 	PYTHONPATH=.duckdb $(BIN)/pytest -n 2 --dist loadfile tests/sql tests/lake/test_user_sql.py
+
+test-daft: setup  ## let Daft work out a relation on the Delta tables
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --target .daft daft==0.7.26
+	PYTHONPATH=.daft DO_NOT_TRACK=true $(BIN)/pytest tests/lake/test_daft.py
 
 surface: setup  ## write down what users rely on, after a change that is meant to change it
 	$(BIN)/python tests/test_surface.py

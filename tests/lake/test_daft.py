@@ -1,0 +1,91 @@
+"""Another engine reads the Delta tables in place, and works out what our SQL does: Daft, where it is installed."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipeline.domain.errors import CallsUsedUp
+from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.night import steps
+from pipeline.night.night import Night
+from pipeline.publish import publish
+from pipeline.settings import Settings
+from pipeline.sweep import close, normalisers
+
+daft = pytest.importorskip("daft", reason="there is no daft: make test-daft installs it")
+
+NOW = datetime(2030, 5, 1, 2, tzinfo=UTC)
+SPEC = """
+[properties]
+sandbox = 30
+[stays]
+nights = [1]
+[[stays.horizon]]
+to_days = 3
+every_days = 1
+[ask]
+markets = ["DE", "GB"]
+parties = ["2"]
+operations = ["multi", "single"]
+"""
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    """Two nights, of which the second one was closed before all was asked."""
+    home = tmp_path_factory.mktemp("daft")
+    (home / "sweep.toml").write_text(SPEC)
+    given = {"lake": str(home / "lake"), "spec": home / "sweep.toml", "sandbox_properties": 30, "_env_file": None}
+    lake = Lake(str(home / "lake"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
+        for number, cap in enumerate((None, 70)):
+            at = NOW + timedelta(days=number)
+            settings = Settings(**given, daily_calls=cap)
+            manifest = steps.start(settings, lake, at)
+            night = Night(settings, lake, manifest, clock=lambda at=at: at)
+            try:
+                asyncio.run(steps.collect(night))
+            except CallsUsedUp:
+                close(lake, manifest, at)
+                asyncio.run(steps.collect(night))
+            publish(lake, manifest.sweep_id, at)
+    return lake
+
+
+def test_daft_gives_the_coverage_of_each_night_from_the_delta_tables(lake):
+    tables = lake.root / lake.tables_folder
+    cells, sweeps = (daft.read_deltalake(str(tables / name)) for name in ("cell", "sweep"))
+    status = daft.col("status")
+
+    def number_of(*statuses):
+        return status.is_in(list(statuses)).cast(daft.DataType.int64()).sum()
+
+    names = ["sweep_id", "snapshot_date", "operation", "market"]
+    counts = {
+        "planned": status.count(),
+        "swept": number_of("offered", "no_offer", "absent", "rejected", "failed"),
+        "answered": number_of("offered", "no_offer", "absent"),
+        "rejected": number_of("rejected"),
+        "failed": number_of("failed"),
+        "not_swept": number_of("not_swept"),
+    }
+    counted = (
+        cells.join(sweeps.select("sweep_id", "snapshot_date"), on="sweep_id")
+        .groupby(*names)
+        .agg(*(made.alias(name) for name, made in counts.items()))
+        .with_column("swept_share", daft.col("swept") / daft.col("planned"))
+        .with_column("answered_share", daft.col("answered") / daft.col("planned"))
+    )
+    found = sorted(
+        tuple(row[name] for name in (*names, *counts, "swept_share", "answered_share")) for row in counted.to_pylist()
+    )
+    with query_published(lake.published_file, "FROM report.coverage ORDER BY sweep_id, operation, market") as answer:
+        expected = [tuple(row) for row in answer.fetchall()]
+    assert any(row[9] for row in expected)
+    assert sorted(found) == sorted(expected)
