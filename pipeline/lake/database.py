@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +58,7 @@ def _sql_type(kind: pa.DataType) -> str:
 @contextmanager
 def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a session in memory, in UTC, that spills into the lake's folder what is more than `memory`."""
-    spill = lake.root / ".spill"
+    spill = _spill_folder(lake)
     with duckdb.connect(":memory:") as session:
         session.execute(f"SET memory_limit = '{memory}'")
         session.execute(f"SET temp_directory = {quoted(str(spill))}")
@@ -67,6 +68,14 @@ def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPy
         # DuckDB draws one of its own into logs after two seconds.
         session.execute("SET enable_progress_bar = false")
         yield session
+
+
+def _spill_folder(lake: Lake) -> Path:
+    # DuckDB names what it spills by its process, and takes away what dead ones left: machines that share a lake, and
+    # containers, whose process ids are alike, have folders of their own. A worker of another machine makes its own.
+    shared = lake.root / ".spill"
+    own = shared / platform.node()
+    return own if own.is_dir() else shared
 
 
 def view_sweep_files(

@@ -167,6 +167,8 @@ def _task(wanted: _Wanted, work: Callable[..., T], args: tuple[Any, ...], kwargs
     folder = wanted.folder if Path(wanted.folder).is_dir() else ""
     if refusal := _differs({**made_of(), "folder": folder}, wanted):
         raise _refused(platform.node(), refusal)
+    # What this machine spills does not meet what others do: see `lake.database`.
+    Path(folder).with_name(platform.node()).mkdir(exist_ok=True)
     return work(*args, **kwargs)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -21,7 +23,7 @@ from certificates import self_signed
 from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import ClusterAway, SettingsError
 from pipeline.lake import Lake
-from pipeline.lake.database import open_published
+from pipeline.lake.database import connect, open_published
 from pipeline.night import steps
 from pipeline.night.night import Night
 from pipeline.night.rebuild import rebuild
@@ -63,8 +65,6 @@ class Machines:
         )
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         await_true(lambda: self._file.exists() and self._file.read_text().endswith("}"))
-        import json
-
         self.address = json.loads(self._file.read_text())["address"]
 
     def start_worker(self, **others: str) -> None:
@@ -325,8 +325,25 @@ def test_over_tls_only_those_with_a_certificate_get_in(tmp_path):
 
 
 def test_a_worker_that_does_not_see_the_lake_does_no_task(tmp_path):
-    seen = _Wanted(str(tmp_path), made_of())
-    assert _task(seen, sum, ([1, 2],), {}) == 3
     gone = _Wanted(str(tmp_path / "lake" / ".spill" / "cluster-1"), made_of())
     with pytest.raises(SettingsError, match=r"does not see the lake's folder .*lake"):
         _task(gone, sum, ([1, 2],), {})
+    Path(gone.folder).mkdir(parents=True)
+    assert _task(gone, sum, ([1, 2],), {}) == 3
+    other = _Wanted(gone.folder, {**made_of(), "duckdb": "1.0.0"})
+    with pytest.raises(SettingsError, match=r"has duckdb .* \(here: 1.0.0\)"):
+        _task(other, sum, ([1, 2],), {})
+
+
+def test_what_a_worker_spills_lies_in_a_folder_of_its_machine(tmp_path):
+    """Process ids are alike in two containers, and DuckDB names its files by them."""
+    lake = Lake(str(tmp_path / "lake"))
+    folder = lake.root / ".spill" / "cluster-1"
+    folder.mkdir(parents=True)
+
+    def spills_to() -> Path:
+        with connect(lake) as session:
+            return Path(session.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])
+
+    assert spills_to() == lake.root / ".spill"
+    assert _task(_Wanted(str(folder), made_of()), spills_to, (), {}) == lake.root / ".spill" / platform.node()
