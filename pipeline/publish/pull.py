@@ -102,7 +102,11 @@ def pull(source: Source, folder: Path) -> Pulled:
             ) from None
         _write_note(source, folder)
         wanted = {path: size for pattern in sorted(_paths(arrived)) for path, size in source.sizes(pattern).items()}
-        missing = [path for path, size in wanted.items() if _size(folder / path) != size]
+        missing = [
+            path
+            for path, size in wanted.items()
+            if not (folder / path).exists() or (folder / path).stat().st_size != size
+        ]
         for path in missing:
             _fetch(source, path, folder / path)
         _turn(arrived, folder)
@@ -135,13 +139,11 @@ def _refuse_other(source: Source, folder: Path) -> None:
 
 def _write_note(source: Source, folder: Path) -> None:
     # What marks a lake: its tools find the published file, and checksums of what was pulled.
-    for name, held in ((_NOTE, {"from": source.name}), ("lake.json", None)):
-        built = beside(folder / name)
-        if held is None:
-            source.fetch(name, built)
-        else:
-            built.write_text(json.dumps(held))
-        built.replace(folder / name)
+    note, marks = beside(folder / _NOTE), beside(folder / "lake.json")
+    note.write_text(json.dumps({"from": source.name}))
+    note.replace(folder / _NOTE)
+    source.fetch("lake.json", marks)
+    marks.replace(folder / "lake.json")
 
 
 def _paths(file: Path) -> set[str]:
@@ -210,13 +212,6 @@ def _turn(arrived: Path, folder: Path) -> None:
         session.execute("CHECKPOINT published")
         session.execute("USE memory")
         session.execute("DETACH published")
-
-
-def _size(place: Path) -> int:
-    try:
-        return place.stat().st_size
-    except FileNotFoundError:
-        return -1
 
 
 def _fetch(source: Source, path: str, place: Path) -> None:
