@@ -125,7 +125,8 @@ def main() -> int:
     chance.shuffle(order)
     done: dict[int, Tally] = {}
     # What stops it from outside, as `timeout` does, is no other thing than Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="faults-") as folder, suppress(Stopped):
         run([tries[place] for place in order], given.jobs, Path(folder), done)
     tallies = by_fault(done[at] for at in sorted(done, key=lambda at: order[at]))
