@@ -15,6 +15,8 @@ from pipeline.domain.errors import OutOfResources
 # Address space that libraries reserve on their own and for each processor (stacks and arenas of threads), and what a
 # session of DuckDB may take. With two processors a small night reserves 2,800 to 3,150 MB, of which it uses 400.
 _RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
+# Commands that read settings alone; and one that reads the published file in a process with a session of its own.
+_SETTINGS_MB, _QUERY_MB, _QUERY_PER_PROCESSOR_MB = 400, 700, 150
 # The engine that draws charts reserves 64 GiB at once, and uses next to nothing of it.
 CHARTS_MB = 69_000
 # A query over many nights has many files open at once.
@@ -26,21 +28,31 @@ def needed_mb(more_mb: int = 0) -> int:
     return _RESERVED_MB + _PER_PROCESSOR_MB * (os.cpu_count() or 1) + _SESSION_MB + more_mb
 
 
-def refuse_tight_limits(*, more_mb: int = 0, more_descriptors: int = 0) -> None:
+def needed_by_mb(command: str | None) -> int:
+    """Return the address space that a command of the command line needs."""
+    if command in {"settings", "spec"}:
+        return _SETTINGS_MB
+    if command == "query":
+        return _QUERY_MB + _QUERY_PER_PROCESSOR_MB * (os.cpu_count() or 1)
+    return needed_mb()
+
+
+def refuse_tight_limits(*, least_mb: int | None = None, more_mb: int = 0, more_descriptors: int = 0) -> None:
     """Raise OutOfResources where the system's limits leave less than the work needs.
 
-    `more_mb` of address space and `more_descriptors` are what it needs beyond what every command does. As many files as
-    the system allows may be open from here on, where fewer were allowed at first.
+    `least_mb` of address space is what the work needs, if it is less than most do; `more_mb` and `more_descriptors` are
+    what it needs beyond that. As many files as the system allows may be open from here on, where fewer were at first.
     """
     if sys.platform == "win32":
         return
     import resource
 
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if space != resource.RLIM_INFINITY and space < needed_mb(more_mb) * 1_000_000:
+    needed_space = needed_mb(more_mb) if least_mb is None else least_mb + more_mb
+    if space != resource.RLIM_INFINITY and space < needed_space * 1_000_000:
         raise OutOfResources(
             f"This process may reserve {space // 1_000_000:,} MB of address space (ulimit -v); "
-            f"{needed_mb(more_mb):,} MB are needed.",
+            f"{needed_space:,} MB are needed.",
             hint="Lift the limit: ulimit -v unlimited. Libraries reserve far more than they use; a container or a "
             "systemd unit (MemoryMax=) limits what is used.",
         )

@@ -354,7 +354,7 @@ SELECT
         WHEN grouped.flags <= 1 THEN sized.evidence[1].finding
         ELSE
             format(
-                '{} offers over {} stays{}, {}. {}',
+                '{} offers over {} stays{}{}. {}',
                 grouped.flags,
                 grouped.stays,
                 CASE
@@ -362,9 +362,10 @@ SELECT
                     ELSE format(' of {} properties', grouped.properties)
                 END,
                 CASE
+                    WHEN sized.lowest_pct IS NULL THEN ''
                     WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
-                        THEN format('{:+.1f}%', sized.lowest_pct)
-                    ELSE format('{:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)
+                        THEN format(', {:+.1f}%', sized.lowest_pct)
+                    ELSE format(', {:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)
                 END,
                 sized.evidence[1].finding
             )

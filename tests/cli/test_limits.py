@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 from tiny_night import write_spec_in
 
-from pipeline.process.limits import needed_mb
+from pipeline.process.limits import needed_by_mb, needed_mb
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +31,15 @@ def under(folder: Path, limits: str, *argv: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.fixture
+def published_file(tmp_path):
+    """A published file of one relation; what a query reads of it is bounded by the query's own settings."""
+    place = tmp_path / "lake" / "published"
+    place.mkdir(parents=True)
+    with duckdb.connect(str(place / "nightaudit.duckdb")) as session:
+        session.execute("CREATE TABLE one AS SELECT 1 AS number")
+
+
 @pytest.mark.parametrize(
     ("limit", "said"), [("-v 2000000", "2,048 MB of address space (ulimit -v)"), ("-n 64", "64 files")]
 )
@@ -41,6 +51,20 @@ def test_too_tight_a_limit_is_named_before_anything_is_begun(tmp_path, command, 
     assert f"Lift the limit: ulimit {limit[:2]}" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.usefixtures("published_file")
+@pytest.mark.parametrize("command", [["settings"], ["spec"], ["query", "SELECT 1"]], ids=lambda argv: argv[0])
+def test_a_light_command_asks_for_little_runs_with_it_and_says_so_where_there_is_less(tmp_path, command):
+    enough = needed_by_mb(command[0])
+    assert enough <= 400 + 300 + 150 * os.cpu_count() < needed_mb()
+    done = under(tmp_path, f"ulimit -v {enough * 1_000_000 // 1024 + 1}", "-m", "pipeline.cli", *command)
+    assert done.returncode == 0, done.stderr
+    refused = under(tmp_path, f"ulimit -v {enough * 1_000_000 // 1024 - 1}", "-m", "pipeline.cli", *command)
+    assert refused.returncode == 1, refused.stderr
+    assert f"{enough:,} MB are needed" in refused.stderr
+    assert "Lift the limit: ulimit -v" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_a_night_is_not_begun_whose_charts_could_not_be_drawn(tmp_path):
