@@ -14,13 +14,17 @@ from typing import Any
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
 
 from pipeline.audit.history import History
 from pipeline.audit.results import Audit, Finding, number
+from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.checksums import record_built
 
 _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
+# Characters of a text that the page shows in one place.
+_LONGEST = 2_000
 
 # What is drawn over the nights, failed or not: what people ask about first.
 _DRAWN = ("answered_share", "offered_share", "failed_share", "floor_share", "offers_per_cell", "unread_share")
@@ -137,11 +141,19 @@ def _examples(finding: Finding) -> list[dict[str, Any]]:
     return json.loads(finding.examples) if finding.examples else []
 
 
+def _shown(value: object) -> object:
+    """Return text of a supplier with its control characters shown, and cut; what the page is made of stays as it is."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return printable(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…")
+
+
 @cache
 def _template() -> Template:
     environment = Environment(
         loader=PackageLoader("pipeline.audit", "."),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -11,7 +11,7 @@ from pipeline.process.log_lines import begin_log
 
 def main() -> None:
     """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
-    from pipeline.process.signals import end_quietly_until_stoppable, stoppable
+    from pipeline.process.signals import end_quietly_until_stoppable, said_to_the_end, stoppable
 
     end_quietly_until_stoppable()
     from pipeline.cli.commands import app
@@ -24,7 +24,8 @@ def main() -> None:
         ):
             app()
     except NightauditError as error:
-        _tell(error)
+        with said_to_the_end():
+            _tell(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output has seen enough.

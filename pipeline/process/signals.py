@@ -46,6 +46,15 @@ def handlers_kept() -> Iterator[None]:
 
 
 @contextmanager
+def said_to_the_end() -> Iterator[None]:
+    """Let a second Ctrl-C not cut off what is said of the first one."""
+    with handlers_kept():
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        yield
+
+
+@contextmanager
 def stoppable(kept: str, next_step: str) -> Iterator[None]:
     """Do work within that may be stopped: whatever ends it early says what was `kept`, and names the `next_step`.
 

@@ -188,10 +188,15 @@ def test_a_sweep_that_is_not_loaded_cannot_be_audited(lake):
 
 
 def test_the_page_stands_alone_and_shows_supplier_text_as_text(lake):
-    rows = every(doubled(clean_night(0)), "offer", lambda _: {"board_id": 777, "board_name": SCRIPT})
+    named = f"{SCRIPT}\x1b[31m\u202e{'x' * 100_000}"
+    rows = every(doubled(clean_night(0)), "offer", lambda _: {"board_id": 777, "board_name": named})
     audited(lake, 0, rows)
     page = report_page(lake, sweep_id(0)).read_text()
     assert SCRIPT not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "\\x1b[31m\\u202exxx" in page
+    assert "x" * 10_000 not in page
     assert "&lt;script&gt;" in page
     assert "Blocked" in page
     assert "Cold start" in page
