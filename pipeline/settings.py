@@ -127,8 +127,10 @@ class Settings(BaseSettings):
         description="Maximum calls per UTC day, over all sweeps of this lake; 1 or more. Unset: no cap.",
     )
     attempts: int = Field(4, ge=1, le=20, description="Maximum attempts per search, including the first.")
-    connect_timeout_seconds: float = Field(10, gt=0, description="Seconds to wait for a connection.")
-    read_timeout_seconds: float = Field(60, gt=0, description="Seconds to wait for an answer, and between parts of it.")
+    connect_timeout_seconds: float = Field(10, gt=0, le=3_600, description="Seconds to wait for a connection.")
+    read_timeout_seconds: float = Field(
+        60, gt=0, le=3_600, description="Seconds to wait for an answer, and between parts of it."
+    )
     max_body_mb: int = Field(
         64, ge=1, description="Maximum megabytes of an answer, as sent and decompressed. Larger ones are refused."
     )
@@ -147,7 +149,7 @@ class Settings(BaseSettings):
         0, ge=0, description="Nights whose raw answers it keeps; older nights cannot be rebuilt. 0: all."
     )
     grace_hours: float = Field(
-        24, ge=0, description="Hours that unused files are kept for readers that still have them open."
+        24, ge=0, le=100_000, description="Hours that unused files are kept for readers that still have them open."
     )
     spec: Path | None = Field(
         None, description="The sweep spec's file (TOML or YAML). Unset: the sample spec, on the sandbox only."
@@ -189,6 +191,7 @@ class Settings(BaseSettings):
     )
     audit_deviations: float = Field(
         6,
+        le=1_000,
         gt=0,
         description="Deviations from earlier nights at which a check fails; lower is stricter.",
     )
@@ -280,7 +283,10 @@ class Settings(BaseSettings):
     )
 
     query_seconds: float = Field(
-        300, gt=0, description="Maximum seconds for a query of yours: on the command line, in a spec or an alert rule."
+        300,
+        gt=0,
+        le=1_000_000,
+        description="Maximum seconds for a query of yours: on the command line, in a spec or an alert rule.",
     )
     query_memory_mb: int = Field(2000, ge=100, description="Maximum megabytes of memory for such a query.")
 

@@ -67,10 +67,18 @@ def test_what_is_given_stands_above_the_environment_and_that_above_the_file(no_s
         ({"base_url": "ftp://supplier.example"}, "NIGHTAUDIT_BASE_URL"),
         ({"auth_url": "https://"}, "NIGHTAUDIT_AUTH_URL"),
         ({"base_url": "https://supplier.example"}, "NIGHTAUDIT_CLIENT_SECRET"),
+        ({"base_url": "https://supplier.example/?key=1"}, "NIGHTAUDIT_BASE_URL: a base address must not carry a query"),
         ({"requests_per_second": 0}, "NIGHTAUDIT_REQUESTS_PER_SECOND"),
         ({"concurrency": 0}, "NIGHTAUDIT_CONCURRENCY"),
         ({"daily_calls": 0}, "NIGHTAUDIT_DAILY_CALLS"),
         ({"attempts": 0}, "NIGHTAUDIT_ATTEMPTS"),
+        *(
+            ({name: "inf"}, f"NIGHTAUDIT_{name.upper()}")
+            for name in (
+                *("connect_timeout_seconds", "read_timeout_seconds", "grace_hours", "query_seconds"),
+                *("audit_deviations", "requests_per_second"),
+            )
+        ),
         ({"credentials": "cookie"}, "NIGHTAUDIT_CREDENTIALS"),
         ({"tolerated_failed_share": 1.5}, "NIGHTAUDIT_TOLERATED_FAILED_SHARE"),
         ({"total_role": "gross"}, "NIGHTAUDIT_TOTAL_ROLE"),

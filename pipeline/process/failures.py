@@ -64,14 +64,20 @@ def _number_of(error: BaseException) -> int | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _causes(each)
-        return
-    yield error
-    cause = error.__cause__ or error.__context__
-    if cause is not None and not isinstance(error, NightauditError):
-        yield from _causes(cause)
+    """Yield an error and what caused it, each once: libraries have made chains that lead back to where they began."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        error = waiting.pop()
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(reversed(error.exceptions))
+            continue
+        yield error
+        cause = error.__cause__ or error.__context__
+        if cause is not None and not isinstance(error, NightauditError):
+            waiting.append(cause)
 
 
 def _reason(error: BaseException) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.domain import errors
 from pipeline.domain.errors import NightauditError, RequestRefused
+from pipeline.process.failures import as_ours
 
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, NightauditError)]
 
@@ -65,6 +66,14 @@ def test_the_innermost_step_says_what_was_kept_and_how_to_go_on():
     error.at_step("The sweep stays loaded.", "nightaudit audit x")
     error.at_step("Answers that have landed are kept.", "nightaudit nightly")
     assert str(error) == "Full.\nThe sweep stays loaded.\nFree some space. Then: nightaudit audit x"
+
+
+def test_a_chain_of_causes_that_leads_back_to_where_it_began_comes_to_an_end():
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__context__ = second, first
+    assert as_ours(first) is None
+    second.__cause__ = OSError(28, "No space left on device")
+    assert isinstance(as_ours(first), errors.LakeFull)
 
 
 def test_an_error_says_what_happened_what_was_kept_and_what_to_do():
