@@ -101,3 +101,25 @@ def once_a_run(tmp_path_factory) -> Callable[[str, Callable[[Path], T]], T]:
         return pickle.loads(result.read_bytes())  # noqa: S301 - written by this run
 
     return once
+
+
+@pytest.fixture(scope="session")
+def a_night(once_a_run) -> Lake:
+    """A lake with one published night of which nothing was asked. It is not written to."""
+    from nights import load_night, started_at
+
+    from pipeline.publish import publish
+
+    def make(folder: Path) -> Lake:
+        made = Lake(str(folder / "lake"))
+        publish(made, load_night(made, 0), started_at(0))
+        return made
+
+    return once_a_run("a-night-of-nothing", make)
+
+
+@pytest.fixture
+def lake_of_a_night(a_night, tmp_path) -> Lake:
+    """A copy of that lake. Its views read the files of the first one until it is refreshed or published again."""
+    shutil.copytree(a_night.root, tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))

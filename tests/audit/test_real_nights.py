@@ -25,6 +25,8 @@ from pipeline.settings import Settings, utc_now
 from pipeline.spec import parse_spec
 from pipeline.sweep import begin
 
+pytestmark = pytest.mark.slow
+
 TODAY = datetime.now(UTC).date()
 CHECK_INS = [(TODAY + timedelta(days=60 + 7 * week)).isoformat() for week in range(4)]
 PROPERTIES = 60

@@ -325,11 +325,10 @@ def test_a_refused_close_of_a_sweep_that_landed_is_none_and_a_close_counts_what_
     assert read_ending(lake, sweep_id) is None
     closed = run_here("resume", "--close")
     assert closed.returncode == 0, closed.stderr
-    run_here("publish", "--override", "not about the gate")
-    planned, not_swept, offered = stopped.published("SELECT planned, not_swept, offered FROM mart.sweep")[0]
-    assert planned == 3600
-    assert 0 < not_swept < 3600
-    assert offered > 0
+    row = sweep_rows(lake)[sweep_id]
+    assert row["planned"] == 3600
+    assert 0 < row["not_swept"] < 3600
+    assert row["offered"] > 0
 
 
 def test_a_cap_that_no_day_gets_further_with_is_refused_before_a_sweep_is_begun(user, run_here):
@@ -420,8 +419,8 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids
         resumed = run_here("resume")
         assert resumed.returncode == 0, resumed.stderr
     assert asked_before
-    assert run_here("publish", "--override", "not about the gate").returncode == 0
-    assert user.published("SELECT planned - not_swept FROM mart.sweep") == [(60 * 30 * 2,)]
+    (row,) = sweep_rows(Lake(str(user.lake))).values()
+    assert (row["planned"], row["not_swept"]) == (60 * 30 * 2, 0)
 
 
 def test_too_many_failures_end_with_exit_code_4(user, run_here, ids):

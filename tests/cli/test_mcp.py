@@ -13,13 +13,15 @@ from nights import load_night, started_at
 
 from pipeline.cli.mcp import server
 from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.settings import Settings
 
 
-@pytest.fixture
-def settings(lake):
-    """A night with a promotion that nothing names, at a property whose name is an order."""
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    """A night with a promotion that nothing names, at a property whose name is an order. It is only read."""
+    lake = Lake(str(tmp_path_factory.mktemp("asked") / "lake"))
     offer = {
         "search_id": 257,
         "check_in": started_at(60).date(),

@@ -34,6 +34,7 @@ def rows(settings: Settings, query: str) -> list[tuple]:
     return query_published(Lake(settings.lake).published_file, query).fetchall()
 
 
+@pytest.mark.slow
 def test_every_night_lies_on_its_own_date_passed_its_audit_and_is_simulated(two_nights):
     settings, made, told = two_nights
     nights = rows(settings, "SELECT snapshot_date, audit, is_simulated FROM mart.sweep ORDER BY 1")
@@ -44,6 +45,7 @@ def test_every_night_lies_on_its_own_date_passed_its_audit_and_is_simulated(two_
     assert (told[0].made, told[0].nights, told[-1].made) == (0, 2, 2)
 
 
+@pytest.mark.slow
 def test_what_users_load_and_ask_is_there(two_nights):
     settings, made, _ = two_nights
     counts = "SELECT (FROM (SELECT count(DISTINCT property_id) FROM mart.{}))"
@@ -60,6 +62,7 @@ def test_what_users_load_and_ask_is_there(two_nights):
     assert rows(settings, "SELECT count(*) FROM report.floor_breach") != [(0,)]
 
 
+@pytest.mark.slow
 def test_the_next_night_asks_the_same_without_any_setting(two_nights):
     settings, _, _ = two_nights
     now = datetime.combine(LAST + timedelta(days=1), datetime.min.time(), UTC)
@@ -70,6 +73,7 @@ def test_the_next_night_asks_the_same_without_any_setting(two_nights):
     assert spec.ask.markets == ("GB", "DE", "NL", "SE", "US")
 
 
+@pytest.mark.slow
 def test_a_lake_that_is_not_empty_is_left_alone(two_nights):
     settings, _, _ = two_nights
     with pytest.raises(InputError, match="is not empty"):

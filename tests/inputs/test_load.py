@@ -14,6 +14,7 @@ from pipeline.domain.errors import CorruptObject, InputError, LakeFull
 from pipeline.domain.tables import INPUT_TABLES
 from pipeline.inputs import load
 from pipeline.inputs.branded import unbranded_ids
+from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_files
 from pipeline.publish import publish
@@ -56,9 +57,18 @@ def test_the_samples_are_what_their_generator_makes():
         assert (FOLDER / name).read_text() == text
 
 
-def test_the_samples_load_and_show_in_the_published_file(lake):
-    load_samples(lake)
-    publish(lake, load_night(lake, 0), started_at(0))
+@pytest.fixture(scope="module")
+def sampled(a_night, tmp_path_factory):
+    """A lake whose second night was published with the samples."""
+    made = Lake(str(tmp_path_factory.mktemp("sampled") / "lake"))
+    shutil.copytree(a_night.root, made.root)
+    load_samples(made)
+    publish(made, load_night(made, 1), started_at(1))
+    return made
+
+
+def test_the_samples_load_and_show_in_the_published_file(sampled):
+    lake = sampled
     assert published(lake, "SELECT count(*), min(price) FROM mart.selling_price") == [(60, Decimal("77.4000"))]
     assert published(lake, "SELECT count(*) FROM mart.property_map") == [(12,)]
     assert published(lake, "SELECT count(*) FROM mart.weight") == [(21,)]
@@ -67,9 +77,8 @@ def test_the_samples_load_and_show_in_the_published_file(lake):
     assert published(lake, saturday) == [(Decimal(str(REFERENCE_RATES["SEK"])), date(2026, 11, 13))]
 
 
-def test_a_rate_holds_for_seven_days_and_the_euro_is_one(lake):
-    load_samples(lake)
-    publish(lake, load_night(lake, 0), started_at(0))
+def test_a_rate_holds_for_seven_days_and_the_euro_is_one(sampled):
+    lake = sampled
     last = "SELECT currency, max(on_date) FROM mart.fx_rate_on WHERE currency IN ('EUR', 'USD') GROUP BY ALL ORDER BY 1"
     week_after = DAY + timedelta(days=7)
     assert published(lake, last) == [("EUR", week_after), ("USD", week_after)]
@@ -101,7 +110,8 @@ def test_of_a_file_with_one_bad_row_nothing_is_kept(lake, tmp_path):
     assert not lake.exists(lake.inputs_folder("property-map"))
 
 
-def test_the_map_loaded_last_is_the_map_and_an_earlier_one_can_come_back(lake, tmp_path):
+def test_the_map_loaded_last_is_the_map_and_an_earlier_one_can_come_back(lake_of_a_night, tmp_path):
+    lake = lake_of_a_night
     first = write(tmp_path, "a.csv", "branded_id,unbranded_id\n1,2\n")
     second = write(tmp_path, "b.csv", "branded_id,unbranded_id\n1,3\n5,6\n")
     assert unbranded_ids(lake) == {}
@@ -110,21 +120,22 @@ def test_the_map_loaded_last_is_the_map_and_an_earlier_one_can_come_back(lake, t
         assert load.load(lake, "property-map", file, NOW).is_new
         found.append(unbranded_ids(lake))
     assert found == [{1: 2}, {1: 3, 5: 6}, {1: 2}]
-    publish(lake, load_night(lake, 0), started_at(0))
+    assert refresh(lake)
     assert published(lake, "SELECT branded_id, unbranded_id FROM mart.property_map") == [(1, 2)]
 
 
-def test_the_newer_of_two_files_wins_for_what_both_state(lake, tmp_path):
+def test_the_newer_of_two_files_wins_for_what_both_state(lake_of_a_night, tmp_path):
+    lake = lake_of_a_night
     load.load(lake, "rates", write(tmp_path, "a.csv", "Date,USD\n2030-01-01,1.1\n2030-01-02,1.2\n"), NOW)
     load.load(lake, "rates", write(tmp_path, "b.csv", "Date,USD\n2030-01-02,1.3\n"), NOW)
-    publish(lake, load_night(lake, 0), started_at(0))
+    assert refresh(lake)
     query = "SELECT rate FROM mart.fx_rate_on WHERE currency = 'USD' AND age_days = 0 ORDER BY rate_date"
     assert [str(row[0]) for row in published(lake, query)] == ["1.10000000", "1.30000000"]
 
 
-def test_what_is_loaded_between_nights_shows_at_once(lake, tmp_path):
-    assert not refresh(lake)
-    publish(lake, load_night(lake, 0), started_at(0))
+def test_what_is_loaded_between_nights_shows_at_once(lake_of_a_night, tmp_path):
+    lake = lake_of_a_night
+    assert not refresh(Lake(str(tmp_path / "none")))
     load.load(lake, "weights", write(tmp_path, "w.csv", "market,weight\nGB,2.5\n"), NOW)
     assert published(lake, "SELECT count(*) FROM mart.weight") == [(0,)]
     assert refresh(lake)

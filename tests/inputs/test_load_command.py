@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
-from nights import load_night, started_at
 
-from pipeline.cli import main
-from pipeline.publish import publish
 from pipeline.sample.generate import FOLDER
 
 
 @pytest.fixture
-def run(lake, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
-    # Wide enough that no line of a message is broken.
-    monkeypatch.setenv("COLUMNS", "200")
-
+def run(tmp_path, nightaudit):
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["nightaudit", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out + err
+        # Wide enough that no line of a message is broken.
+        done = nightaudit(tmp_path, *arguments, NIGHTAUDIT_LAKE="lake", COLUMNS="200")
+        return done.returncode, done.stdout + done.stderr
 
     return run
 
@@ -39,8 +27,8 @@ def test_a_file_is_checked_loaded_and_recognised(run):
     assert run("load", "weights", file) == (0, "weights.csv was already loaded; nothing changed.\n")
 
 
-def test_what_is_loaded_after_a_night_can_be_queried_at_once(run, lake):
-    publish(lake, load_night(lake, 0), started_at(0))
+@pytest.mark.usefixtures("lake_of_a_night")
+def test_what_is_loaded_after_a_night_can_be_queried_at_once(run):
     assert run("load", "rates", FOLDER / "eurofxref-hist.csv")[1] == "Loaded 80 rows of eurofxref-hist.csv.\n"
     code, said = run("query", "SELECT count(DISTINCT currency) AS found FROM mart.fx_rate_on", "--format", "csv")
     assert (code, said.split()) == (0, ["found", "9"])

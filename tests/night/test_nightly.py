@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -29,10 +29,11 @@ from pipeline.lake import Lake
 from pipeline.night import nightly, steps
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
-from pipeline.settings import utc_now
 from pipeline.sweep import normalisers
 
 ROOT = Path(__file__).parents[2]
+# No night of the sandbox goes by the clock of the machine: a run may last beyond midnight.
+AT = datetime(2026, 10, 1, 2, tzinfo=UTC)
 
 
 def threads(workers, *_, **__):
@@ -46,7 +47,7 @@ def workers_of_this_process(monkeypatch):
 
 @pytest.fixture
 def settings(tmp_path):
-    return lambda **others: settings_in(tmp_path, **others)
+    return partial(settings_in, tmp_path, sandbox_clock=AT)
 
 
 def run(given, **others):
@@ -61,7 +62,7 @@ def first_made(once_a_run):
         shown, watched = [], []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(normalisers, "ProcessPoolExecutor", threads)
-            run(settings_in(folder), show=shown.append, watch=watched.append)
+            run(settings_in(folder, sandbox_clock=AT), show=shown.append, watch=watched.append)
         return folder, shown, watched
 
     return once_a_run("a-first-night", make)
@@ -80,8 +81,8 @@ def loaded_made(once_a_run):
     """A lake with a sweep that is loaded, and not yet judged."""
 
     def make(folder):
-        given = settings_in(folder)
-        manifest = steps.start(given, Lake(given.lake), utc_now())
+        given = settings_in(folder, sandbox_clock=AT)
+        manifest = steps.start(given, Lake(given.lake), AT)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(normalisers, "ProcessPoolExecutor", threads)
             asyncio.run(steps.collect(Night(given, Lake(given.lake), manifest)))
@@ -104,7 +105,7 @@ def command(tmp_path, nightaudit):
 
     def run(*arguments: str, **others: str) -> subprocess.CompletedProcess[str]:
         given = {"NIGHTAUDIT_LAKE": "lake", "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(tmp_path))}
-        return nightaudit(tmp_path, *arguments, **given, **others)
+        return nightaudit(tmp_path, *arguments, **given, NIGHTAUDIT_SANDBOX_CLOCK=AT.isoformat(), **others)
 
     return run
 
@@ -112,7 +113,7 @@ def command(tmp_path, nightaudit):
 def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings, first_made, first):
     _, shown, watched = first_made
     shown_next = []
-    second = run(settings(), show=shown_next.append)
+    second = run(settings(sandbox_clock=AT + timedelta(days=1)), show=shown_next.append)
 
     assert (shown, shown_next) == ([first], [second])
     assert (first.previous_date, second.previous_date) == (None, first.snapshot_date)
@@ -127,7 +128,7 @@ def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(
 
 def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):
     given, lake = settings(), Lake(settings().lake)
-    begun = steps.start(given, lake, utc_now())
+    begun = steps.start(given, lake, AT)
 
     assert nightly.begin(Night(given, lake)).sweep.sweep_id == begun.sweep_id
     assert lake.sweep_ids() == [begun.sweep_id]
@@ -153,11 +154,11 @@ def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again_and_bad_r
 @pytest.mark.slow
 def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_todays_night(settings, tmp_path):
     given, lake = settings(spec=write_spec_in(tmp_path, days=20)), Lake(settings().lake)
-    left = steps.start(given, lake, utc_now() - timedelta(days=1))
+    left = steps.start(given, lake, AT)
     with pytest.raises(CallsUsedUp):
         asyncio.run(steps.collect(Night(given.model_copy(update={"daily_calls": 45}), lake, left)))
 
-    today = run(given)
+    today = run(given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)}))
 
     assert published(lake) == [left.sweep_id, today.sweep_id]
     assert dict(today.cells)["not_swept"] == 0
@@ -275,7 +276,7 @@ def test_a_night_that_was_killed_after_it_was_published_gets_its_pages_and_alert
                     run(given)
             assert got == []
         (first,) = published(lake)
-        second = run(given).sweep_id
+        second = run(given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)})).sweep_id
 
     assert published(lake) == [first, second]
     for sweep_id in (first, second):
@@ -302,7 +303,7 @@ def double(lake: Lake, sweep_id: str) -> None:
 def load_doubled(settings) -> str:
     """Ask and load a night, and store a file of it twice. Return its sweep."""
     lake = Lake(settings.lake)
-    manifest = steps.start(settings, lake, utc_now())
+    manifest = steps.start(settings, lake, settings.clock())
     asyncio.run(steps.collect(Night(settings, lake, manifest)))
     double(lake, manifest.sweep_id)
     return manifest.sweep_id
@@ -310,7 +311,7 @@ def load_doubled(settings) -> str:
 
 def test_a_blocked_night_is_reported_once_and_keeps_the_last_good_night(settings, first):
     with receiving() as (address, got):
-        given = settings(notify_webhook=address)
+        given = settings(notify_webhook=address, sandbox_clock=AT + timedelta(days=1))
         lake = Lake(given.lake)
         before = lake.published_file.read_bytes()
         blocked = load_doubled(given)

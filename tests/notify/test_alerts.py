@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from nights import load_night, started_at, sweep_id
+from nights import sweep_id
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.notify import ways
 from pipeline.notify.alert_rules import AlertRules, Rule
 from pipeline.notify.alerts import confirmed, tell_alerts
-from pipeline.publish import publish
 
 WHERE = "reports/index.html"
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory):
+def lake(a_night, tmp_path_factory):
     made = Lake(str(tmp_path_factory.mktemp("alerts") / "lake"))
-    publish(made, load_night(made, 0), started_at(0))
+    shutil.copytree(a_night.root, made.root)
     return made
 
 

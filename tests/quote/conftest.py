@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,8 +26,7 @@ SPEC = """
 ids = [{ids}]
 [stays]
 nights = [1]
-[[stays.horizon]]
-to_days = 1
+check_in = ["{check_in}"]
 [ask]
 markets = ["GB"]
 parties = ["2", "2+1"]
@@ -59,7 +58,9 @@ def sandbox():
 def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
     folder = tmp_path_factory.mktemp("night")
     ids = sandbox.control("properties")["property_ids"][:8]
-    (folder / "spec.toml").write_text(SPEC.format(ids=", ".join(map(str, ids))))
+    # Days ahead: whenever a run ends, the stay has not begun.
+    check_in = datetime.now(UTC).date() + timedelta(days=3)
+    (folder / "spec.toml").write_text(SPEC.format(ids=", ".join(map(str, ids)), check_in=check_in))
     settings = Settings(
         _env_file=None,
         base_url=sandbox.base_url,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 
 import pytest
@@ -17,9 +18,10 @@ from pipeline.replay.case_notes import case_row, flags_of_cases, open_cases, say
 STAY = {"check_in": date(2030, 3, 1), "nights": 2, "party": "2"}
 
 
-@pytest.fixture
-def lake(tmp_path):
-    made = Lake(str(tmp_path / "lake"))
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two nights in which DE is dearer than GB and FR."""
+    made = Lake(str(tmp_path_factory.mktemp("cases") / "lake"))
     for night, dearer in ((0, 108), (1, 109)):
         prices = {"GB": 100, "DE": dearer, "FR": 100}
         asked = list(enumerate(prices.items()))
@@ -35,6 +37,13 @@ def lake(tmp_path):
         )
         publish(made, sweep_id(night), started_at(night), analysis=Analysis(reference_market="GB"))
     return made
+
+
+@pytest.fixture
+def lake(made, tmp_path):
+    """A copy of them. Its views read the files of the first one until it is refreshed."""
+    shutil.copytree(made.root, tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))
 
 
 def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake):

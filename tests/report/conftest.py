@@ -1,4 +1,4 @@
-"""A lake with two published nights, small and by hand."""
+"""Lakes with a few published nights, small and by hand: the first night is made once, for it takes longest."""
 
 from __future__ import annotations
 
@@ -72,18 +72,15 @@ def two_nights(one_night, tmp_path_factory):
 
 
 @pytest.fixture
-def nights_of_two_markets(tmp_path):
+def nights_of_two_markets(lake):
     """GB is on sale first, and has been without an offer for twenty days when DE is."""
-    made = Lake(str(tmp_path / "lake"))
-    night(made, 0, {1: 100, 2: 100})
-    night(made, 20, {1: 100, 2: 100}, market="DE")
-    return made
+    night(lake, 20, {1: 100, 2: 100}, market="DE")
+    return lake
 
 
 @pytest.fixture
-def nights_with_findings(tmp_path):
-    """Two nights; the first has a promotion without a name in one property, the second has it in another."""
-    made = Lake(str(tmp_path / "lake"))
-    night(made, 0, {1: 100, 2: 100, 3: 100}, before={1: 150})
-    night(made, 1, {1: 100, 2: 100, 3: 100}, before={2: 150})
-    return made
+def nights_with_findings(lake):
+    """The second night has a promotion without a name in one property, the third has it in another."""
+    night(lake, 1, {1: 100, 2: 100, 3: 100}, before={1: 150})
+    night(lake, 2, {1: 100, 2: 100, 3: 100}, before={2: 150})
+    return lake

@@ -21,6 +21,7 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.publish import publish
+from pipeline.publish.refresh import refresh
 from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
 from pipeline.report.charts import calendar, svg
 from pipeline.report.dictionary import described
@@ -201,23 +202,21 @@ def test_a_limited_report_lies_beside_the_whole_one(two_nights):
     assert (folder(two_nights, 1) / "index.html").read_bytes() == whole
 
 
-def test_a_report_limited_by_city_brand_or_group_names_the_properties_of_the_file(tmp_path):
-    made = Lake(str(tmp_path / "lake"))
+def test_a_report_limited_by_city_brand_or_group_names_the_properties_of_the_file(lake, tmp_path):
     file = tmp_path / "properties.csv"
     file.write_text(
         "property_id,property_name,city,brand,property_group\n1,Fjord,Oslo,A & B,North\n2,Sole,Roma,A & B,South\n"
     )
-    load(made, "properties", file, started_at(0))
-    night(made, 0, {1: 100, 2: 100, 3: 100})
-    night(made, 1, {1: 120, 2: 95, 3: 50})
+    load(lake, "properties", file, started_at(0))
+    night(lake, 1, {1: 120, 2: 95, 3: 50})
     moved = {}
     for scope in (Scope(city="oslo"), Scope(brand="A & B"), Scope(brand="a-b"), Scope(group="South"), Scope()):
         try:
-            (written,) = write_reports(made, ["digest"], scope)
+            (written,) = write_reports(lake, ["digest"], scope)
         except InputError as error:
             moved[scope.words] = error.message
             continue
-        found = rows(folder(made, 1) / f"digest{scope.suffix}" / "largest_moves.csv")
+        found = rows(folder(lake, 1) / f"digest{scope.suffix}" / "largest_moves.csv")
         moved[scope.words] = {(row["property_id"], row["property_name"]) for row in found}
         assert scope.words in written.file.read_text() or "&" in scope.words
     assert moved == {
@@ -244,11 +243,13 @@ def test_a_limited_report_leaves_out_what_it_cannot_limit(two_nights):
 
 def test_the_titles_of_limited_reports_are_limited_too(two_nights):
     titles = {
-        house: [written.title for written in write_reports(two_nights, REPORTS, Scope(property_id=house))]
+        house: [written.title for written in write_reports(two_nights, ["digest"], Scope(property_id=house))]
         for house in (1, 3)
     }
-    assert titles[1][0] == "0 new findings, 0 ended; 1 price changed"
-    assert titles[3][0] == "0 new findings, 0 ended; 0 prices changed"
+    assert titles == {
+        1: ["0 new findings, 0 ended; 1 price changed"],
+        3: ["0 new findings, 0 ended; 0 prices changed"],
+    }
     (whole,) = write_reports(two_nights, ["availability"])
     (limited,) = write_reports(two_nights, ["availability"], Scope(property_id=1))
     tiles = [json.loads(file.with_suffix(".json").read_text())["tiles"][0] for file in (whole.file, limited.file)]
@@ -268,9 +269,9 @@ def test_without_a_published_night_there_is_no_report(tmp_path):
 
 
 def test_the_page_over_all_nights_links_what_there_is(lake):
-    write_reports(lake)
+    write_reports(lake, ["digest"])
     night(lake, 1, {1: 120, 2: 95, 3: 100})
-    write_reports(lake)
+    write_reports(lake, ["digest"])
     text = (lake.root / "reports" / "index.html").read_text()
     assert text.index(sweep_id(1)) < text.index(sweep_id(0))
     assert f'href="{sweep_id(0)}/index.html"' in text
@@ -287,29 +288,27 @@ def test_the_menu_offers_no_page_that_is_not_there(lake):
     assert "promotions.html" not in written.file.read_text()
 
 
-def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(tmp_path):
-    made = Lake(str(tmp_path / "lake"))
-    cell = {"check_in": CHECK_IN, "offers": 1}
+def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(lake):
+    stay = {"property_id": 4, "check_in": CHECK_IN}
     cells = [
-        cell | {"operation": "multi", "search_id": 257},
-        cell | {"operation": "single", "search_id": 513, "status": "no_offer", "offers": 0},
+        stay | {"operation": "multi", "search_id": 257, "offers": 1},
+        stay | {"operation": "single", "search_id": 513, "status": "no_offer", "offers": 0},
     ]
-    offer = {"search_id": 257, "check_in": CHECK_IN, "room_id": 7, "currency": "EUR", "total": Decimal(100)}
-    publish(made, load_night(made, 0, cell=cells, offer=[offer]), started_at(0))
-    (written,) = write_reports(made, ["availability"])
+    offer = stay | {"search_id": 257, "room_id": 7, "currency": "EUR", "total": Decimal(100)}
+    publish(lake, load_night(lake, 1, cell=cells, offer=[offer]), started_at(1))
+    (written,) = write_reports(lake, ["availability"])
     assert written.title == "100% of the cells answered by list searches are on sale"
 
 
-def test_a_lake_that_was_moved_is_told_and_what_to_do(tmp_path):
-    made = Lake(str(tmp_path / "lake"))
+def test_a_lake_that_was_moved_is_told_and_what_to_do(lake, tmp_path):
     prices = tmp_path / "prices.csv"
     prices.write_text(
         "property_id,market,product_type,check_in,nights,party,currency,price,observed_at\n"
         "1,GB,Hotel,2030-03-01,2,2,EUR,90,2030-01-01T02:00:00Z\n"
     )
-    load(made, "prices", prices, started_at(0))
-    night(made, 0, {1: 100})
-    made.root.rename(tmp_path / "moved")
+    load(lake, "prices", prices, started_at(0))
+    assert refresh(lake)
+    lake.root.rename(tmp_path / "moved")
     with pytest.raises(LakeError, match="cannot be read completely") as caught:
         write_reports(Lake(str(tmp_path / "moved")))
     assert "nightaudit publish" in caught.value.hint
