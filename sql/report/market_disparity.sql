@@ -13,7 +13,22 @@
 -- compared_currency: ISO 4217 code that the market that it is compared with was answered in.
 -- losing_snapshots: Snapshots in a row in which the market was dearer than the reference market; NULL: it is not known.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
-WITH pair AS (
+-- Prices that stand apart are few: only what is compared with the same reference offer is looked at further.
+WITH apart AS (
+    SELECT DISTINCT
+        parity.source,
+        parity.property_id,
+        parity.reference_offer_key
+    FROM mart.market_parity AS parity
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        parity.match_grade = 'exact'
+        AND parity.currency_basis <> 'supplier_rate'
+        AND parity.verdict <> 'meet'
+        AND abs(parity.gap_pct) > analysis.disparity_pct
+),
+
+pair AS (
     SELECT
         parity.*,
         parity.verdict <> 'meet' AND abs(parity.gap_pct) > analysis.disparity_pct AS is_apart,
@@ -41,6 +56,11 @@ WITH pair AS (
             parity.reference_offer_no
         ) AS reference_observation
     FROM mart.market_parity AS parity
+    SEMI JOIN apart
+        ON
+            apart.source = parity.source
+            AND apart.property_id = parity.property_id
+            AND apart.reference_offer_key = parity.reference_offer_key
     CROSS JOIN ref.analysis AS analysis
     WHERE
         parity.match_grade = 'exact'
