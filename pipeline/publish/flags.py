@@ -50,14 +50,15 @@ def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
             session.execute("INSERT INTO memory.night.failed_rule VALUES (?, ?)", [name, reason])
 
 
-def gather(session: duckdb.DuckDBPyConnection, found: Sequence[pa.Table], failed: Mapping[str, str]) -> None:
+def gather(session: duckdb.DuckDBPyConnection, found: list[pa.Table], failed: Mapping[str, str]) -> None:
     """Put what rules found in ranges together. A rule that failed in one of them says nothing tonight.
 
-    `failed` are the reasons by relation.
+    `found` is emptied on the way: of a large night, it would not fit into memory beside what is made of it. `failed`
+    are the reasons by relation.
     """
     _create_found(session)
-    for part in found:
-        session.register("found_in_range", part)
+    while found:
+        session.register("found_in_range", found.pop(0))
         session.execute("INSERT INTO memory.night.found BY NAME FROM found_in_range")
         session.unregister("found_in_range")
     for name, reason in sorted(failed.items()):

@@ -20,7 +20,7 @@ from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content
 from pipeline.publish.flags import gather, move_flags_on
 from pipeline.publish.ledger import LedgerEntry
-from pipeline.publish.range_session import RANGE_MEMORY, RangeJob, view_sweep
+from pipeline.publish.range_session import RangeJob, view_sweep
 from pipeline.publish.range_work import (
     RangeNight,
     RangeWorkers,
@@ -44,6 +44,9 @@ from pipeline.publish.state import (
 )
 from pipeline.publish.state_files import files_of, forget_folder, note_files, write_state_views
 from pipeline.publish.summaries import SUMMED, sum_up, write_summaries
+
+# DuckDB's share of the 700 MB of the process that works over the results of ranges, which it holds as well.
+_MEMORY_OVER_ALL = "300MB"
 
 T = TypeVar("T")
 
@@ -101,7 +104,9 @@ class NightBuild:
         failed = {name: reason for part in findings for name, reason in part.failed.items()}
         note_comparisons(session, lake, [part.comparisons for part in findings])
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
-        gather(session, [part.found for part in findings], failed)
+        found = [part.found for part in findings]
+        del findings
+        gather(session, found, failed)
         move_flags_on(session)
 
     def summarise(self, published: Sequence[str]) -> None:
@@ -131,7 +136,7 @@ class NightBuild:
         ranges, properties = choose_ranges(session, self._most_offers)
         if len(ranges) > 1:
             # What is left for this session goes over all properties, and must not grow with them.
-            session.execute(f"SET memory_limit = '{RANGE_MEMORY}'")
+            session.execute(f"SET memory_limit = '{_MEMORY_OVER_ALL}'")
         state = tuple(files_of(session))
         doubtful = session.sql("FROM memory.night.cell_doubtful").to_arrow_table()
         self._jobs = [

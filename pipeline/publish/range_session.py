@@ -18,7 +18,7 @@ from pipeline.publish.state import prepare
 from pipeline.publish.state_files import StateFile, write_state_views
 
 # DuckDB's share of the 700 MB that a process may take; what does not fit goes to the disk.
-RANGE_MEMORY = "450MB"
+_RANGE_MEMORY = "450MB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
 def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a session in which all is as where the file is built, but for the properties of other ranges."""
     lake = job.lake
-    with connect(lake, RANGE_MEMORY) as session:
+    with connect(lake, _RANGE_MEMORY) as session:
         session.execute("SET threads = 1")
         session.execute("ATTACH ':memory:' AS nightaudit")
         session.execute(f"ATTACH {quoted(job.file)} AS built (READ_ONLY)")
