@@ -8,6 +8,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ from pipeline.lake import Lake
 from pipeline.night.read_spec import read_spec_of
 from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
+from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.settings import PREFIX, Settings
 from pipeline.supplier.connection import proxy_for
 from pipeline.supplier.outcomes import outcome_of
@@ -83,6 +85,8 @@ def doctor(spec: Path | None, form: str) -> None:
     examination.check("connection", lambda: _connection(settings))
     examination.check("lake", lambda: _lake(settings))
     examination.check("files", lambda: _files(settings))
+    if settings.spread_over is not None:
+        examination.check("cluster", lambda: _cluster(settings))
     examination.check("spec", lambda: _spec(settings))
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
     if examination.failed:
@@ -119,6 +123,13 @@ def _connection(settings: Settings) -> str:
         through = f", through the proxy {host_and_port(proxy).rpartition('@')[2]}" if proxy else ""
         told.append(f"{address}: {way}{through}")
     return "; ".join(told)
+
+
+def _cluster(settings: Settings) -> str:
+    """Say how many tasks the workers do at once; all of them see the lake, and are made of what this process is."""
+    with open_pool(settings.spread_over, Lake(settings.lake).root, ThreadPoolExecutor) as pool:
+        way = "encrypted" if (settings.cluster or "").startswith("tls") else "in clear text"
+        return f"{settings.cluster}, {way}: {size_of(pool, 0)} tasks at once, on workers that see this lake"
 
 
 def _lake(settings: Settings) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from certificates import self_signed
 
+from pipeline.cli.doctor import _cluster
 from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import ClusterAway, SettingsError
 from pipeline.lake import Lake
@@ -270,6 +271,8 @@ def test_without_its_scheduler_a_publication_fails_and_the_next_one_makes_the_sa
 
 @pytest.mark.cluster
 def test_a_worker_of_another_version_is_refused_before_anything_is_begun(lake, machines, tmp_path):
+    given = Settings(lake=str(lake.root), cluster=machines.address, _env_file=None)
+    assert _cluster(given) == f"{machines.address}, in clear text: 3 tasks at once, on workers that see this lake"
     other = tmp_path / "other"
     shutil.copytree(ROOT / "pipeline", other / "pipeline")
     shutil.copytree(ROOT / "sql", other / "sql")
@@ -280,6 +283,8 @@ def test_a_worker_of_another_version_is_refused_before_anything_is_begun(lake, m
         client.wait_for_workers(4, timeout=120)
     with pytest.raises(SettingsError, match=r"has nightaudit .* \(here: "):
         publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
+    with pytest.raises(SettingsError, match="has nightaudit"):
+        _cluster(given)
 
 
 @pytest.mark.cluster
