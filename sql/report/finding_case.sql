@@ -354,9 +354,9 @@ SELECT
         WHEN grouped.flags <= 1 THEN sized.evidence[1].finding
         ELSE
             format(
-                '{} offers over {} stays{}{}. {}',
+                '{} offers over {}{}{}. {}',
                 grouped.flags,
-                grouped.stays,
+                CASE WHEN grouped.stays = 1 THEN '1 stay' ELSE format('{} stays', grouped.stays) END,
                 CASE
                     WHEN grouped.scope = 'property' THEN ''
                     ELSE format(' of {} properties', grouped.properties)
