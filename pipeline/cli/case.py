@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
+from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.publish.refresh import refresh
-from pipeline.replay.case_notes import case_row, open_cases, say_of_case
+from pipeline.replay.case_notes import OPEN_CASES, case_row, open_cases, say_of_case
 from pipeline.replay.explain import Row
 from pipeline.settings import read_settings
 
+_CASES_OF_A_TABLE = 25
 
-def list_cases(limit: int) -> None:
-    """Print the cases that are not closed."""
+
+def list_cases(limit: int | None, form: str, output: Path | None) -> None:
+    """Write the open cases: as a table for reading, or in full as CSV, JSON lines, Parquet or an Excel sheet.
+
+    Unset, `limit` is 25 in a table, and all elsewhere.
+    """
+    if form != "table" or output is not None:
+        # Nested columns are no cells of a sheet, and `nightaudit case` shows what they hold.
+        show_query(f"SELECT * EXCLUDE (evidence, amounts) FROM ({OPEN_CASES})", form, limit, None, output)  # noqa: S608 - our own words
+        return
     lake = Lake(read_settings().lake)
     table = Table("case", "status", "rule", "where", "flags", "finding", box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = True
-    for case in open_cases(lake, limit):
+    for case in open_cases(lake, limit or _CASES_OF_A_TABLE):
         # Texts come from the supplier: nothing in them is markup of ours.
         table.add_row(
-            case["case_id"], case["status"], case["rule"], _whom(case), str(case["flags"]), Text(case["finding"])
+            case["case_id"], case["status"], case["rule"], Text(_whom(case)), str(case["flags"]), Text(case["finding"])
         )
     Terminal().print(table if table.row_count else "No case is open.")
 
@@ -64,7 +76,8 @@ def _whom(case: Row) -> str:
     pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"
-    return f"property {case['property_id']}, {case['market'] or 'all markets'}"
+    name = f" ({printable(case['property_name'])})" if case["property_name"] else ""
+    return f"property {case['property_id']}{name}, {case['market'] or 'all markets'}"
 
 
 def _print(case: Row) -> None:

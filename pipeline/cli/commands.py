@@ -227,12 +227,22 @@ def confirm(
 
 @app.command()
 def cases(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of cases.")] = 25,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, help="Maximum number of cases. Default: 25 in a table, otherwise all.", show_default=False
+        ),
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="table, csv, json, parquet or xlsx.")] = "table",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False),
+    ] = None,
 ) -> None:
     """List the open cases, the most urgent first. A case groups the findings that have one cause."""
     from pipeline.cli import case
 
-    case.list_cases(limit)
+    case.list_cases(limit, form, output)
 
 
 @app.command()

@@ -13,10 +13,12 @@ from functools import partial
 from itertools import islice
 
 from pipeline.domain.errors import InputError
+from pipeline.domain.texts import printable
 from pipeline.lake import Lake
+from pipeline.lake.database import query_published
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
-from pipeline.notify.match import News, Row, messages, news
+from pipeline.notify.match import PROPERTY_NAME, News, Row, messages, news
 from pipeline.notify.outbox import Outbox, Outgoing
 from pipeline.notify.ways import Tell, through, webhook
 
@@ -148,7 +150,16 @@ def _rows(lake: Lake, rule: Rule, bounds: Bounds) -> list[Row]:
             kept="No alert was sent.",
             hint="Narrow its `where`.",
         )
-    return rows
+    return _named(lake, rows)
+
+
+def _named(lake: Lake, rows: list[Row]) -> list[Row]:
+    """Return rows with the names of their properties, where they have some and the names are known."""
+    if not any(row.get("property_id") is not None for row in rows):
+        return rows
+    found = query_published(lake.published_file, "SELECT property_id, property_name FROM mart.property").fetchall()
+    names = {number: printable(name) for number, name in found if name}
+    return [{PROPERTY_NAME: names.get(row.get("property_id"))} | dict(row) for row in rows]
 
 
 def confirmed(

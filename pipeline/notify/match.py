@@ -14,6 +14,9 @@ LISTED = 10
 # What says where a finding was made, and the words before it.
 _PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
 
+# Under which a row carries the name of its property, where one is known.
+PROPERTY_NAME = "property_name"
+
 Row = Mapping[str, Any]
 
 
@@ -40,8 +43,13 @@ def words_of(rule: Rule, row: Row) -> str:
     key = key_of(rule, row)
     if not told:
         return key
-    place = ", ".join(f"{word}{row[name]}" for name, word in _PLACE.items() if row.get(name) is not None)
+    place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
     return f"{place}: {told} ({key})" if place else f"{told} ({key})"
+
+
+def _named(row: Row, column: str) -> str:
+    name = row.get(PROPERTY_NAME) if column == "property_id" else None
+    return f"{row[column]} ({name})" if name else str(row[column])
 
 
 def news(rule: Rule, rows: Sequence[Row], told: Mapping[str, str]) -> News:

@@ -23,15 +23,22 @@ _ORDER = (
 )
 
 
+_NAMED = (
+    "SELECT each.*, named.property_name FROM report.finding_case AS each "
+    "LEFT JOIN mart.property AS named USING (property_id)"
+)
+# Cases that are not closed and no part of a wider one, with the names of their properties, the most urgent first.
+OPEN_CASES = f"{_NAMED} WHERE status NOT IN ('closed', 'part_of') ORDER BY {_ORDER}"
+
+
 def open_cases(lake: Lake, limit: int) -> list[Row]:
     """Return the cases that are not closed and no part of a wider one, the ones to look at first before others."""
-    query = f"FROM report.finding_case WHERE status NOT IN ('closed', 'part_of') ORDER BY {_ORDER} LIMIT $limit"
-    return _rows(lake, query, {"limit": limit})
+    return _rows(lake, f"{OPEN_CASES} LIMIT $limit", {"limit": limit})
 
 
 def case_row(lake: Lake, case_id: str) -> Row:
     """Return a case. Raises InputError where there is none of that id."""
-    found = _rows(lake, "FROM report.finding_case WHERE case_id = $case_id", {"case_id": case_id})
+    found = _rows(lake, f"{_NAMED} WHERE case_id = $case_id", {"case_id": case_id})
     if not found:
         raise InputError(
             f"There is no case {case_id!r}.", kept="Nothing was changed.", hint="List them: nightaudit cases"

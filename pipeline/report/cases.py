@@ -10,6 +10,8 @@ from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
 _SHOWN = 15
+# Properties that the summary names.
+_CALLS = 3
 _FIRST = (
     "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
@@ -29,53 +31,94 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
         .otherwise(pl.col("property_name"))
         .alias("property_name")
     )
-    return reader.named(found).with_columns(said, whom, texts).drop("evidence", "amounts")
+    return reader.named(found).with_columns(said, whom, texts).drop("amounts")
+
+
+def calls(cases: pl.DataFrame) -> pl.DataFrame:
+    """Return one line for each property and rule, in the order of the cases: one call, in however many markets."""
+    if not cases.height:
+        return cases
+    is_many, many = pl.len() > 1, pl.col("market").drop_nulls().unique().sort()
+    lowest, highest = pl.col("lowest_pct").cast(float).min().round(1), pl.col("highest_pct").cast(float).max().round(1)
+    size = pl.format(
+        "{} offers in {} markets{}. {}",
+        pl.col("flags").sum(),
+        many.len(),
+        pl.when(lowest.is_null())
+        .then(pl.lit(""))
+        .when(lowest == highest)
+        .then(pl.format(", {}%", lowest))
+        .otherwise(pl.format(", {}% to {}%", lowest, highest)),
+        pl.col("example").first(),
+    )
+    # Without a property, a case is of a market or the supplier and stays by itself.
+    by = [pl.coalesce(pl.col("property_id").cast(pl.String), "case_id").alias("whom"), "rule", _is_waiting().alias("w")]
+    return (
+        cases.with_columns(pl.col("evidence").list.first().struct.field("finding").alias("example"))
+        .group_by(by, maintain_order=True)
+        .agg(
+            pl.col("rule_words", "status", "severity", "property_id", "property_name").first(),
+            many.str.join(", ").alias("market"),
+            pl.col("flags").sum(),
+            pl.when(is_many).then(size).otherwise(pl.col("finding").first()).alias("finding"),
+            pl.col("case_id").str.join(" ").alias("case_id"),
+            pl.len().alias("cases"),
+        )
+    )
 
 
 def cases_section(cases: pl.DataFrame) -> Section:
-    """Return the section of cases. Muted and acknowledged ones come last."""
+    """Return the section of cases, a line for each property and rule. Muted and acknowledged ones come last."""
     waiting = _waiting(cases)
     return Section(
         "cases",
-        f"{counted(waiting.height, 'case waits', 'cases wait')} for a decision: {by_severity(waiting)}"
-        if waiting.height
-        else "No case waits for a decision",
-        "A case groups the findings of one rule at one property in one market, or, where most properties are affected, "
-        "in the market or at the supplier. Isolated or systematic: by the share of the market's properties, with a "
-        "95% interval. nightaudit case shows, acknowledges or mutes a case by its id; explain and "
-        "confirm take the id too.",
-        cases,
+        f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No case waits for a decision",
+        "One line is one problem to call about: one rule at one property, in every market where it was found. Where "
+        "most properties are affected, it is of the market or the supplier. Its cases, one a market, are below it. "
+        "nightaudit case shows, acknowledges or mutes a case by its id; explain and confirm take the id too.",
+        cases.drop("evidence"),
         columns=[
-            Column("rule_words", "Case", is_wide=True, below="case_id"),
-            Column("status", "Status"),
-            Column("severity", "Severity"),
             PROPERTY,
-            Column("market", "Market"),
+            Column("rule_words", "Problem", is_wide=True),
+            Column("market", "Markets", is_wide=True),
+            Column("severity", "Severity"),
+            Column("status", "Status"),
             Column("flags", "Findings", digits=0),
-            Column("median_pct", "Median size", "%", 1, is_change=True),
-            Column("spread", "Spread"),
-            Column("finding", "In words", is_wide=True),
+            Column("finding", "In words, and the cases", is_wide=True, below="case_id"),
         ],
         why_empty="No case is open.",
         shown=_SHOWN,
         source="report.finding_case",
+        lines=calls(cases),
     )
 
 
-def cases_point(cases: pl.DataFrame) -> Point:
-    """Say how many cases wait, and which one to look at first."""
+def cases_points(cases: pl.DataFrame) -> list[Point]:
+    """Say how many cases wait, and which properties to call first and why."""
     waiting = _waiting(cases)
     if not waiting.height:
-        return Point("No case waits for a decision.", "cases", "good")
-    first = waiting.row(0, named=True)
-    place = ", ".join(filter(None, (first["property_name"], first["market"])))
-    told = (
-        f"{counted(waiting.height, 'case waits', 'cases wait')} for a decision, "
-        f"{waiting.filter(pl.col('status') == 'new').height:,} of them new. Look first at: {first['rule_words']} "
-        f"({place}). {first['finding']}"
-    )
-    return Point(told, "cases", "bad" if first["severity"] == "high" else "warn")
+        return [Point("No case waits for a decision.", "cases", "good")]
+    first = calls(waiting).unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
+    new = waiting.filter(pl.col("status") == "new").height
+    tone = "bad" if first["severity"][0] == "high" else "warn"
+    told = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
+    for row in first.iter_rows(named=True):
+        place = f" ({row['market']})" if row["market"] else ""
+        name = row["property_name"] or f"property {row['property_id']}"
+        text = f"Call {name} about: {row['rule_words']}{place}. {row['finding']}"
+        told.append(Point(text, "cases", tone))
+    return told
+
+
+def _counted(waiting: pl.DataFrame) -> str:
+    properties = waiting["property_id"].drop_nulls().n_unique()
+    where = f" at {counted(properties, 'property', 'properties')}" if properties else ""
+    return f"{counted(waiting.height, 'case')}{where} {'waits' if waiting.height == 1 else 'wait'} for a decision"
 
 
 def _waiting(cases: pl.DataFrame) -> pl.DataFrame:
-    return cases.filter(pl.col("status").is_in(["new", "open"]))
+    return cases.filter(_is_waiting())
+
+
+def _is_waiting() -> pl.Expr:
+    return pl.col("status").is_in(["new", "open"])

@@ -16,7 +16,7 @@ import polars as pl
 import vl_convert
 from markupsafe import Markup, escape
 
-from pipeline.report.words import drawable, printed
+from pipeline.report.words import UNNAMED, drawable, printed
 
 # Stand-ins that no palette contains, and the variables of `layout.html.j2` that they stand for.
 INK: Final = "#010203"
@@ -58,6 +58,8 @@ _BREAK_DAYS: Final = 7
 # Lines that stay distinct; all are in the figures.
 _MOST_MARKETS: Final = 6
 _NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
+# What a screen reader would read of each part of a drawing, and no reader needs: the drawing is one image.
+_ROLES = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true")')
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
 # Labels beside bars: names get what room is left, cut off at its end.
 _LABEL, _LABEL_NARROW = 230, 105
@@ -165,11 +167,11 @@ def _drawable(part: object) -> object:
 def _drawn(spec: dict[str, Any], label_limit: int) -> str:
     """Return a chart as an SVG element in the page's colours."""
     drawn = vl_convert.vegalite_to_svg(spec | {"config": _config(label_limit)})
-    coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], drawn)
+    coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], _ROLES.sub("", drawn))
     # As wide as it was drawn, or as what room there is.
     sized = re.sub(
         r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"',
-        r'<svg \1role="img" aria-label="Chart of the figures linked below it" style="width:\2px"',
+        rf'<svg \1role="img" aria-label="{UNNAMED}" style="width:\2px"',
         coloured,
         count=1,
     )

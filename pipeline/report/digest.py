@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.domain.search import STATUSES
-from pipeline.report.cases import cases_point, cases_section, standing_cases
+from pipeline.report.cases import cases_points, cases_section, standing_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles, up_and_down
@@ -46,7 +46,7 @@ def page(reader: Reader) -> Page:
         "What changed since the previous night, and how complete tonight's data is.",
         sections,
         tiles=tiles(reader, changes),
-        points=[cases_point(cases), *points(reader, changes)],
+        points=[*cases_points(cases), *points(reader, changes)],
     )
 
 

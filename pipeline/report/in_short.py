@@ -87,19 +87,15 @@ def answered(night: Mapping[str, Any]) -> int:
 
 
 def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
-    """Say what became of findings, and which new one is the most severe."""
+    """Say what became of findings."""
     new, ended, standing = changes.new, changes.ended.height, changes.standing.height
     if new.height == 0:
         return [Point(f"No new findings; {ended:,} ended, {standing:,} are open.", "ended_findings", "good")]
     tone = "bad" if "high" in new["severity"] else "warn"
     when = "because this is the first night" if reader.is_first_night else f"{ended:,} ended"
     told = f"{counted(new.height, 'new finding')} ({by_severity(new)}), {when}; {standing:,} are open."
-    first = new.row(0, named=True)
-    place = ", ".join(filter(None, (_house(first), first["market"])))
-    return [
-        Point(told, "new_findings", tone),
-        Point(f"Most severe new finding: {first['rule_words']} ({place}). {first['finding']}", "new_findings", tone),
-    ]
+    # Which one to look at first is said by the cases.
+    return [Point(told, "new_findings", tone)]
 
 
 def _house(row: Mapping[str, Any]) -> str:

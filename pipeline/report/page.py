@@ -16,7 +16,7 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.report.words import printed, said
+from pipeline.report.words import UNNAMED, printed, said
 
 # Rows that a page shows of a table; all of them lie beside it as CSV and Parquet.
 ROWS_SHOWN = 25
@@ -78,11 +78,18 @@ class Section:
     why_empty: str = "Nothing to show yet."
     shown: int = ROWS_SHOWN
     source: str = ""
+    lines: pl.DataFrame | None = None
+    """What the table shows where a line of it stands for several rows of the figures."""
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """What the table of the page is taken from."""
+        return self.figures if self.lines is None else self.lines
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows that the page shows."""
-        return list(self.figures.head(self.shown).iter_rows(named=True)) if self.columns else []
+        return list(self.table.head(self.shown).iter_rows(named=True)) if self.columns else []
 
     @property
     def is_empty(self) -> bool:
@@ -177,5 +184,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"shown": shown, "said": lambda value, column: said(column, value)}
+    environment.filters["shown"] = shown
+    environment.filters["said"] = lambda value, column: said(column, value)
+    environment.filters["named"] = _named
     return environment
+
+
+def _named(chart: Markup, title: str) -> Markup:
+    """Return a chart that says what it shows to those who do not see it."""
+    return chart.replace(UNNAMED, f"Chart: {printed(title)}")

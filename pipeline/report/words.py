@@ -42,6 +42,10 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
+# What a chart is called until the page says what it shows.
+UNNAMED: Final = "Chart of the figures linked below it"
+
+
 def said(column: str, value: str) -> str:
     """Return the words for a value of a column; a value without any is its own word."""
     return _VALUES.get(column, {}).get(value, value)

@@ -53,6 +53,12 @@ def test_a_message_says_where_it_was_found():
     assert "- property 7, GB, check-in 2030-03-01: Sold too low. (x-1)" in text
 
 
+def test_a_message_names_the_property_where_its_name_is_known():
+    row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "property_name": "Hotel Astoria"}
+    ((_, text),) = messages(RULE, news(RULE, [row], {}), "see the page")
+    assert "- property 7 (Hotel Astoria): Sold too low. (x-1)" in text
+
+
 def test_a_long_list_is_cut_and_counted():
     ((_, text),) = messages(RULE, news(RULE, rows(str(n) for n in range(LISTED + 5)), {}), "see the page")
     assert text.count("- ") == LISTED + 1

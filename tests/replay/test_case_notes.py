@@ -71,3 +71,22 @@ def test_a_muted_case_is_muted_up_to_its_day(lake, until, status):
 def test_a_case_that_is_not_known_is_refused(lake):
     with pytest.raises(InputError, match="no case"):
         say_of_case(lake, "case-0000000000000000", started_at(2), note="what")
+
+
+def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monkeypatch, tmp_path, capsys):
+    from pipeline.cli.case import list_cases
+
+    # The lake is a copy: its file reads what lies where it is now.
+    refresh(lake)
+
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.chdir(tmp_path)
+    list_cases(None, "csv", None)
+    header, line = capsys.readouterr().out.splitlines()
+    (case,) = open_cases(lake, 10)
+    assert header.startswith("case_id,rule,")
+    assert line.startswith(f"{case['case_id']},market_disparity,")
+    list_cases(None, "xlsx", tmp_path / "cases.xlsx")
+    assert (tmp_path / "cases.xlsx").read_bytes().startswith(b"PK")
+    with pytest.raises(InputError, match="--format is"):
+        list_cases(None, "yaml", None)

@@ -55,6 +55,15 @@ def test_every_report_is_a_page_that_asks_the_network_for_nothing(two_nights):
             assert (file.parent / link).exists(), link
 
 
+def test_a_page_has_its_landmark_and_what_scrolls_and_what_is_drawn_has_a_name(two_nights):
+    for page in two_nights.root.glob("reports/**/*.html"):
+        text = page.read_text()
+        assert text.count("<main>") == text.count("</main>") == 1, page
+        assert text.count('class="scroll"') == text.count('class="scroll" tabindex="0" role="region" aria-label='), page
+        assert "graphics-" not in text, page
+        assert "Chart of the figures linked below it" not in text, page
+
+
 def test_the_same_night_gives_the_same_bytes(two_nights):
     write_reports(two_nights)
     first = {file: file.read_bytes() for file in (two_nights.root / "reports").rglob("*.*")}

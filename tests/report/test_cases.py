@@ -1,0 +1,74 @@
+"""Cases on a page: one line for each property and rule, however many markets it was found in."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipeline.report.cases import calls, cases_points, cases_section
+
+
+def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
+    row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
+    row |= {"rule": "floor_breach", "rule_words": "Sold below the floor", "status": "open", "severity": "high"}
+    row |= {"flags": 2, "lowest_pct": 4.0, "highest_pct": 4.0, "finding": f"2 offers over 1 stay, +4.0%. Of {market}."}
+    return row | {"evidence": [{"flag_id": f"b-{case_id}", "finding": f"Of {market}."}]} | said
+
+
+def frame(*rows: dict[str, object]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema_overrides={"property_id": pl.Int64, "market": pl.String})
+
+
+def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_cases():
+    cases = frame(
+        case("case-1", "SE", highest_pct=9.0),
+        case("case-2", "DE"),
+        case("case-3", "GB", rule="fx"),
+        case("case-4", "US", 8),
+    )
+    found = calls(cases).rows(named=True)
+    assert [(row["property_id"], row["rule"], row["market"], row["case_id"]) for row in found] == [
+        (7, "floor_breach", "DE, SE", "case-1 case-2"),
+        (7, "fx", "GB", "case-3"),
+        (8, "floor_breach", "US", "case-4"),
+    ]
+    assert found[0]["finding"] == "4 offers in 2 markets, 4.0% to 9.0%. Of SE."
+    assert found[0]["flags"] == 4
+    assert found[1]["finding"] == "2 offers over 1 stay, +4.0%. Of GB."
+
+
+def test_what_was_acknowledged_is_no_line_of_what_waits():
+    cases = frame(case("case-1", "SE"), case("case-2", "DE", status="acknowledged"))
+    assert [row["case_id"] for row in calls(cases).rows(named=True)] == ["case-1", "case-2"]
+
+
+def test_cases_of_markets_and_of_the_supplier_stay_by_themselves():
+    cases = frame(case("case-1", "SE", None), case("case-2", "DE", None), case("case-3", None, None))
+    assert [row["case_id"] for row in calls(cases).rows(named=True)] == ["case-1", "case-2", "case-3"]
+
+
+def test_sizes_that_are_not_known_are_left_out():
+    cases = frame(
+        case("case-1", "SE", lowest_pct=None, highest_pct=None), case("case-2", "DE", lowest_pct=None, highest_pct=None)
+    )
+    assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets. Of SE."]
+
+
+def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every_case():
+    cases = frame(*(case(f"case-{number}", "SE", number // 2) for number in range(10)))
+    first, *named = [point.text for point in cases_points(cases)]
+    assert first == "10 cases at 5 properties wait for a decision; 0 are new."
+    assert [text.split(" about")[0] for text in named] == ["Call Hotel 0", "Call Hotel 1", "Call Hotel 2"]
+    section = cases_section(cases)
+    assert (section.figures.height, section.table.height) == (10, 5)
+
+
+def test_a_property_without_a_name_is_called_by_its_number():
+    cases = frame(case("case-1", "SE", 7, property_name=None), case("case-2", "SE", 8, property_name=None))
+    named = [point.text.split(" about")[0] for point in cases_points(cases)[1:]]
+    assert named == ["Call property 7", "Call property 8"]
+
+
+def test_no_case_is_no_line():
+    none = frame(case("case-1", "SE")).clear()
+    assert calls(none).is_empty()
+    assert [point.text for point in cases_points(none)] == ["No case waits for a decision."]
