@@ -54,7 +54,8 @@ def nights(tmp_path_factory):
         return stay | {"property_id": number, "offers": 1} | fields
 
     first = [cell(n) for n in range(1, 6)] + [cell(6, status="no_offer", offers=0)]
-    seen = [cell(5, operation="single", status="offered", searched_at=started_at(0))]
+    # A search is of one operation.
+    seen = [cell(5, operation="single", search_id=257, status="offered", searched_at=started_at(0))]
     load_night(lake, 0, cell=first + seen, offer=[offer(n) for n in range(1, 6)])
     publish(lake, sweep_id(0), started_at(0))
     second = [offer(1, total=120), offer(2, floor=95), offer(4, available_rooms=3), offer(5)]
