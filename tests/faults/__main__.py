@@ -64,6 +64,9 @@ def run(tries: Sequence[Try], jobs: int, folder: Path, done: dict[int, Tally]) -
                 for broken in tally.broken:
                     _say(broken)
         except KeyboardInterrupt:
+            # `timeout` sends its signal to the process and to its group, which is heard twice.
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
             _say("Stopping: what is in hand is ended first.")
             pool.shutdown(cancel_futures=True)
             raise Stopped from None
