@@ -23,6 +23,10 @@ SUMMARIES = (
 # What the summaries add up: of each relation the columns that they read. All of a night does not fit into memory, so
 # these are worked out range by range before.
 SUMMED: Mapping[str, tuple[str, ...]] = {
+    "mart.property_parity": (
+        "match_grade", "source", "market", "product_type", "currency", "currency_basis", "property_id", "comparable",
+        "pairs", "win", "meet", "lose", "lose_high", "parity_score",
+    ),
     "mart.gap_decomposition": (
         "match_grade", "source", "market", "reference_market", "product_type", "currency", "gap", "policy", "board",
         "tax_and_fee", "promotion", "fx", "residual",

@@ -37,59 +37,45 @@ market_weight AS (
     WHERE weighed.market IS NOT NULL
 ),
 
-by_property AS (
-    SELECT
-        parity.match_grade,
-        parity.source,
-        parity.product_type,
-        parity.market,
-        parity.currency,
-        parity.currency_basis,
-        parity.property_id,
-        100.0 * count(*) FILTER (WHERE parity.verdict <> 'lose') / count(*) AS score
-    FROM mart.market_parity AS parity
-    GROUP BY ALL
-),
-
-property_scored AS (
-    SELECT
-        by_property.match_grade,
-        by_property.source,
-        by_property.product_type,
-        by_property.market,
-        by_property.currency,
-        by_property.currency_basis,
-        count(*) AS properties,
-        -- Decimals: a mean of fractions would depend on the order of its rows, by its last bit.
-        (sum(by_property.score::DECIMAL(38, 9)) / count(*))::DOUBLE AS property_score
-    FROM by_property
-    GROUP BY ALL
-),
-
 scored AS (
     SELECT
+        held.match_grade,
+        held.source,
+        held.product_type,
+        held.market,
+        held.currency,
+        held.currency_basis,
+        sum(held.comparable)::BIGINT AS comparable,
+        sum(held.pairs)::BIGINT AS pairs,
+        sum(held.win)::BIGINT AS win,
+        sum(held.meet)::BIGINT AS meet,
+        sum(held.lose)::BIGINT AS lose,
+        sum(held.lose_high)::BIGINT AS lose_high,
+        count(*) AS properties,
+        -- Decimals: sums and means of fractions would depend on the order of their rows, by the last bit.
+        (sum(held.parity_score::DECIMAL(38, 9)) / count(*))::DOUBLE AS property_score,
+        sum(coalesce(weighed.weight, 1)::DECIMAL(38, 9) * held.pairs) AS weights,
+        sum(coalesce(weighed.weight, 1)::DECIMAL(38, 9) * (held.pairs - held.lose)) AS weights_kept
+    FROM mart.property_parity AS held
+    LEFT JOIN property_weight AS weighed ON weighed.property_id = held.property_id
+    GROUP BY
+        held.match_grade, held.source, held.product_type, held.market, held.currency, held.currency_basis
+),
+
+-- The median of the gaps, without holding all of them in memory, which those of a large night do not fit into: first in
+-- which tenth of a percent it lies, then which of the few values there it is.
+step AS (
+    SELECT
         parity.match_grade,
         parity.source,
         parity.product_type,
         parity.market,
         parity.currency,
         parity.currency_basis,
-        parity.reference_market,
-        count(DISTINCT parity.cell_key) AS comparable,
-        count(*) AS pairs,
-        count(*) FILTER (WHERE parity.verdict = 'win') AS win,
-        count(*) FILTER (WHERE parity.verdict = 'meet') AS meet,
-        count(*) FILTER (WHERE parity.verdict = 'lose') AS lose,
-        count(*) FILTER (WHERE parity.verdict = 'lose' AND parity.severity = 'high') AS lose_high,
-        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
-        sum(coalesce(weighed.weight, 1)::DECIMAL(38, 9)) AS weights,
-        sum(
-            CASE WHEN parity.verdict = 'lose' THEN 0 ELSE coalesce(weighed.weight, 1)::DECIMAL(38, 9) END
-        ) AS weights_kept,
-        median(parity.gap_pct) AS median_gap_pct,
-        median(parity.losing_snapshots) FILTER (WHERE parity.verdict = 'lose') AS median_losing_snapshots
+        floor(10 * parity.gap_pct) AS tenth,
+        any_value(parity.reference_market) AS reference_market,
+        count(*) AS times
     FROM mart.market_parity AS parity
-    LEFT JOIN property_weight AS weighed ON weighed.property_id = parity.property_id
     GROUP BY
         parity.match_grade,
         parity.source,
@@ -97,7 +83,143 @@ scored AS (
         parity.market,
         parity.currency,
         parity.currency_basis,
-        parity.reference_market
+        tenth -- noqa: RF02
+),
+
+step_placed AS (
+    SELECT
+        step.*,
+        sum(step.times) OVER (
+            PARTITION BY
+                step.match_grade,
+                step.source,
+                step.product_type,
+                step.market,
+                step.currency,
+                step.currency_basis
+            ORDER BY step.tenth
+        ) AS up_to,
+        sum(step.times) OVER (
+            PARTITION BY
+                step.match_grade,
+                step.source,
+                step.product_type,
+                step.market,
+                step.currency,
+                step.currency_basis
+        ) AS of_all
+    FROM step
+),
+
+-- Of an even number, the two in the middle may lie in two of them.
+step_in_middle AS (
+    SELECT placed.*
+    FROM step_placed AS placed
+    WHERE
+        2 * placed.up_to >= placed.of_all
+        AND 2 * (placed.up_to - placed.times) <= placed.of_all
+),
+
+gap_in_middle AS (
+    SELECT
+        parity.match_grade,
+        parity.source,
+        parity.product_type,
+        parity.market,
+        parity.currency,
+        parity.currency_basis,
+        any_value(held.reference_market) AS reference_market,
+        any_value(held.of_all) AS of_all,
+        any_value(held.up_to - held.times) AS before_step,
+        parity.gap_pct,
+        count(*) AS times
+    FROM mart.market_parity AS parity
+    INNER JOIN step_in_middle AS held
+        ON
+            held.match_grade = parity.match_grade
+            AND held.source = parity.source
+            AND held.product_type = parity.product_type
+            AND held.market = parity.market
+            AND held.currency = parity.currency
+            AND held.currency_basis = parity.currency_basis
+            AND held.tenth = floor(10 * parity.gap_pct)
+    GROUP BY
+        parity.match_grade,
+        parity.source,
+        parity.product_type,
+        parity.market,
+        parity.currency,
+        parity.currency_basis,
+        parity.gap_pct
+),
+
+gap_placed AS (
+    SELECT
+        gap.*,
+        min(gap.before_step)
+            OVER (
+                PARTITION BY
+                    gap.match_grade,
+                    gap.source,
+                    gap.product_type,
+                    gap.market,
+                    gap.currency,
+                    gap.currency_basis
+            )
+        + sum(gap.times) OVER (
+            PARTITION BY
+                gap.match_grade,
+                gap.source,
+                gap.product_type,
+                gap.market,
+                gap.currency,
+                gap.currency_basis
+            ORDER BY gap.gap_pct
+        ) AS up_to
+    FROM gap_in_middle AS gap
+),
+
+middle AS (
+    SELECT
+        placed.match_grade,
+        placed.source,
+        placed.product_type,
+        placed.market,
+        placed.currency,
+        placed.currency_basis,
+        any_value(placed.reference_market) AS reference_market,
+        (
+            min(placed.gap_pct) FILTER (WHERE 2 * placed.up_to >= placed.of_all)
+            + min(placed.gap_pct) FILTER (WHERE 2 * placed.up_to > placed.of_all)
+        ) / 2 AS median_gap_pct
+    FROM gap_placed AS placed
+    GROUP BY
+        placed.match_grade,
+        placed.source,
+        placed.product_type,
+        placed.market,
+        placed.currency,
+        placed.currency_basis
+),
+
+losing AS (
+    SELECT
+        parity.match_grade,
+        parity.source,
+        parity.product_type,
+        parity.market,
+        parity.currency,
+        parity.currency_basis,
+        median(parity.losing_snapshots) AS median_losing_snapshots
+    FROM mart.market_parity AS parity
+    WHERE parity.verdict = 'lose'
+    GROUP BY
+        parity.match_grade,
+        parity.source,
+        parity.product_type,
+        parity.market,
+        parity.currency,
+        parity.currency_basis
 ),
 
 ranked AS (
@@ -143,20 +265,20 @@ SELECT -- noqa: AM07
     ranked.source,
     ranked.product_type,
     ranked.market,
-    ranked.reference_market,
+    middle.reference_market,
     ranked.currency,
     ranked.currency_basis,
     coverage.planned,
     coverage.answered,
     ranked.comparable,
     ranked.pairs,
-    property_scored.properties,
+    ranked.properties,
     ranked.win,
     ranked.meet,
     ranked.lose,
     ranked.lose_high,
     100.0 * (ranked.win + ranked.meet) / ranked.pairs AS parity_score,
-    property_scored.property_score,
+    ranked.property_score,
     CASE
         WHEN ranked.weights > 0 THEN 100 * ranked.weights_kept::DOUBLE / ranked.weights::DOUBLE
     END AS weighted_parity_score,
@@ -164,22 +286,30 @@ SELECT -- noqa: AM07
     counted.market_score,
     counted.market_score_of,
     coalesce(market_weight.weight, 1) AS market_weight,
-    ranked.median_gap_pct,
-    ranked.median_losing_snapshots
+    middle.median_gap_pct,
+    losing.median_losing_snapshots
 FROM ranked
 LEFT JOIN mart.market_coverage AS coverage
     ON
         coverage.source = ranked.source
         AND coverage.market = ranked.market
         AND coverage.product_type = ranked.product_type
-INNER JOIN property_scored
+INNER JOIN middle
     ON
-        property_scored.match_grade = ranked.match_grade
-        AND property_scored.source = ranked.source
-        AND property_scored.product_type = ranked.product_type
-        AND property_scored.market = ranked.market
-        AND property_scored.currency = ranked.currency
-        AND property_scored.currency_basis = ranked.currency_basis
+        middle.match_grade = ranked.match_grade
+        AND middle.source = ranked.source
+        AND middle.product_type = ranked.product_type
+        AND middle.market = ranked.market
+        AND middle.currency = ranked.currency
+        AND middle.currency_basis = ranked.currency_basis
+LEFT JOIN losing
+    ON
+        losing.match_grade = ranked.match_grade
+        AND losing.source = ranked.source
+        AND losing.product_type = ranked.product_type
+        AND losing.market = ranked.market
+        AND losing.currency = ranked.currency
+        AND losing.currency_basis = ranked.currency_basis
 INNER JOIN counted
     ON
         counted.match_grade = ranked.match_grade
