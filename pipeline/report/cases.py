@@ -40,16 +40,21 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         return cases
     is_many, many = pl.len() > 1, pl.col("market").drop_nulls().unique().sort()
     lowest, highest = pl.col("lowest_pct").cast(float).min().round(1), pl.col("highest_pct").cast(float).max().round(1)
+    example = pl.col("example").first()
+    # Said once: by the example where all have its size.
+    is_said = (lowest == highest) & example.str.contains(
+        pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
+    )
     size = pl.format(
         "{} offers in {} markets{}. {}",
         pl.col("flags").sum(),
         many.len(),
-        pl.when(lowest.is_null())
+        pl.when(lowest.is_null() | is_said)
         .then(pl.lit(""))
         .when(lowest == highest)
         .then(pl.format(", {}%", lowest))
         .otherwise(pl.format(", {}% to {}%", lowest, highest)),
-        pl.col("example").first(),
+        example,
     )
     # Without a property, a case is of a market or the supplier and stays by itself.
     by = [pl.coalesce(pl.col("property_id").cast(pl.String), "case_id").alias("whom"), "rule", _is_waiting().alias("w")]

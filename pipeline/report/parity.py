@@ -29,6 +29,8 @@ _ONE_MARKET = (
     "the same sweep, and reference rates where the currencies differ."
 )
 _WATERFALLS = 3
+# Pixels above and below the bars, for the amounts beside them.
+_ROOM = 16
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
 
@@ -262,7 +264,9 @@ def _steps(row: dict[str, Any]) -> AnyChart:
                 axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, '|')", labelOverlap=False)),
     )  # fmt: skip
     bars = base.mark_bar().encode(
-        y=alt.Y("from:Q", title=f"Sum over the pairs, {row['currency']}"),
+        y=alt.Y(
+            "from:Q", title=f"Sum over the pairs, {row['currency']}", scale=alt.Scale(padding=_ROOM, nice=False)
+        ),
         y2=alt.Y2("to"),
         color=alt.Color(
             "kind:N",

@@ -12,7 +12,7 @@
 -- severity: Highest severity of its open flags; of a closed case, of all that it had.
 -- flags: Open flags of the case; 0: it is closed.
 -- offers: Offers and other subjects that these are about.
--- stays: Stays that these are about.
+-- stays: Stays that these are about; 0: they are about no stay, as a property gone quiet.
 -- properties: Properties that these are about.
 -- lowest_pct: Smallest size of an open flag, in percent; of a closed case, of all that it had.
 -- median_pct: Median size of these.
@@ -153,7 +153,8 @@ grouped AS (
         count(*) FILTER (WHERE scoped.is_open) AS flags,
         count(DISTINCT coalesce(scoped.evidence[1].offer_key, scoped.subject_key)) FILTER (WHERE scoped.is_open)
             AS offers,
-        count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party)) FILTER (WHERE scoped.is_open) AS stays,
+        count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party))
+            FILTER (WHERE scoped.is_open AND scoped.check_in IS NOT NULL) AS stays,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open) AS properties,
         min(scoped.first_flagged_at) AS first_seen_at,
         min(scoped.first_flagged_at) FILTER (WHERE scoped.is_open) AS opened_at,
@@ -354,15 +355,27 @@ SELECT
         WHEN grouped.flags <= 1 THEN sized.evidence[1].finding
         ELSE
             format(
-                '{} offers over {}{}{}. {}',
-                grouped.flags,
-                CASE WHEN grouped.stays = 1 THEN '1 stay' ELSE format('{} stays', grouped.stays) END,
+                '{}{}{}. {}',
+                CASE
+                    WHEN grouped.stays = 0 THEN format('{} findings', grouped.flags)
+                    WHEN grouped.stays = 1 THEN format('{} offers over 1 stay', grouped.flags)
+                    ELSE format('{} offers over {} stays', grouped.flags, grouped.stays)
+                END,
                 CASE
                     WHEN grouped.scope = 'property' THEN ''
                     ELSE format(' of {} properties', grouped.properties)
                 END,
                 CASE
                     WHEN sized.lowest_pct IS NULL THEN ''
+                    WHEN
+                        round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
+                        -- The example says the size where all have one.
+                        AND regexp_matches(
+                            sized.evidence[1].finding, format('(^|[^0-9.]){:.1f}0?%', abs(sized.lowest_pct))
+                        )
+                        THEN ''
+                    WHEN greatest(abs(sized.lowest_pct), abs(sized.highest_pct)) >= 1e6
+                        THEN format(', {:+.3g}% to {:+.3g}%', sized.lowest_pct, sized.highest_pct)
                     WHEN round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
                         THEN format(', {:+.1f}%', sized.lowest_pct)
                     ELSE format(', {:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)

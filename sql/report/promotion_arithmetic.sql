@@ -78,9 +78,9 @@ SELECT
         WHEN 'wrong_discount'
             THEN
                 format(
-                    'Stated are {:.2f}%, but {:.2f} of {:.2f} {} are {:.2f}% off.',
-                    found.discount_pct, found.total::DOUBLE, found.pre_promo_total::DOUBLE,
-                    coalesce(found.currency, ''), found.depth_pct
+                    'The stated discount is {:.6g}%, but {:.2f} {} instead of {:.2f} is {:.2f}% off.',
+                    round(found.discount_pct, 2), found.total::DOUBLE, coalesce(found.currency, ''),
+                    found.pre_promo_total::DOUBLE, found.depth_pct
                 )
         ELSE
             format(

@@ -53,6 +53,22 @@ def test_sizes_that_are_not_known_are_left_out():
     assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets. Of SE."]
 
 
+def test_a_size_that_the_example_says_is_not_said_twice():
+    said = {"lowest_pct": -15.3, "highest_pct": -15.3}
+    same = [{"flag_id": "b", "finding": "DE pays 113.88 EUR, -15.3% against 134.52 in GB."}]
+    other = [{"flag_id": "b", "finding": "DE pays 113.88 EUR, -115.3% against 134.52 in GB."}]
+    cases = frame(
+        case("case-1", "SE", evidence=same, **said),
+        case("case-2", "DE", evidence=same, **said),
+        case("case-3", "SE", 8, evidence=other, **said),
+        case("case-4", "DE", 8, evidence=other, **said),
+    )
+    assert calls(cases)["finding"].to_list() == [
+        "4 offers in 2 markets. DE pays 113.88 EUR, -15.3% against 134.52 in GB.",
+        "4 offers in 2 markets, -15.3%. DE pays 113.88 EUR, -115.3% against 134.52 in GB.",
+    ]
+
+
 def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every_case():
     cases = frame(*(case(f"case-{number}", "SE", number // 2) for number in range(10)))
     first, *named = [point.text for point in cases_points(cases)]
