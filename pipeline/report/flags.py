@@ -11,6 +11,8 @@ from pipeline.report.words import rule_said
 
 # The digest is one page: of each rule the most severe.
 _OF_A_RULE = 1
+# Longer times are told in days.
+_HOURS_AS_SUCH = 48
 
 
 def new_flags(reader: Reader) -> pl.DataFrame:
@@ -43,9 +45,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     resolved = ended["hours_to_resolve"].drop_nulls()
     median = resolved.median()
     told = (
-        f"; {resolved.len():,} were resolved, half of them within {median:,.0f} hours"
-        if isinstance(median, float)
-        else ""
+        f"; {resolved.len():,} were resolved, half of them within {_took(median)}" if isinstance(median, float) else ""
     )
     placed, shown = gravest_first(ended, _OF_A_RULE)
     return Section(
@@ -61,7 +61,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
             PROPERTY,
             Column("market", "Market"),
             Column("check_in", "Check-in"),
-            Column("ended_by", "It ended, as", is_wide=True),
+            Column("ended_by", "Why it ended", is_wide=True),
             Column("hours_to_resolve", "To resolve", "hours", 0),
             Column("finding", "What it was, and the flag", is_wide=True, below="flag_id"),
         ],
@@ -71,6 +71,10 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         shown=shown,
         source="report.flag_history",
     )
+
+
+def _took(hours: float) -> str:
+    return f"{hours:,.0f} hours" if hours < _HOURS_AS_SUCH else f"{hours / 24:,.0f} days"
 
 
 def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFrame) -> Section:

@@ -29,8 +29,8 @@ _ONE_MARKET = (
     "the same sweep, and reference rates where the currencies differ."
 )
 _WATERFALLS = 3
-# Pixels above and below the bars, for the amounts beside them.
-_ROOM = 16
+# Pixels of a step of a waterfall, and the part of its width that is kept for the amounts.
+_STEP, _FOR_AMOUNTS = 24, 0.3
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
 
@@ -121,13 +121,10 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
             Column("product_type", "Product"),
             Column("currency", "Currency"),
             Column("currency_basis", "Compared on"),
-            Column("planned", "Planned cells", digits=0),
-            Column("answered", "Answered", digits=0),
-            Column("comparable", "Comparable", digits=0),
             Column("pairs", "Pairs", digits=0),
             Column("parity_score", "Score", digits=1),
             Column("property_score", "By property", digits=1),
-            Column("market_score", "Market", digits=1),
+            Column("market_score", "By market", digits=1),
             Column("weighted_parity_score", "Weighted", digits=1),
             Column("median_gap_pct", "Median gap", "%", 2, is_change=True),
         ],
@@ -250,7 +247,7 @@ def _steps(row: dict[str, Any]) -> AnyChart:
     reached = 0.0
     for part in _PARTS:
         amount = float(row[part]) if row[part] is not None else 0.0
-        label = said("part", part) if row[part] is not None else f"{said('part', part)}|(not stated)"
+        label = said("part", part) if row[part] is not None else f"{said('part', part)} (not stated)"
         kind = "dearer" if amount > 0 else "cheaper"
         steps.append({"part": label, "from": reached, "to": reached + amount, "kind": kind, "amount": amount})
         reached += amount
@@ -259,23 +256,23 @@ def _steps(row: dict[str, Any]) -> AnyChart:
         pl.max_horizontal("from", "to").alias("top"),
         pl.col("amount").map_elements(_signed, return_dtype=pl.String).alias("text"),
     )
-    base = chart(told, height=150).encode(
-        x=alt.X("part:N", title=None, sort=None,
-                axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, '|')", labelOverlap=False)),
-    )  # fmt: skip
+    low, high = min(0.0, *told["from"], *told["to"]), max(0.0, *told["from"], *told["to"])
+    # Steps go down the page, so that their names have room on a phone too, and the amounts stand right of the bars.
+    across = alt.Scale(domain=[low, high + _FOR_AMOUNTS * ((high - low) or 1.0)], nice=False)
+    base = chart(told, height=_STEP * told.height).encode(
+        y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelOverlap=False, labelLimit=170))
+    )
     bars = base.mark_bar().encode(
-        y=alt.Y(
-            "from:Q", title=f"Sum over the pairs, {row['currency']}", scale=alt.Scale(padding=_ROOM, nice=False)
-        ),
-        y2=alt.Y2("to"),
+        x=alt.X("from:Q", title=f"Sum over the pairs, {row['currency']}", scale=across),
+        x2=alt.X2("to"),
         color=alt.Color(
             "kind:N",
             title=None,
             scale=alt.Scale(domain=["dearer", "cheaper", "the gap"], range=[BAD, GOOD, SOFT]),
         ),
     )
-    amounts = base.mark_text(dy=-7, color=INK, fontSize=11).encode(y="top:Q", text="text:N")
-    return alt.layer(bars, amounts).properties(width=WIDTH, height=150)
+    amounts = base.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(x="top:Q", text="text:N")
+    return alt.layer(bars, amounts).properties(width=WIDTH, height=_STEP * told.height)
 
 
 def _signed(amount: float | Decimal) -> str:
