@@ -153,8 +153,9 @@ grouped AS (
         count(*) FILTER (WHERE scoped.is_open) AS flags,
         count(DISTINCT coalesce(scoped.evidence[1].offer_key, scoped.subject_key)) FILTER (WHERE scoped.is_open)
             AS offers,
-        count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party))
-            FILTER (WHERE scoped.is_open AND scoped.check_in IS NOT NULL) AS stays,
+        count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party)) FILTER (
+            WHERE scoped.is_open AND scoped.check_in IS NOT NULL
+        ) AS stays,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open) AS properties,
         min(scoped.first_flagged_at) AS first_seen_at,
         min(scoped.first_flagged_at) FILTER (WHERE scoped.is_open) AS opened_at,
