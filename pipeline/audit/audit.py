@@ -65,7 +65,7 @@ def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now:
             raise LakeError(
                 f"The sweep {sweep_id} could not be audited: {str(error).splitlines()[0]}",
                 kept="The published file is unchanged, and the sweep stays loaded.",
-                hint=f"Mend the cause (space, memory, a damaged file), then: nightaudit audit {sweep_id}",
+                hint=f"Fix the cause (disk space, memory or a damaged file), then: nightaudit audit {sweep_id}",
             ) from None
     findings = judge(with_bounds(measures, before, limits))
     ordered = tuple(sorted(findings, key=lambda f: (f.table_name, f.check_name, f.market)))

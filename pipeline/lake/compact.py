@@ -44,7 +44,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
         raise (LakeFull if is_full else LakeError)(
             f"The files of {table.name} of {sweep_id} could not be made fewer: {str(error).splitlines()[0]}",
             kept="The table is unchanged.",
-            hint="Mend the cause (space, memory), then: nightaudit lake --apply",
+            hint="Fix the cause (disk space or memory), then: nightaudit lake --apply",
         ) from None
     before = sum(pq.read_metadata(file).num_rows for file in files)
     after = sum(pq.read_metadata(lake.local(path)).num_rows for path in paths)

@@ -1,4 +1,4 @@
-"""What makes the published file explain itself: reference tables, views, and a comment on everything."""
+"""What documents the published file from within: reference tables, views, and a comment on everything."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from pipeline.lake.sweep_files import sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
 
-# Whether a row of a side table was known at an instant: by its loading, or by its run, named after its start.
+# Whether a row of a side table was known at an instant: by when it was loaded, or by its run, named after its start.
 _KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
     QUOTE_TABLES, "run_id <= '{0:%Y%m%dT%H%M%S%f}'"
 )
 _KNOWN_AT[CASE_NOTE.name] = "noted_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
 
-# Views in form, tables in the file: what they are made of is long, and what they give is short. Others read the first.
+# Written as views, stored as tables: they read much and return little, and other views read them.
 _KEPT = frozenset({"mart.fx_of_sweep"})
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
@@ -51,9 +51,9 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         "One row per board basis of the supplier's document.",
         {
             "board_id": ("INTEGER", "Board basis id."),
-            "name": ("VARCHAR", "Name in the document."),
-            "qualifier": ("VARCHAR", "Qualifier in the document; NULL: none."),
-            "family": ("VARCHAR", "Boards that are alike enough to be compared where the exact one is missing."),
+            "name": ("VARCHAR", "Name in the supplier's document."),
+            "qualifier": ("VARCHAR", "Qualifier in the supplier's document; NULL: none."),
+            "family": ("VARCHAR", "Boards similar enough to compare where the exact one is missing."),
             "family_version": ("INTEGER", "Version of the grouping into families."),
         },
     ),
@@ -68,17 +68,17 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         },
     ),
     "currency": (
-        "One row per currency of which the smallest unit is known; others are taken to have hundredths.",
+        "One row per currency whose smallest unit is known; others are assumed to have hundredths.",
         {
             "currency": ("VARCHAR", "ISO 4217 code of the currency."),
             "minor_digits": ("INTEGER", "Decimals of an amount in it."),
-            "minor_unit": ("DECIMAL(18,4)", "Smallest amount of it, in its units: prices are no nearer than this."),
+            "minor_unit": ("DECIMAL(18,4)", "Smallest amount in the currency: prices are not more precise than this."),
         },
     ),
-    "analysis": ("The one row of numbers that the analytics compare with.", analysis_columns()),
+    "analysis": ("One row: the numbers that the analytics compare with.", analysis_columns()),
     "written_with": (
-        "The one row that says what has written this file.",
-        {"relations": ("VARCHAR", "Digest of the SQL that the relations of `mart` and `report` are made of.")},
+        "One row: what wrote this file.",
+        {"relations": ("VARCHAR", "Digest of the SQL of all relations of `mart` and `report`.")},
     ),
 }
 
@@ -99,7 +99,7 @@ def write_reference(session: duckdb.DuckDBPyConnection, analysis: Analysis) -> N
         _create_reference(session, "CREATE OR REPLACE TABLE", name)
         row = f"({', '.join('?' for _ in _REFERENCE[name][1])})"
         values = list(wanted)
-        # One statement: row by row, the few hundred markets take longer than all that is compared in a small night.
+        # One statement: inserting a few hundred markets row by row takes longer than comparing a small night.
         session.execute(f"INSERT INTO ref.{name} VALUES {', '.join([row] * len(values))}", list(chain(*values)))  # noqa: S608 - our own names
 
 
@@ -115,8 +115,8 @@ def write_views(
 
     The summaries, which take longest, are for `write_summaries`.
 
-    With `as_of`, what users have loaded and asked since is left out, so that a night that is worked out again finds
-    what it found.
+    With `as_of`, what users have loaded or requested since is left out, so that recomputing a night gives the same
+    findings.
     """
     _write_lake_views(session, lake, published)
     write_side_views(session, lake, as_of)
@@ -126,7 +126,7 @@ def write_views(
 def write_range_views(
     session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], wanted: Iterable[str]
 ) -> None:
-    """Write the views that the relations `wanted` are read through, in a session where all that are tables are there.
+    """Write the views that the relations `wanted` need, in a session where the tables exist.
 
     Each view takes time to bind, and a large night has many ranges.
     """
@@ -143,24 +143,24 @@ def _write_lake_views(session: duckdb.DuckDBPyConnection, lake: Lake, published:
     quarantine = [quarantine_file(lake, sweep_id) for sweep_id in sweeps]
     for name in TABLES:
         root = lake.table_root(name)
-        # What a check found in a sweep that it kept from being published is for reading too.
+        # The checks of a blocked sweep are readable too.
         wanted = lake.sweep_ids() if name == QUALITY.name else sweeps
         held = sweep_files(lake, TABLES[name])
         patterns = [place for sweep_id in wanted for place in _all_or_each(root / sweep_id, held.get(sweep_id, []))]
         if name == QUALITY.name and patterns:
-            # Folders of sweeps, which begin with a year: the table's log lies beside them, and is summed up as Parquet.
+            # Only folders of sweeps, which begin with a year: the log beside them is Parquet in part.
             patterns = [root / "[0-9]*" / "*.parquet"]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
 
 
 def _all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
-    """Return one pattern where the files of a folder are all of the table, which keeps views short; else each file."""
+    """Return one pattern if all files of a folder belong to the table, which keeps views short; else each file."""
     is_all = {*folder.glob("*.parquet")} == {*files}
     return [folder / "*.parquet"] if files and is_all else files
 
 
 def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: datetime | None) -> None:
-    """Write the views of schema `lake` over what users have loaded and asked; see `write_views`."""
+    """Write the views of schema `lake` over what users have loaded and requested; see `write_views`."""
     for name, table in SIDE_TABLES.items():
         select = select_files(name, committed_files(lake, table))
         if as_of is not None:
@@ -169,16 +169,16 @@ def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: date
 
 
 def write_relations(session: duckdb.DuckDBPyConnection) -> None:
-    """Write the views that are made of files under `sql/`. What they read is there.
+    """Write the relations defined by files under `sql/`. What they read exists.
 
-    A file that was written with the same files keeps its views, as each of them takes time to bind: then only what is a
-    table is written anew.
+    If the published file was written with the same SQL it keeps its views, because binding each one takes time; then
+    only the tables are written again.
     """
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
     _create_reference(session, "CREATE TABLE IF NOT EXISTS", "written_with")
     is_kept = session.execute("SELECT relations FROM ref.written_with").fetchall() == [(_fingerprint(),)]
     if not is_kept:
-        # A file of an earlier version may have as a view what is a table by now, and one does not replace the other.
+        # What is a table now may be a view in a file of an earlier version, and one cannot replace the other.
         found = session.execute("SELECT schema_name || '.' || view_name FROM duckdb_views()").fetchall()
         for name in sorted(_KEPT.union(SUMMARIES) & {row[0] for row in found}):
             session.execute(f"DROP VIEW {name}")
@@ -196,13 +196,13 @@ def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None
 
 @cache
 def _fingerprint() -> str:
-    """Return a digest of all files that views are made of."""
+    """Return a digest of all files that define views."""
     text = "".join(f"{_kind(made)} {made.full_name} {made.sql}\0" for made in views())
     return xxhash.xxh3_128_hexdigest(text.encode())
 
 
 def describe(session: duckdb.DuckDBPyConnection) -> None:
-    """Comment every table, view and column that analysts see, unless it says already what it should."""
+    """Comment every table, view and column that analysts see, unless its comment is up to date."""
     relations = session.execute(
         "SELECT schema_name || '.' || table_name, 'TABLE', comment FROM duckdb_tables() "
         "UNION ALL SELECT schema_name || '.' || view_name, 'VIEW', comment FROM duckdb_views() WHERE NOT internal"
@@ -215,14 +215,14 @@ def describe(session: duckdb.DuckDBPyConnection) -> None:
         if name in said and comment != said[name][0]:
             session.execute(f"COMMENT ON {kind} {name} IS {quoted(said[name][0])}")
     for name, column, comment in columns:
-        # A column without a meaning is a mistake of ours, and a loud one.
+        # A column without a meaning is a bug: it raises KeyError.
         if name in said and comment != said[name][1][column]:
             session.execute(f"COMMENT ON COLUMN {name}.{column} IS {quoted(said[name][1][column])}")
 
 
 @cache
 def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
-    """Return the grain and the columns' meanings of all that analysts see, by full name."""
+    """Return the grain and column meanings of every relation that analysts see, by full name."""
     said: dict[str, tuple[str, Mapping[str, str]]] = {
         f"ref.{name}": (grain, {column: text for column, (_, text) in columns.items()})
         for name, (grain, columns) in _REFERENCE.items()
@@ -233,7 +233,7 @@ def _meanings() -> Mapping[str, tuple[str, Mapping[str, str]]]:
     for name, table in (declared | {"mart.sweep": SWEEP_PUBLISHED}).items():
         said[name] = (table.grain, {column.name: column.meaning for column in table.columns})
     for view in views():
-        # A column that a view takes over from another one means there what it means here.
+        # A column that a view takes over from another one keeps its meaning.
         taken: dict[str, str] = {}
         for source in sorted(sources(view)):
             taken |= said[source][1] if source.startswith(("mart.", "report.")) else {}

@@ -1,7 +1,7 @@
-"""Comparisons of markets: made once a night, and kept in files like those of the state.
+"""Comparisons of markets: computed once a night and kept in files, like the state.
 
-`sql/mart/market_parity.sql` says what they are. Summaries, rules, pages and analysts read the files; pairing all offers
-for each of them again cost more than all else that a night publishes.
+`sql/mart/market_parity.sql` defines them. Summaries, rules, pages and analysts read the files: pairing all offers again
+for each reader would cost more than the rest of publishing.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _MADE = relation("mart", "market_parity")
 # One property is found without reading the others.
 _ORDER = "property_id, source, match_grade, offer_key"
 
-# What may change between two nights: rates that users load, and how we compare.
+# What may change between two nights: rates that users load, and our SQL.
 MadeWith = list[list[tuple[object, ...]]]
 
 
 def write_comparisons(
     session: duckdb.DuckDBPyConnection, lake: Lake, folder: str, sweep_id: str, within: PropertyRange
 ) -> StateFile:
-    """Compare the markets of a range, and let `mart.market_parity` be what was found. The other views are there.
+    """Compare the markets of a range and make `mart.market_parity` the result. The other views exist.
 
-    The file is written where none is yet, so that readers of an earlier one keep theirs.
+    The file gets a new name, so that readers of an earlier one keep theirs.
     """
     session.execute(f"CREATE OR REPLACE VIEW {_MADE.full_name} AS {_MADE.sql}")
     stem = f"{folder}/{_MADE.name}-{within.first}-{within.last}"
@@ -54,9 +54,9 @@ def write_comparisons(
 def view_comparisons(
     session: duckdb.DuckDBPyConnection, lake: Lake, files: Iterable[StateFile], within: PropertyRange = ALL
 ) -> None:
-    """Let `mart.market_parity` be read from its files; without any it stays what its relation says.
+    """Make `mart.market_parity` read its files; without files it stays the view of its relation.
 
-    `within` leaves out what is of other properties.
+    `within` leaves out other properties.
     """
     paths = [
         str(lake.local(file.path))
@@ -70,20 +70,20 @@ def view_comparisons(
 
 
 def note_comparisons(session: duckdb.DuckDBPyConnection, lake: Lake, files: Sequence[StateFile]) -> None:
-    """Enter the files of a night in place of those before, and let `mart.market_parity` be read from them."""
+    """Record the files of a night in place of earlier ones, and make `mart.market_parity` read them."""
     note_files(session, files, replaced=[_MADE.name])
     view_comparisons(session, lake, files)
 
 
 def made_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
-    """Return what comparisons are made with now: the exchange rates and the digest of our SQL."""
+    """Return what comparisons depend on now: the exchange rates and the digest of our SQL."""
     return [
         session.execute(f"FROM {name} ORDER BY ALL").fetchall() for name in ("mart.fx_of_sweep", "ref.written_with")
     ]
 
 
 def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> None:
-    """Compare again, range by range, if `made_with` gave something else before. The views are there."""
+    """Compare again, range by range, if `made_with` has changed since `before`. The views exist."""
     files = files_of(session)
     held = [file for file in files if file.table_name == _MADE.name]
     view_comparisons(session, lake, held)

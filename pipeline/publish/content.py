@@ -1,7 +1,7 @@
-"""Content kept as changes: what a sweep's single answers say of houses and rooms, held against what is known.
+"""Content kept as changes: what a sweep's single answers say of properties and rooms, compared with what is known.
 
-A loaded sweep carries all that it was told. When it is published, what has changed is appended to the tables of
-content, and the rest is dropped: a description is stored when it is new, not every night.
+A loaded sweep carries all content that was answered. When it is published, what has changed is appended to the content
+tables and the rest is dropped: a description is stored when it is new, not every night.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pipeline.lake.relations import relation
 
 
 def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
-    """Append what a sweep changes of content to the lake, once, and move the state on to after it.
+    """Append a sweep's content changes to the lake, once, and update the state.
 
-    A sweep that was published before has its changes in the lake already; they are the state's next step as they are.
+    The changes of a sweep that was published before are in the lake already, and are applied to the state unchanged.
     """
     has_files = _view_working_files(session, lake, sweep_id)
     if has_files:
@@ -42,9 +42,9 @@ def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -
 
 
 def forget_working_files(lake: Lake, sweep_id: str) -> None:
-    """Drop what a published sweep said of content beyond its changes. Rebuilding makes it anew from raw.
+    """Drop the content of a published sweep beyond its changes. A rebuild recomputes it from raw.
 
-    What is left among the tables is then a Delta table, each of them: these two are none, and go with their last files.
+    After that every folder among the tables is a Delta table: these two are not, and vanish with their last files.
     """
     for name in WORKING_TABLES:
         shutil.rmtree(lake.table_root(name) / sweep_id, ignore_errors=True)

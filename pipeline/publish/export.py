@@ -1,6 +1,6 @@
-"""A DuckDB file that stands alone: every relation that analysts read, of some properties, markets or nights.
+"""A self-contained DuckDB file: every relation that analysts read, for some properties, markets or nights.
 
-It reads the published file as any analyst does, so it never waits for a night and no night waits for it.
+It only reads the published file, so it never waits for a night and no night waits for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.publish.state import attach, write_macros, write_view_macros
 
 _SCHEMAS = ("lake", "ref", "mart", "report")
 _MEMORY = "1000MB"
-# Columns between which a row was so, where no sweep is named that it belongs to.
+# Columns that give the period in which a row was true, for relations without a sweep id.
 _SPANS = (
     ("first_seen_at", "last_seen_at"),
     ("first_flagged_at", "last_flagged_at"),
@@ -33,7 +33,7 @@ _SWEEPS = ("sweep_id", "seen_sweep_id")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is exported: of these properties and markets (none named: all), of nights from `first` to `last`."""
+    """What to export: these properties and markets (none named: all), nights from `first` to `last`."""
 
     properties: tuple[int, ...] = ()
     markets: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """One relation of an exported file: its rows, and what they were narrowed by."""
+    """One relation of an exported file: its number of rows, and what they were filtered by."""
 
     relation: str
     rows: int
@@ -54,13 +54,13 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
     """Write the relations of a published file to a new file, and return them.
 
     A relation without a property, market or night keeps all its rows, summaries among them; `ref.export` says which.
-    Raises InputError where the target exists, nothing is published, or nothing is selected; a file that is there
-    already is never touched.
+    Raises InputError if the target exists, nothing is published or nothing is selected; an existing file is never
+    touched.
     """
     if target.exists():
         raise InputError(f"{target} exists already.", kept="It is unchanged.", hint="Name a file that does not exist.")
     if not target.parent.is_dir():
-        raise InputError(f"There is no folder {target.parent}.")
+        raise InputError(f"There is no folder {target.parent}.", hint="Create it, or name a file in another folder.")
     built = beside(target.absolute())
     spill = built.with_suffix(".spill")
     try:
@@ -89,7 +89,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
 
 def _export(session: duckdb.DuckDBPyConnection, built: Path, selection: Selection) -> list[Exported]:
     nights = _nights(session, selection)
-    # The version of the published file: whatever opens that opens this.
+    # The storage version of the published file: what opens that opens this.
     attach(session, built, "exported")
     columns: dict[str, list[str]] = {}
     for schema, name, column in session.execute(
@@ -116,7 +116,7 @@ def _export(session: duckdb.DuckDBPyConnection, built: Path, selection: Selectio
     session.execute("USE memory")
     session.execute("DETACH nightaudit")
     session.execute("DETACH exported")
-    # Under the name that our macros and comments are written for.
+    # Attached again under the name that our macros and comments use.
     attach(session, built)
     session.execute("USE nightaudit")
     write_macros(session)
@@ -129,7 +129,7 @@ def _export(session: duckdb.DuckDBPyConnection, built: Path, selection: Selectio
 
 
 def _nights(session: duckdb.DuckDBPyConnection, selection: Selection) -> Sequence[str] | None:
-    """Return the published sweeps of the selected nights; None: all. Raises InputError for what is not there."""
+    """Return the published sweeps of the selected nights; None: all. Raises InputError for what is not published."""
     for kind, column, wanted in (
         ("property", "property_id", selection.properties),
         ("market", "market", selection.markets),
@@ -145,12 +145,12 @@ def _nights(session: duckdb.DuckDBPyConnection, selection: Selection) -> Sequenc
         [selection.first, selection.last],
     ).fetchall()
     if not found:
-        raise InputError("No night of this period is published.", hint="The nights that are: nightaudit status")
+        raise InputError("No night of this period is published.", hint="List the published nights: nightaudit status")
     return [sweep_id for (sweep_id,) in found]
 
 
 def _conditions(columns: Sequence[str], selection: Selection, nights: Sequence[str] | None) -> dict[str, str]:
-    """Return what narrows a relation, as conditions by what they narrow it to."""
+    """Return the conditions that filter a relation, by what they filter on."""
     found = {}
     if selection.properties and "property_id" in columns:
         found["property"] = f"property_id IN ({', '.join(map(str, selection.properties))})"
@@ -165,7 +165,7 @@ def _of_nights(columns: Sequence[str], selection: Selection, nights: Sequence[st
     within = f"IN ({', '.join(map(quoted, nights))})"
     span = next((pair for pair in _SPANS if {*pair} <= {*columns}), None)
     if "sweep_id" not in columns and span is not None:
-        # Days in UTC, both included; what has not ended yet lasts.
+        # Days in UTC, both included; what has not ended is still true.
         parts = [] if selection.last is None else [f"{span[0]} < DATE '{selection.last}' + INTERVAL 1 DAY"]
         parts += [] if selection.first is None else [f"coalesce({span[1]} >= DATE '{selection.first}', true)"]
         return " AND ".join(parts)
@@ -174,13 +174,13 @@ def _of_nights(columns: Sequence[str], selection: Selection, nights: Sequence[st
 
 
 def _take_name(built: Path, target: Path) -> None:
-    """Give a whole file its name, unless another has it by now."""
+    """Give a complete file its name, unless another file has taken it."""
     try:
         os.link(built, target)
     except FileExistsError:
         raise InputError(f"{target} exists already.", kept="It is unchanged.") from None
     except OSError:
-        # A file system without links.
+        # A file system without hard links.
         if target.exists():
             raise InputError(f"{target} exists already.", kept="It is unchanged.") from None
         built.rename(target)

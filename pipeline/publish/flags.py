@@ -1,6 +1,6 @@
-"""Flags: what the rules find after a night, held against the flags that stood before it.
+"""Flags: what the rules find after a night, compared with the flags that were open before it.
 
-Worked out once the state has moved on to after the night, by the very views that analysts read.
+Computed after the state has been updated for the night, from the same views that analysts read.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ logger = logging.getLogger(__name__)
 
 _REASON_CHARACTERS = 300
 
-# What says nothing of the rule that was being asked.
+# Failures that are not the rule's own.
 _NO_FAULT_OF_A_RULE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
 
 
 def find(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-    """Ask rules, and put what they find tonight into `night.finding`; see `ask_rules`."""
+    """Run rules and put what they find tonight into `night.finding`; see `ask_rules`."""
     ask_rules(session, names)
     session.execute(f"CREATE OR REPLACE TABLE memory.night.finding AS {relation('staging', 'finding').sql}")
 
 
 def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-    """Ask every rule, and put what it finds into `night.found` and those that cannot be asked into `night.failed_rule`.
+    """Run every rule: what it finds goes into `night.found`, rules that fail into `night.failed_rule`.
 
-    `names` are relations with their schema. One that fails is reported and keeps no night from being published; its
-    flags stay as they were.
+    `names` are relations with their schema. A rule that fails is reported and does not block publishing; its flags are
+    unchanged.
     """
     _create_found(session)
     columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in FINDING_COLUMNS)
@@ -46,15 +46,15 @@ def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
             raise
         except duckdb.Error as error:
             reason = str(error).splitlines()[0][:_REASON_CHARACTERS]
-            logger.error("%s finds nothing tonight, for it failed: %s", name, reason)  # noqa: TRY400 - a traceback tells no more
+            logger.error("The rule %s failed, so its flags are unchanged tonight: %s", name, reason)  # noqa: TRY400 - a traceback adds nothing
             session.execute("INSERT INTO memory.night.failed_rule VALUES (?, ?)", [name, reason])
 
 
 def gather(session: duckdb.DuckDBPyConnection, found: list[pa.Table], failed: Mapping[str, str]) -> None:
-    """Put what rules found in ranges together. A rule that failed in one of them says nothing tonight.
+    """Combine what rules found in the ranges. A rule that failed in one of them reports nothing tonight.
 
-    `found` is emptied on the way: of a large night, it would not fit into memory beside what is made of it. `failed`
-    are the reasons by relation.
+    `found` is emptied along the way: for a large night, it and the result would not both fit into memory. `failed`
+    holds the reasons by relation.
     """
     _create_found(session)
     while found:
@@ -75,9 +75,9 @@ def _create_found(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
-    """Keep which rules could not be asked after the night: for its summary and its digest."""
+    """Keep which rules failed tonight, for the summary and the digest."""
     declared = ", ".join(f"{column.name} {sql_type(column)} NOT NULL" for column in FAILED_RULE.columns)
-    # Here and not with the other tables: a file of an earlier version goes on without it until now.
+    # Here and not with the other tables: a file of an earlier version does not have it yet.
     session.execute(f"CREATE TABLE IF NOT EXISTS nightaudit.state.failed_rule ({declared})")
     session.execute(
         "INSERT INTO nightaudit.state.failed_rule SELECT sweep.sweep_id, failed.relation, failed.reason "
@@ -86,7 +86,7 @@ def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
-    """Open, go on with and close flags by what was found after the night. `night.sweep` is the sweep."""
+    """Open, continue and close flags by tonight's findings. `night.sweep` is the sweep."""
     _keep_failures(session)
     for name in ("finding", "flag_ended", "flag_closed_next", "flag_open_next"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")

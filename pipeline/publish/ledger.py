@@ -1,4 +1,4 @@
-"""The ledger of published sweeps: what the published file holds, or will hold once it is built again."""
+"""The ledger of published sweeps: what the published file holds, or will hold once it is rebuilt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOLDER = "published/ledger"
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One published sweep. The order of `started_at` is the order in which states follow each other.
+    """One published sweep. States follow each other in the order of `started_at`.
 
     `audit` is `passed`, `overridden` or `none`; `override_reason` is why a sweep was published although it failed;
     `analysis` is what its analytics compared with.
@@ -47,6 +47,6 @@ def _read(lake: Lake, name: str) -> LedgerEntry:
     except msgspec.MsgspecError as error:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}",
-            kept="The published file is as it was.",
+            kept="The published file is unchanged.",
             hint=f"If sweep {name} was published, restore this file; if not, remove it.",
         ) from None

@@ -1,4 +1,4 @@
-"""One night of a publication: what a sweep changes, range by range, and what is then found over all of them."""
+"""One night of a publication: what a sweep changes, range by range, and the findings over all ranges."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from pipeline.publish.state import (
 from pipeline.publish.state_files import files_of, forget_folder, note_files, write_state_views
 from pipeline.publish.summaries import SUMMED, sum_up, write_summaries
 
-# DuckDB's share of the 700 MB of the process that works over the results of ranges, which it holds as well.
+# DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
 
 T = TypeVar("T")
 
 
 class NightBuild:
-    """Adds one sweep to the file that is being built. `published` are the sweeps of the file up to it."""
+    """Adds one sweep to the file being built. `published` are the sweeps of the file up to and including it."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class NightBuild:
         self._jobs: list[RangeJob] = []
 
     def add(self, folder: str) -> None:
-        """Work out what the sweep changes, move the state on to after it, and open and close flags.
+        """Compute what the sweep changes, update the state, and open and close flags.
 
         `folder` is where the night's files of the state go.
         """
         session, lake, entry = self._session, self._lake, self._entry
         write_reference(session, entry.analysis)
-        # A night compares markets at the rates that were loaded by then.
+        # A night compares markets at the rates that were loaded at that time.
         write_side_views(session, lake, entry.published_at)
         view_sweep_files(session, lake, entry.sweep_id, "memory.sweep_files")
         view_sweep(session, lake, entry.sweep_id)
@@ -110,7 +110,7 @@ class NightBuild:
         move_flags_on(session)
 
     def summarise(self, published: Sequence[str]) -> None:
-        """Work out the relations that readers begin with, over all that is loaded. The views are there."""
+        """Compute the summaries over everything that is loaded. The views exist."""
         if len(self._jobs) == 1:
             write_summaries(self._session)
             return
@@ -131,11 +131,11 @@ class NightBuild:
         has_changes = is_committed(lake, OFFER_CHANGE, entry.sweep_id)
         forget_folder(lake, folder)
         if not has_changes:
-            # Of a publication that was stopped, whose ranges may have been others.
+            # Left by an interrupted publication, whose ranges may have been different.
             shutil.rmtree(lake.table_root(OFFER_CHANGE.name) / entry.sweep_id, ignore_errors=True)
         ranges, properties = choose_ranges(session, self._most_offers)
         if len(ranges) > 1:
-            # What is left for this session goes over all properties, and must not grow with them.
+            # What remains for this session covers all properties, and its memory must not grow with them.
             session.execute(f"SET memory_limit = '{_MEMORY_OVER_ALL}'")
         state = tuple(files_of(session))
         doubtful = session.sql("FROM memory.night.cell_doubtful").to_arrow_table()
@@ -159,7 +159,7 @@ class NightBuild:
     def _across(self, work: Work[T], reads: Iterable[str] = ()) -> list[T]:
         if len(self._jobs) == 1:
             return [work(self._session, self._jobs[0])]
-        # Others can read the file only while nobody has it open for writing.
+        # Other processes can read the file only while no session has it open for writing.
         self._session.execute("CHECKPOINT nightaudit")
         self._session.execute("USE memory")
         self._session.execute("DETACH nightaudit")
@@ -177,7 +177,7 @@ class NightBuild:
 
 
 def _add_small(session: duckdb.DuckDBPyConnection, nights: Sequence[RangeNight]) -> None:
-    """Make one of the rows that ranges give for small tables, and add them."""
+    """Merge the rows that ranges return for small tables, and add them."""
     for step in SMALL_STEPS:
         _gather_rows(session, step.next, nights)
         session.execute(f"INSERT INTO state.{step.name} BY NAME {_as_one(step)} ORDER BY {step.order}")
@@ -200,7 +200,7 @@ def _gather_rows(session: duckdb.DuckDBPyConnection, name: str, nights: Sequence
 def _as_one(step: SmallStep) -> str:
     table = f"memory.night.{step.next}"
     if step.key:
-        # The same thing may be known of several ranges: the first of them tells it.
+        # Several ranges may report the same thing: the first one counts.
         return (
             f"SELECT * EXCLUDE (range_no) FROM {table} "  # noqa: S608 - our own names
             f"QUALIFY range_no = min(range_no) OVER (PARTITION BY {step.key})"
@@ -211,7 +211,7 @@ def _as_one(step: SmallStep) -> str:
 
 def _sum_of(column: Column) -> str:
     if column.type == NUMBER:
-        # Of whole billionths, which a fraction holds: added up as such, their order does not matter.
+        # Added up as whole billionths, so that the order of the ranges does not change the sum.
         return f"sum(round({column.name} * 1e9)::HUGEINT) / 1e9"
     return f"sum({column.name})::BIGINT"
 

@@ -1,9 +1,9 @@
-"""Building the next published file beside the last one, and putting it in its place in one step.
+"""Build the next published file beside the last one, and replace that one in a single step.
 
-The file is a catalogue: views over immutable files, and what is small as tables. The state of every offer key lies in
-files by ranges of properties. A night is compared with it range by range, each within the memory of a process; what it
-changes is written, and nothing older is touched. Where the last file is missing or cannot be opened, the same steps run
-for every sweep of the ledger, from the first.
+The file is a catalogue: views over immutable files, and tables for what is small. The state of every offer key is kept
+in files, one per range of properties. A night is compared with the state range by range, each within the memory of one
+process; only changes are written, and older files are never touched. If the last file is missing or unreadable, the
+same steps run for every sweep of the ledger, from the first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from pipeline.publish.state_files import (
 
 logger = logging.getLogger(__name__)
 
-# How DuckDB tells that it could not write: at once, when memory and its overflow are full, or at a commit.
+# What DuckDB raises when it cannot write: at once, when memory and spill space are full, or at a commit.
 _WRITE_ERRORS = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.TransactionException)
 
 
@@ -74,17 +74,17 @@ def publish(
 ) -> Published:
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
 
-    Whether it may be published is the caller's to know; `audit` and `override_reason` are only written down. A night of
-    more than `most_offers` is worked out in ranges of properties, in several processes or by the workers of a cluster.
+    The caller decides whether it may be published; `audit` and `override_reason` are only recorded. A night of more
+    than `most_offers` is computed in ranges of properties, in several processes or by the workers of a cluster.
 
-    Readers see the last file until the next one is whole. Raises LakeError where the sweep is not loaded, or is older
-    than what is published already; then the published file stays as it was.
+    Readers see the last file until the next one is complete. Raises LakeError if the sweep is not loaded,
+    and InputError if it is older than the last published one; then the published file is unchanged.
     """
     manifest = read_manifest(lake, sweep_id)
     if not is_committed(lake, SWEEP, sweep_id):
         raise LakeError(
             f"The sweep {sweep_id} is not loaded yet, so it cannot be published.",
-            kept="The published file is as it was.",
+            kept="The published file is unchanged.",
             hint=f"Finish it first: nightaudit resume {sweep_id}",
         )
     file = lake.published_file
@@ -98,8 +98,8 @@ def publish(
     is_new = sweep_id not in entries
     if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
         raise InputError(
-            f"The sweep {sweep_id} is older than the last published one, and history is published in order.",
-            kept="The published file is as it was.",
+            f"The sweep {sweep_id} is older than the last published one; nights are published in order.",
+            kept="The published file is unchanged.",
         )
     if is_new:
         _refuse_overtaken(lake, sweep_id)
@@ -116,7 +116,7 @@ def publish(
         except duckdb.Error as error:
             if not held or _is_whole(file):
                 raise
-            logger.warning("%s is damaged (%s) and is built anew", file, str(error).splitlines()[0])
+            logger.warning("%s is damaged (%s) and is rebuilt", file, str(error).splitlines()[0])
             _remove_left_overs(file)
             _build(lake, beside, None, in_order, in_order, most_offers, cluster)
         sync(beside)
@@ -128,8 +128,8 @@ def publish(
         is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
         raise (LakeFull if is_full else LakeError)(
             f"The published file could not be built: {str(error).splitlines()[0]}",
-            kept="The last published file is as it was, and the sweep stays loaded.",
-            hint="Mend the cause (space, memory, a damaged file).",
+            kept="The last published file is unchanged, and the sweep stays loaded.",
+            hint=f"Fix the cause (disk space, memory or a damaged file), then: nightaudit publish {sweep_id}",
         ) from None
     finally:
         _remove_left_overs(file)
@@ -137,24 +137,24 @@ def publish(
 
 
 def _refuse_overtaken(lake: Lake, sweep_id: str) -> None:
-    """Raise InputError where the publication of a later sweep has begun: its changes count from the night before it."""
+    """Raise InputError if publishing a later sweep has begun: its changes count from the night before it."""
     sweeps = lake.sweep_ids()
     for later in sweeps[sweeps.index(sweep_id) + 1 :]:
         if any(is_committed(lake, table, later) for table in (OFFER_CHANGE, *CONTENT_TABLES)):
             raise InputError(
-                f"The publication of {later} was begun and not ended, and {sweep_id} is older than that.",
-                kept="The published file is as it was.",
-                hint=f"End what was begun: nightaudit publish {later}",
+                f"{sweep_id} cannot be published: publishing the later sweep {later} was interrupted.",
+                kept="The published file is unchanged.",
+                hint=f"Finish the later one first: nightaudit publish {later}",
             )
 
 
 def publish_anew(
     lake: Lake, settle: Callable[[], None], most_offers: int = MOST_OFFERS, cluster: Cluster | None = None
 ) -> Path | None:
-    """Build the published file from nothing but the ledger and the lake's tables; None where nothing is published.
+    """Rebuild the published file from the ledger and the lake's tables alone; None if nothing is published.
 
-    `settle` is called between the two: once the new file is whole, and before readers meet it. The caller holds the
-    lake's writer lock. Raises LakeError where the file cannot be built; then `settle` was not called.
+    `settle` is called once the new file is complete and before readers see it. The caller holds the lake's writer lock.
+    Raises LakeError if the file cannot be built; then `settle` was not called.
     """
     entries = published_sweeps(lake)
     if not entries:
@@ -175,7 +175,7 @@ def publish_anew(
     except (OSError, duckdb.Error) as error:
         raise LakeError(
             f"The published file could not be built: {str(error).splitlines()[0]}",
-            kept="The last published file is as it was.",
+            kept="The last published file is unchanged.",
         ) from None
     finally:
         _remove_left_overs(file)
@@ -183,13 +183,13 @@ def publish_anew(
 
 
 def _remove_left_overs(file: Path) -> None:
-    # A build that was killed leaves its file and its log, which DuckDB would apply to the next file of that name.
+    # A killed build leaves its file and its log; DuckDB would apply that log to the next file of that name.
     for left_over in file.parent.glob(f".{file.stem}.*"):
         left_over.unlink(missing_ok=True)
 
 
 def _sweeps_of(lake: Lake) -> list[str]:
-    """Return the sweeps that the published file holds; none where there is no file, or it must be built again."""
+    """Return the sweeps that the published file holds; none if there is no file or it must be rebuilt."""
     file = lake.published_file
     if not file.exists():
         return []
@@ -197,16 +197,16 @@ def _sweeps_of(lake: Lake) -> list[str]:
         refuse_damaged(lake.root, [file])
         return _sweeps_held(lake, file)
     except CorruptObject as error:
-        logger.warning("%s It is built again from the tables.", error.message)
+        logger.warning("%s It is rebuilt from the tables.", error.message)
     except duckdb.CatalogException:
-        logger.warning("%s was written by another version and is built again from the tables", file)
+        logger.warning("%s was written by another version and is rebuilt from the tables", file)
     except duckdb.Error as error:
-        logger.warning("%s cannot be read (%s) and is built again from the tables", file, str(error).splitlines()[0])
+        logger.warning("%s cannot be read (%s) and is rebuilt from the tables", file, str(error).splitlines()[0])
     return []
 
 
 def _sweeps_held(lake: Lake, file: Path) -> list[str]:
-    """Return the sweeps that a file holds. Raises CorruptObject where it, or what it is read from, cannot be used."""
+    """Return the sweeps that a file holds. Raises CorruptObject if it, or a file that it reads, cannot be used."""
     with _reading(file) as session:
         rows = session.execute("SELECT sweep_id FROM published.mart.sweep ORDER BY started_at").fetchall()
         for name, table in NATIVE.items():
@@ -216,7 +216,7 @@ def _sweeps_held(lake: Lake, file: Path) -> list[str]:
         session.execute("USE published")
         files = files_of(session)
     if not are_whole(lake, files):
-        raise CorruptObject(f"Files that {file} is read from are missing or damaged.")
+        raise CorruptObject(f"Files that {file} reads are missing or damaged.")
     refuse_damaged(lake.root, [lake.local(state.path) for state in files])
     return [row[0] for row in rows]
 
@@ -246,7 +246,7 @@ def _sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
 
 
 def _reading(file: Path) -> duckdb.DuckDBPyConnection:
-    # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
+    # Attached, not opened: within a process DuckDB keeps returning the file that a path named when first opened.
     session = duckdb.connect(":memory:")
     session.execute("SET TimeZone = 'UTC'")
     session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
@@ -273,7 +273,7 @@ def _build(
             prepare(session)
             for name, table in NATIVE.items():
                 session.execute(create(name, table))
-            # Where the lake lies now, which may be elsewhere than when the file was written.
+            # The lake may have moved since the file was written.
             write_state_views(session, lake, files_of(session))
             generation = generation_of(session) or new_generation(lake)
             night: NightBuild | None = None
@@ -283,7 +283,7 @@ def _build(
                 night.add(night_folder(generation, entry.sweep_id))
             comparisons_made_with = made_with(session)
             session.execute("BEGIN")
-            # Hundreds of small statements: one by one, each would wait for the disk.
+            # Hundreds of small statements; outside a transaction each would wait for the disk.
             write_views(session, lake, [entry.sweep_id for entry in published])
             write_view_macros(session)
             session.execute("COMMIT")

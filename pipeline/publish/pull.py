@@ -1,8 +1,8 @@
-"""What the published file of a lake reads, copied to another folder: a laptop's, of a lake on a mounted share.
+"""Copy what a lake's published file reads to another folder: from a mounted share to a laptop, for example.
 
-Files under the published file's views never change once they are written, so one that is there is not copied again. The
-published file comes last, with its views turned to the new place: until then the folder is what it was. Where the files
-come from is a `Source`; a store that lists and gets objects can be another one.
+Files that the published file's views read never change once written, so existing ones are not copied again. The
+published file comes last, with its views pointed to the new folder: until then the folder is unchanged for readers.
+Files come from a `Source`; an object store could be another one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pipeline.lake.database import quoted
 from pipeline.publish.state import attach
 
 _PUBLISHED = "published/nightaudit.duckdb"
-# Says that a folder was pulled, and from where: what is no such folder is not written to.
+# Marks a folder as pulled and says from where; other folders are never written to.
 _NOTE = "pulled.json"
 _READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
 
@@ -35,18 +35,18 @@ class Source(Protocol):
     name: str
 
     def sizes(self, pattern: str) -> Mapping[str, int]:
-        """Return the bytes of the files that a path, or a pattern in its last two parts, means."""
+        """Return the sizes in bytes of the files that match a path, or a pattern in its last two parts."""
 
     def fetch(self, path: str, place: Path) -> None:
-        """Copy a file. Raises FileNotFoundError where it is gone."""
+        """Copy a file. Raises FileNotFoundError if it is gone."""
 
     def recorded(self, path: str) -> set[Sum]:
-        """Return what a file may hold; empty where nothing is recorded."""
+        """Return the recorded checksums of a file; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The published file in its new place, and how many files were copied, kept and removed for it."""
+    """The published file in its new folder, and how many files were copied, kept and removed."""
 
     file: Path
     copied: int
@@ -56,7 +56,7 @@ class Pulled:
 
 
 class LakeFolder:
-    """A lake in a folder, of this machine or mounted."""
+    """A lake in a local or mounted folder."""
 
     def __init__(self, lake: Lake) -> None:
         self._root = lake.root
@@ -64,7 +64,7 @@ class LakeFolder:
         self.name = str(lake.root)
 
     def sizes(self, pattern: str) -> Mapping[str, int]:
-        """Return the bytes of the files that a path, or a pattern in its last two parts, means."""
+        """Return the sizes in bytes of the files that match a path, or a pattern in its last two parts."""
         return {
             place.relative_to(self._root).as_posix(): place.stat().st_size
             for place in self._root.glob(pattern)
@@ -72,19 +72,19 @@ class LakeFolder:
         }
 
     def fetch(self, path: str, place: Path) -> None:
-        """Copy a file. Raises FileNotFoundError where it is gone."""
+        """Copy a file. Raises FileNotFoundError if it is gone."""
         shutil.copyfile(self._root / path, place)
 
     def recorded(self, path: str) -> set[Sum]:
-        """Return what a file may hold; empty where nothing is recorded."""
+        """Return the recorded checksums of a file; empty if there are none."""
         return self._recorded.of(self._root / path)
 
 
 def pull(source: Source, folder: Path) -> Pulled:
-    """Copy what the published file reads, as far as it is not there yet, and then the published file.
+    """Copy files of the published file that are not there yet, then the published file itself.
 
-    What the file before that read stays until the next pull, for those who have it open. Raises InputError where
-    nothing is published, or the folder holds something else; CorruptObject where a file is damaged on its way.
+    Files of the previous published file stay until the next pull, for those who have it open. Raises InputError if
+    nothing is published or the folder holds something else; CorruptObject if a file is damaged in transfer.
     """
     folder = folder.absolute()
     _refuse_other(source, folder)
@@ -94,7 +94,7 @@ def pull(source: Source, folder: Path) -> Pulled:
     arrived = beside(file)
     try:
         try:
-            # A night that is published meanwhile puts another file in its place; this one stays whole.
+            # If a night is published meanwhile, its file replaces the source's; this copy stays complete.
             source.fetch(_PUBLISHED, arrived)
         except FileNotFoundError:
             raise InputError(
@@ -120,14 +120,16 @@ def pull(source: Source, folder: Path) -> Pulled:
 
 
 def _refuse_other(source: Source, folder: Path) -> None:
-    """Raise InputError where a folder holds something that was not pulled from this source."""
+    """Raise InputError if a folder holds something that was not pulled from this source."""
     if not folder.exists() or not any(folder.iterdir()):
         return
     try:
         held = json.loads((folder / _NOTE).read_text())["from"]
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
-            f"{folder} holds something that was not pulled.", kept="It is unchanged.", hint="Name an empty folder."
+            f"{folder} is not empty, and nothing in it was pulled.",
+            kept="It is unchanged.",
+            hint="Name an empty folder.",
         ) from None
     if held != source.name:
         raise InputError(
@@ -138,7 +140,7 @@ def _refuse_other(source: Source, folder: Path) -> None:
 
 
 def _write_note(source: Source, folder: Path) -> None:
-    # What marks a lake: its tools find the published file, and checksums of what was pulled.
+    # lake.json marks the folder as a lake, so that the commands find the published file.
     note, marks = beside(folder / _NOTE), beside(folder / "lake.json")
     note.write_text(json.dumps({"from": source.name}))
     note.replace(folder / _NOTE)
@@ -147,13 +149,13 @@ def _write_note(source: Source, folder: Path) -> None:
 
 
 def _paths(file: Path) -> set[str]:
-    """Return what the views of a published file read, as paths and patterns within its lake."""
+    """Return the paths and patterns within its lake that the views of a published file read."""
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
         views, root = _views(session), _root(session)
         paths = {path for sql in views.values() for path in _read_by(sql)}
     if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
-        raise CorruptObject(f"The published file reads {strange[0]}, which does not lie in its lake.")
+        raise CorruptObject(f"The published file reads {strange[0]}, which is outside its lake.")
     return {path.removeprefix(root) for path in paths}
 
 
@@ -172,7 +174,7 @@ def _read_by(sql: str) -> Iterable[str]:
 
 
 def _root(session: duckdb.DuckDBPyConnection) -> str:
-    """Return the folder of the lake as the views spell it: where it lay when the file was written."""
+    """Return the lake's folder as the views spell it: where it was when the file was written."""
     row = session.execute("SELECT path FROM published.state.file WHERE table_name = 'cell' LIMIT 1").fetchone()
     known = "" if row is None else str(row[0])
     sql = _views(session).get("state.cell", "")
@@ -183,12 +185,12 @@ def _root(session: duckdb.DuckDBPyConnection) -> str:
 
 
 def _turn(arrived: Path, folder: Path) -> None:
-    """Let the views of a copied file read the files of its new folder."""
+    """Make the views of a copied file read the files of its new folder."""
     with duckdb.connect(":memory:") as session:
         attach(session, arrived, "published")
         root, turned = _root(session), f"{folder}/".replace("'", "''")
         views = _views(session)
-        # So that names within them mean what they meant.
+        # So that names within the views resolve as before.
         session.execute("USE published")
         session.execute("BEGIN")
         for name, sql in views.items():
@@ -223,15 +225,15 @@ def _fetch(source: Source, path: str, place: Path) -> None:
         except FileNotFoundError:
             raise LakeError(
                 f"{path} was removed from the lake while it was being pulled.",
-                kept="What was pulled before can be read as before.",
+                kept="What was pulled earlier is unchanged.",
                 hint="Pull again.",
             ) from None
         recorded = source.recorded(path)
         if recorded and sum_of_file(built) not in recorded:
             raise CorruptObject(
-                f"{path} is damaged in {source.name}, or was damaged on its way.",
-                kept="What was pulled before can be read as before.",
-                hint="Pull again; if it fails again: nightaudit verify --deep, there.",
+                f"{path} is damaged in {source.name}, or was damaged while copying.",
+                kept="What was pulled earlier is unchanged.",
+                hint="Pull again. If it fails again, check the source lake: nightaudit verify --deep",
             )
         put_in_place(built, place)
     finally:
@@ -239,7 +241,7 @@ def _fetch(source: Source, path: str, place: Path) -> None:
 
 
 def _remove_others(folder: Path, wanted: Iterable[str]) -> int:
-    """Remove files that neither the published file nor the one before it reads; return how many."""
+    """Remove files that neither the published file nor the previous one reads; return how many."""
     named = set(wanted)
     removed = 0
     for top in {PurePosixPath(path).parts[0] for path in named}:

@@ -1,4 +1,4 @@
-"""One range of one night, and a session in which all is as where the file is built, but for other properties."""
+"""One range of one night, and a session that sees what the building session sees, without other properties."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import prepare
 from pipeline.publish.state_files import StateFile, write_state_views
 
-# DuckDB's share of the 700 MB that a process may take; what does not fit goes to the disk.
+# DuckDB's share of the 700 MB that a process may take; the rest spills to disk.
 _RANGE_MEMORY = "450MB"
 
 
 @dataclass(frozen=True, slots=True)
 class RangeJob:
-    """One range of one night. `file` is the published file that is being built, `state` what its state is read from.
+    """One range of one night. `file` is the published file being built, `state` the files that hold its state.
 
-    `folder` is where files of the state go; `published` are the sweeps that views are over, `as_of` what was loaded by
+    `folder` is where files of the state go; `published` are the sweeps that views read, `as_of` what was loaded by
     then. `has_changes`: the changes of the night are in the lake already;
     `doubtful` are the rows of `night.cell_doubtful`.
     """
@@ -44,14 +44,14 @@ class RangeJob:
 
 
 def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
-    """Let the state and the answers of the night be those of the properties of a range."""
+    """Restrict the state and the night's answers to the properties of a range."""
     write_state_views(session, job.lake, job.state, job.within)
     view_sweep_files(session, job.lake, job.sweep_id, "memory.sweep_files", job.within.condition)
 
 
 @contextmanager
 def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a session in which all is as where the file is built, but for the properties of other ranges."""
+    """Give a session that sees what the building session sees, without the properties of other ranges."""
     lake = job.lake
     with connect(lake, _RANGE_MEMORY) as session:
         session.execute("SET threads = 1")
@@ -73,6 +73,6 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def view_sweep(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
-    """Make a sweep the one of the night: `night.sweep`, its one row."""
+    """Set the sweep of the night: the one row of `night.sweep`."""
     sweep_file = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
     session.execute(f"CREATE OR REPLACE VIEW memory.night.sweep AS {select_files('sweep', [sweep_file])}")

@@ -1,8 +1,8 @@
-"""The work on one range of properties, and how ranges are shared out among processes.
+"""The work on one range of properties, and how ranges are distributed among processes.
 
-A job is addresses alone, so that any process can do it, and doing it again gives the same files. A night that is one
-range is worked out in the session that builds the published file; the ranges of a large one in processes of their
-own, each with a bounded amount of memory, over the file as it stands.
+A job holds only addresses, so any process can run it, and running it again gives the same files. A night of one range
+is computed in the session that builds the published file; the ranges of a large night run in processes of their own,
+each with bounded memory, and read the file as written so far.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from pipeline.publish.summaries import SUMMED
 logger = logging.getLogger(__name__)
 
 _TRIES = 3
-# More than one, so that a process that is done early takes over what is left; few, for a session takes its time.
+# More than one, so that a process that finishes early takes over work; few, because a session is slow to set up.
 _TURNS_A_WORKER = 2
 
-# Changes of a stay come together, and what is alike in them: it makes their files smaller by a quarter.
+# Changes of a stay and similar values lie together, which makes the files a quarter smaller.
 _CHANGES_ORDER = (
     "property_id, check_in, source, product_type, nights, party, room_id, board_id, policy_key, currency, market, "
     "offer_key"
@@ -66,7 +66,7 @@ class RangeNight:
 
 @dataclass(frozen=True, slots=True)
 class RangeFindings:
-    """How the markets compare in a range, what the rules find in it, and why some of them failed, by relation."""
+    """Comparisons of markets in a range, what the rules find in it, and why some failed, by relation."""
 
     comparisons: StateFile
     found: pa.Table
@@ -77,7 +77,7 @@ Work = Callable[[duckdb.DuckDBPyConnection, RangeJob], T]
 
 
 def work_out(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeNight:
-    """Work out what the night of the session changes in a range, and write it down."""
+    """Compute what the night of the session changes in a range, and write it to files."""
     lake = job.lake
     compare(session)
     files = [write_step(session, lake, step, job.folder, job.sweep_id, job.within) for step in FILED_STEPS]
@@ -89,7 +89,7 @@ def work_out(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeNight:
 
 
 def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFindings:
-    """Compare the markets of a range, and ask all rules about it. The views are there."""
+    """Compare the markets of a range and run all rules on it. The views exist."""
     comparisons = write_comparisons(session, job.lake, job.folder, job.sweep_id, job.within)
     ask_rules(session, detectors())
     failed = session.execute("FROM memory.night.failed_rule").fetchall()
@@ -97,7 +97,7 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
 
 
 def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
-    """Write the columns that the summaries add up to files of a range; return their paths by relation."""
+    """Write a range's columns for the summaries to files; return their paths by relation."""
     written = {}
     for name, columns in SUMMED.items():
         place = beside(Path(job.folder) / f"{name}-{job.within.first}.parquet")
@@ -108,7 +108,7 @@ def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str
 
 
 class RangeWorkers:
-    """Does the same work on many ranges, in so many processes at once. None is started for a single range."""
+    """Does the same work on many ranges, several processes at once. A single range needs no process."""
 
     def __init__(self, workers: int | None = None, cluster: Cluster | None = None) -> None:
         self._cluster = cluster
@@ -123,11 +123,11 @@ class RangeWorkers:
             self._pool = None
 
     def across(self, work: Work[T], jobs: Sequence[RangeJob], *, reads: Iterable[str] = ()) -> list[T]:
-        """Do the work on each range and return what it gives, in order; a range too large for its memory is split.
+        """Do the work on each range and return the results in order; a range that needs too much memory is split.
 
         `reads` are the relations of `mart` and `report` that it reads, with their schema.
 
-        Raises LakeError where a process is ended again and again, and DuckDB's errors as they are.
+        Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.
         """
         todo: list[tuple[RangeJob, int]] = [(job, _TRIES) for job in jobs]
         done: dict[int, T] = {}
@@ -135,7 +135,7 @@ class RangeWorkers:
             pool = self._started(jobs[0].lake.root)
             turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
             running = [(turn, pool.submit(_apart, work, [job for job, _ in turn], tuple(reads))) for turn in turns]
-            # Until the last is done the file is open: whoever writes to it comes after that, also where one fails.
+            # The file is open until the last range is done, so writing to it has to wait, also after a failure.
             wait([future for _, future in running])
             todo = []
             for turn, future in running:
@@ -165,13 +165,13 @@ class RangeWorkers:
 
 
 def _prepare() -> None:
-    # Ctrl-C is the parent's to act on.
+    # The parent acts on Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_pandas_out()
 
 
 def _turns(todo: Sequence[tuple[RangeJob, int]], most: int) -> list[list[tuple[RangeJob, int]]]:
-    """Deal ranges out into at most so many turns, each for one process at a time."""
+    """Deal ranges out into at most so many turns; a process takes one turn at a time."""
     most = min(most, len(todo))
     return [list(todo[len(todo) * turn // most : len(todo) * (turn + 1) // most]) for turn in range(most)]
 
@@ -179,20 +179,20 @@ def _turns(todo: Sequence[tuple[RangeJob, int]], most: int) -> list[list[tuple[R
 def _tried(job: RangeJob, tries: int) -> tuple[RangeJob, int]:
     if tries == 1:
         raise LakeError(
-            "A process that works out a part of the night was ended from outside, perhaps for want of memory.",
-            kept="The published file is as it was, and the sweep stays loaded.",
-            hint=f"Publish it again when there is more memory: nightaudit publish {job.sweep_id}",
+            "A worker process of publishing was killed from outside, perhaps because memory ran out.",
+            kept="The published file is unchanged, and the sweep stays loaded.",
+            hint=f"Publish again when more memory is free: nightaudit publish {job.sweep_id}",
         )
-    logger.warning("A process that worked out a part of the night was ended; the part is done again.")
+    logger.warning("A worker process of publishing was killed; its part of the night is computed again.")
     return job, tries - 1
 
 
 def _apart(work: Work[T], jobs: Sequence[RangeJob], reads: tuple[str, ...]) -> list[T | duckdb.OutOfMemoryException]:
-    """Do the work on ranges of one night, one after the other; return what it gives, or why a range is too large."""
+    """Do the work on ranges of one night, one by one; return the results, or why a range is too large."""
     outcomes: list[T | duckdb.OutOfMemoryException] = []
     with session_over(jobs[0]) as session:
         if reads:
-            # Binding all views takes half a second: once, and not for every range.
+            # Binding all views takes half a second: once, not for every range.
             write_range_views(session, jobs[0].lake, jobs[0].published, reads)
         for job in jobs:
             turn_to(session, job)
@@ -211,7 +211,7 @@ def _halves(job: RangeJob, error: duckdb.Error) -> list[RangeJob]:
     if len(inside) < 2:
         raise error
     logger.warning(
-        "A part of the night of %d properties needs more memory than it may have; it is halved.", len(inside)
+        "A part of the night with %d properties needs more memory than it may use; it is split in two.", len(inside)
     )
     middle = inside[len(inside) // 2]
     lower, upper = PropertyRange(job.within.first, middle - 1), PropertyRange(middle, job.within.last)

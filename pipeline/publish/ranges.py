@@ -1,4 +1,4 @@
-"""Ranges of property ids: what a night is worked out by, each within the memory of one process."""
+"""Ranges of property ids: a night is computed range by range, each within the memory of one process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-# Offers of a range, tonight's and those that are on sale together: wide rows of them fit into a process of 700 MB.
+# Offers of a range, tonight's plus those on sale before: as wide rows they fit into a process of 700 MB.
 MOST_OFFERS = 500_000
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1

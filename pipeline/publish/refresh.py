@@ -1,4 +1,4 @@
-"""Bringing the published file up to what was loaded since: inputs and quotes, between two nights."""
+"""Bring the published file up to date with inputs and quotes that were loaded between two nights."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 def refresh(lake: Lake) -> bool:
-    """Let the published file show the files that are loaded by now. False: there is none, or it is left as it was.
+    """Make the published file show what has been loaded. False: there is no file, or it was left unchanged.
 
-    The caller holds the lake's writer lock. Readers see the last file until the next one is whole. What cannot be shown
-    now is shown by the next publication, so a failure is told and is no error.
+    The caller holds the lake's writer lock. Readers see the last file until the next one is complete. What cannot be
+    shown now is shown by the next publication, so a failure is logged and is not an error.
     """
     file = lake.published_file
     if not file.exists():
@@ -37,7 +37,7 @@ def refresh(lake: Lake) -> bool:
             session.execute(f"ATTACH {quoted(str(beside))} AS nightaudit")
             session.execute("SET search_path = 'nightaudit.main'")
             sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
-            # Where the lake lies now, which may be elsewhere than when the file was written.
+            # The lake may have moved since the file was written.
             write_state_views(session, lake, files_of(session))
             comparisons_made_with = made_with(session)
             session.execute("BEGIN")
@@ -52,7 +52,10 @@ def refresh(lake: Lake) -> bool:
             session.execute("DETACH nightaudit")
         put_in_place(beside, file)
     except (OSError, duckdb.Error, CorruptObject) as error:
-        logger.warning("The published file shows it after the next night: %s", str(error).splitlines()[0])
+        logger.warning(
+            "The published file could not be updated now; it will be after the next night: %s",
+            str(error).splitlines()[0],
+        )
         return False
     finally:
         for left_over in file.parent.glob(f"{beside.name}*"):

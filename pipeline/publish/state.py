@@ -1,7 +1,7 @@
-"""How the state moves on from night to night: which tables it has, and what each night makes of them.
+"""How the state changes from night to night: which tables it has, and how each night updates them.
 
-What a night changes is worked out by the SQL of `sql/staging`, from the state before the night and from the answers
-of the sweep. Nothing in it looks beyond one property, so a night can be worked out range by range of property ids.
+The SQL of `sql/staging` computes what a night changes, from the state before it and from the answers of the sweep. No
+statement looks beyond one property, so a night can be computed range by range of property ids.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWE
 from pipeline.lake.database import quoted, sql_type
 from pipeline.lake.relations import relation, sql_folder
 
-# What is worked out of a night first; each is a table of schema `night` while it lasts.
+# What is computed first; each is a table of schema `night` until the night is done.
 NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced", "parity_observed", "change_count")
 
-# Names are found in the file, and without its name in what a night is worked out from.
+# Names without a database are found in the file first, then among the night's working tables.
 SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'"
 
 # The storage format of the oldest DuckDB that is supported.
@@ -29,7 +29,7 @@ _BY_STAY = "property_id, check_in, offer_key"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How a table of the state moves on: `sql/staging/<next>.sql` is added to it, or takes its place.
+    """How a table of the state is updated: the rows of `sql/staging/<next>.sql` are added, or replace it.
 
     `order` sorts the rows of a night: by property first, so that one property is found without reading the others.
     """
@@ -40,23 +40,23 @@ class Step:
 
     @property
     def next(self) -> str:
-        """The relation of `sql/staging` that the table moves on by."""
+        """The relation of `sql/staging` that updates the table."""
         return f"{self.name}_next"
 
 
 @dataclass(frozen=True, slots=True)
 class SmallStep(Step):
-    """A step of a table that is small, whatever the size of a night: ranges give their rows, which become one.
+    """A step of a table that is small however large the night: the rows of all ranges are merged.
 
-    `sums` are columns that are added up over the ranges, grouped by the others. Without any, each range may know the
-    same thing, and the first of them tells it: `key` names it.
+    `sums` are columns that are added up over the ranges, grouped by the others. Without sums, several ranges may report
+    the same thing and the first one counts; `key` identifies it.
     """
 
     sums: tuple[str, ...] = ()
     key: str = ""
 
 
-# All of them are worked out from the state before the night.
+# All of them are computed from the state before the night.
 FILED_STEPS = (
     Step("offer_closed", _BY_STAY),
     Step("offer_open", _BY_STAY, is_replaced=True),
@@ -104,7 +104,7 @@ NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STA
     "mart.sweep": SWEEP_PUBLISHED,
 }
 
-# What relations of a night, and views, are written with.
+# Macros that the night's relations and the views use.
 MACROS = (
     "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
     "flag_id", "case_id", "share_bound", "is_on_sale", "observation",
@@ -116,14 +116,14 @@ _VIEW_MACROS = ("offer_as_of", "penalty_step", "penalty_at", "floor_what_if")
 
 
 def attach(session: duckdb.DuckDBPyConnection, file: Path, name: str = "nightaudit") -> None:
-    """Attach the file that is being built, for writing."""
+    """Attach the file being built, for writing."""
     session.execute(f"ATTACH {quoted(str(file))} AS {name} (STORAGE_VERSION '{_STORAGE_VERSION}')")
 
 
 def prepare(session: duckdb.DuckDBPyConnection) -> None:
-    """Make what a night is worked out in: schemas, and the macros that relations need.
+    """Create the schemas and macros that computing a night needs.
 
-    What holds the state is attached as `nightaudit`; what lasts for a night goes into the session's memory.
+    The state is attached as `nightaudit`; the night's working tables are in the session's memory.
     """
     for schema in ("night", "sweep_files"):
         session.execute(f"CREATE SCHEMA IF NOT EXISTS memory.{schema}")
@@ -135,25 +135,25 @@ def prepare(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def write_macros(session: duckdb.DuckDBPyConnection) -> None:
-    """Write the macros that views are made with."""
+    """Write the macros that views use."""
     for name in MACROS:
         session.execute(_macro(name))
 
 
 def write_view_macros(session: duckdb.DuckDBPyConnection) -> None:
-    """Write the macros over views. The views are there."""
+    """Write the macros over views. The views exist."""
     for name in _VIEW_MACROS:
         session.execute(_macro(name))
 
 
 def note_audit(session: duckdb.DuckDBPyConnection, audit: str, override_reason: str | None) -> None:
-    """Write down how the sweep of the night was judged."""
+    """Record the verdict of the audit on the sweep."""
     session.execute("CREATE OR REPLACE TABLE memory.night.audit (audit VARCHAR, override_reason VARCHAR)")
     session.execute("INSERT INTO memory.night.audit VALUES (?, ?)", [audit, override_reason])
 
 
 def look_over_all(session: duckdb.DuckDBPyConnection) -> None:
-    """Work out what takes all properties of the night, before any range is compared.
+    """Compute what needs all properties of the night, before any range is compared.
 
     The market that others are compared with is chosen, or kept; and `night.cell_doubtful` names the cells in doubt.
     """
@@ -167,7 +167,7 @@ def look_over_all(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def compare(session: duckdb.DuckDBPyConnection) -> None:
-    """Work out what `night.sweep` and the rows of `sweep_files` change."""
+    """Compute what `night.sweep` and the rows of `sweep_files` change."""
     for name in NIGHT:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
 
@@ -178,13 +178,13 @@ def note_sweep(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def forget_night(session: duckdb.DuckDBPyConnection) -> None:
-    """Drop what a night was worked out from."""
+    """Drop the night's working tables."""
     for name in NIGHT:
         session.execute(f"DROP TABLE IF EXISTS memory.night.{name}")
 
 
 def move_on(session: duckdb.DuckDBPyConnection) -> None:
-    """Move a state that is all tables on to after the night that was compared."""
+    """Update a state that is all tables with the night that was compared."""
     steps: tuple[Step, ...] = (*FILED_STEPS, *SMALL_STEPS)
     for step in steps:
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{step.next} AS {relation('staging', step.next).sql}")
@@ -199,7 +199,7 @@ def move_on(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def create(name: str, table: Table) -> str:
-    """Return the statement that creates a declared table unless it is there."""
+    """Return the statement that creates a declared table unless it exists."""
     columns = ", ".join(
         f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in table.columns
     )

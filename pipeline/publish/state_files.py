@@ -1,7 +1,7 @@
 """The files of the state: immutable Parquet, each of one table, one night and one range of properties.
 
-The published file names them in `state.file` and reads them through views, so a night copies nothing but what it
-changed. A state that is built from the first night on gets a folder of its own: readers of the last file keep theirs.
+The published file names them in `state.file` and reads them through views, so a night writes only what it changed. A
+state that is rebuilt from the first night gets a folder of its own, and readers of the last file keep theirs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import FILED, Step
 
 _FOLDER = "state"
-# Readers that opened the published file before the next one was in its place go on reading for as long.
+# How long readers that opened the published file before it was replaced can keep reading.
 _GRACE_SECONDS = 24 * 3600
 
 
@@ -40,7 +40,7 @@ class StateFile:
 
 
 def new_generation(lake: Lake) -> str:
-    """Return the name of a folder for a state that is built from the first night on."""
+    """Return the name of a folder for a state that is rebuilt from the first night."""
     root = lake.local(_FOLDER)
     known = [int(folder.name) for folder in root.glob("*") if folder.name.isdecimal()] if root.is_dir() else []
     return f"{max(known, default=0) + 1:04d}"
@@ -58,14 +58,14 @@ def night_folder(generation: str, sweep_id: str) -> str:
 
 
 def forget_folder(lake: Lake, folder: str) -> None:
-    """Remove what a publication that was stopped has left in the folder of a night."""
+    """Remove what an interrupted publication has left in the folder of a night."""
     shutil.rmtree(lake.local(folder), ignore_errors=True)
 
 
 def write_step(
     session: duckdb.DuckDBPyConnection, lake: Lake, step: Step, folder: str, sweep_id: str, within: PropertyRange
 ) -> StateFile | None:
-    """Write what a step makes of the night in this session to a file; None: it has no rows."""
+    """Write the result of a step for the night in this session to a file; None: it has no rows."""
     table = FILED[step.name]
     path = f"{folder}/{step.name}-{within.first}-{within.last}.parquet"
     rows = write_rows(session, lake.local(path), table, relation("staging", step.next).sql, step.order)
@@ -76,7 +76,7 @@ def write_step(
 
 
 def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, select: str, order: str) -> int:
-    """Write the rows of a SELECT to a file in the columns of a declared table; without rows there is no file."""
+    """Write the rows of a SELECT to a file with the columns of a declared table; no file if there are no rows."""
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
     names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.stored)
@@ -97,7 +97,7 @@ def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, se
 
 
 def note_files(session: duckdb.DuckDBPyConnection, files: Iterable[StateFile], replaced: Iterable[str]) -> None:
-    """Enter the files of a night; those before of tables that it replaces are no longer part of the state."""
+    """Record the files of a night; earlier files of tables that it replaces are no longer part of the state."""
     for name in replaced:
         session.execute("DELETE FROM state.file WHERE table_name = ?", [name])
     rows = [astuple(file) for file in files]
@@ -115,7 +115,7 @@ def files_of(session: duckdb.DuckDBPyConnection) -> list[StateFile]:
 def write_state_views(
     session: duckdb.DuckDBPyConnection, lake: Lake, files: Sequence[StateFile], within: PropertyRange | None = None
 ) -> None:
-    """Write the views of schema `state` over their files; `within` leaves out what is of other properties."""
+    """Write the views of schema `state` over their files; `within` leaves out other properties."""
     for name, table in FILED.items():
         wanted = [
             file
@@ -137,7 +137,7 @@ def _select(lake: Lake, table: Table, files: Sequence[StateFile], within: Proper
 
 
 def are_whole(lake: Lake, files: Iterable[StateFile]) -> bool:
-    """Whether all files are there, in their sizes."""
+    """Whether all files exist with their recorded sizes."""
     for file in files:
         place = lake.local(file.path)
         if not place.is_file() or place.stat().st_size != file.bytes:
@@ -146,7 +146,7 @@ def are_whole(lake: Lake, files: Iterable[StateFile]) -> bool:
 
 
 def forget_superseded(lake: Lake, files: Iterable[StateFile]) -> None:
-    """Remove files that the state is read from no longer, once nobody can have them open since an earlier night."""
+    """Remove files that the state no longer reads, once no reader of an earlier night can have them open."""
     wanted = {lake.local(file.path) for file in files}
     oldest = time.time() - _GRACE_SECONDS
     for place in lake.local(_FOLDER).glob("*/*/*.parquet"):

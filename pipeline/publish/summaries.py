@@ -1,4 +1,4 @@
-"""The summaries: what readers begin with, a few lines each over all that is on sale."""
+"""The summaries that readers begin with: a few rows each, over everything that is on sale."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.lake.database import quoted
 from pipeline.lake.relations import read_by, relation
 from pipeline.publish.state import SEARCH_PATH
 
-# These are what readers begin with: few lines, each over all that is on sale. Nothing else is made of them.
+# Few rows each, over everything that is on sale. No other relation reads them.
 SUMMARIES = (
     "report.market_parity",
     "report.gap_decomposition",
@@ -20,8 +20,8 @@ SUMMARIES = (
     "report.stay_price",
 )
 
-# What the summaries add up: of each relation the columns that they read. All of a night does not fit into memory, so
-# these are worked out range by range before.
+# The columns that the summaries read, by relation. A large night does not fit into memory, so these are written range
+# by range beforehand.
 SUMMED: Mapping[str, tuple[str, ...]] = {
     "mart.property_parity": (
         "match_grade", "source", "market", "product_type", "currency", "currency_basis", "property_id", "comparable",
@@ -51,14 +51,14 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
 
 
 def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
-    """Work out the relations that readers begin with. What they are made of is there, and nothing is made of them."""
+    """Compute the summaries. What they read exists, and no other relation reads them."""
     for name in SUMMARIES:
         made = relation(*name.split("."))
         session.execute(f"CREATE OR REPLACE TABLE {made.full_name} AS {made.sql}")
 
 
 def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]]) -> None:
-    """Work out the summaries from the files that `parts` names for each relation of SUMMED.
+    """Compute the summaries from the files that `parts` names for each relation of SUMMED.
 
     Market by market: a median holds all its values in memory, and those of every market at once would not fit.
     """

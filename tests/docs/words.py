@@ -17,6 +17,7 @@ WORDS = {
     "anybody": "name who it is about",
     "everybody": "name who it is about",
     "in vain": "failed",
+    "mend": "fix, repair",
     "told": "reported, sent, stated, shown",
     "house": "property",
     "houses": "properties",

@@ -60,7 +60,7 @@ def test_each_step_says_that_the_disk_is_full_and_goes_on_once_there_is_space(tm
             assert "never retrieved" not in done.stderr
             if done.returncode:
                 assert "No space left on device" in done.stderr
-                assert "Free some space" in done.stderr or "Mend the cause (space" in done.stderr
+                assert "Free some space" in done.stderr or "Fix the cause (disk space" in done.stderr
                 assert "nightaudit" in done.stderr.splitlines()[-1]
             free_kb *= MORE
         assert codes[:-1], f"{step} never ran out of space"
