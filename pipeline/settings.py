@@ -507,7 +507,7 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
         raise SettingsError(
             "These settings cannot be used:\n" + "\n".join(lines),
             kept="Nothing was started.",
-            hint="Correct them in the environment or in .env. Each is described by: nightaudit settings",
+            hint="Correct the option, the environment or .env. Every setting is described by: nightaudit settings",
         ) from None
 
 

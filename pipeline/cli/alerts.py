@@ -48,4 +48,4 @@ def send(*, is_rehearsal: bool) -> None:
             console.print(Text(f"\nTo {item.receiver}: {subject}", style="bold"), soft_wrap=True)
             console.print(Text(text), soft_wrap=True)
     if any(item.failure for item in told):
-        raise NightauditError("Some alerts could not be sent.", hint="Try those again: nightaudit alerts")
+        raise NightauditError("Some alerts could not be sent.", hint="They stay queued. Try again: nightaudit alerts")

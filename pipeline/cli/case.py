@@ -67,7 +67,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"--mute is a day like 2026-12-31, not {text!r}.", kept="Nothing was changed.") from None
+        raise InputError(f"--mute must be a day like 2026-12-31, not {text!r}.", kept="Nothing was changed.") from None
 
 
 def _whom(case: Row) -> str:

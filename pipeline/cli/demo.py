@@ -109,4 +109,4 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"--until is a day like 2027-01-31, not {text!r}.") from None
+        raise InputError(f"--until must be a day like 2027-01-31, not {text!r}.") from None

@@ -90,7 +90,7 @@ def doctor(spec: Path | None, form: str) -> None:
     examination.check("spec", lambda: _spec(settings))
     examination.check("token and probe search", lambda: asyncio.run(_probe(settings)))
     if examination.failed:
-        raise ChecksFailed(f"{examination.failed} of the checks failed.", hint="See the lines marked ✗ above.")
+        raise ChecksFailed(f"Checks that failed: {examination.failed}.", hint="See the lines marked ✗ above.")
     if form != "json":
         console.print(Text("All checks passed.", style="green"))
 
@@ -165,7 +165,7 @@ async def _probe(settings: Settings) -> str:
     if answer.failure is not None:
         raise NightauditError(
             f"a token was issued, but the probe search failed: {answer.failure} {answer.failure_detail}",
-            hint="If this persists, ask the supplier; mention the time of this probe.",
+            hint="If it keeps failing, ask the supplier, and give the time of this probe.",
         )
     outcome = outcome_of(answer)
     codes = f" with codes {', '.join(map(str, outcome.codes))}" if outcome.codes else ""

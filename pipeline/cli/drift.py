@@ -71,7 +71,7 @@ def show_fields(form: str) -> None:
 
 def _refuse_other_forms(form: str) -> None:
     if form not in {"table", "json"}:
-        raise InputError(f"--format is table or json, not {form!r}.")
+        raise InputError(f"--format must be table or json, not {form!r}.")
 
 
 def _write_json(rows: Iterable[Mapping[str, object]]) -> None:

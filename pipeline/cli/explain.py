@@ -25,7 +25,7 @@ _OFFER = ("room_id", "room_name", "board_id", "board_name", "policy_key", "disco
 def show_explanation(flag_id: str, form: str) -> None:
     """Print what leads to a flag. Raises NightauditError where the raw answers do not give the same verdict."""
     if form not in {"text", "json"}:
-        raise InputError(f"--format is text or json, not {form!r}.")
+        raise InputError(f"--format must be text or json, not {form!r}.")
     settings = read_settings()
     lake = Lake(settings.lake)
     flag_id = flags_of_cases(lake, [flag_id])[0]

@@ -19,7 +19,9 @@ def export_file(
 ) -> None:
     """Export from the lake of the settings, and say what was written."""
     if unknown := [market for market in markets or () if market not in MARKETS]:
-        raise InputError(f"{unknown[0]!r} is not one of the 36 market codes.")
+        raise InputError(
+            f"{unknown[0]!r} is not one of the 36 market codes.", hint='List them: nightaudit query "FROM ref.market"'
+        )
     selection = Selection(
         tuple(dict.fromkeys(properties or ())), tuple(dict.fromkeys(markets or ())), _day(first), _day(last)
     )
@@ -40,4 +42,4 @@ def _day(text: str | None) -> date | None:
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"{text!r} is not a day like 2026-10-01.") from None
+        raise InputError(f"--from and --to must be days like 2026-10-01, not {text!r}.") from None

@@ -21,7 +21,7 @@ def settings_with(spec: Path | None, limit: int | None = None, markets: Sequence
 def refuse_form(form: str) -> None:
     """Raise InputError where a form of output is neither a table nor JSON."""
     if form not in {"table", "json"}:
-        raise InputError(f"--format is table or json, not {form!r}.")
+        raise InputError(f"--format must be table or json, not {form!r}.")
 
 
 def notification_block() -> Callable[[str], Tell] | None:

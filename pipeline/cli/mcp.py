@@ -48,7 +48,9 @@ def server(settings: Settings) -> MCPServer:
         from mcp.server import MCPServer
         from mcp.types import ToolAnnotations
     except ImportError:
-        raise InputError("The SDK that this needs is not installed.", hint='pip install "nightaudit[mcp]"') from None
+        raise InputError(
+            "The package mcp, which this command needs, is not installed.", hint='pip install "nightaudit[mcp]"'
+        ) from None
     made: MCPServer = MCPServer("nightaudit", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     tools = _Tools(settings)

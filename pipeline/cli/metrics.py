@@ -36,13 +36,17 @@ def show_health(older_than: float) -> None:
     settings = read_settings()
     held = overview(Lake(settings.lake))
     if held.fault:
-        raise NightTooOld(f"The published file cannot be read: {held.fault}", hint="See: nightaudit verify")
+        raise NightTooOld(f"The published file cannot be read: {held.fault}", hint="Find the damage: nightaudit verify")
     published = [sweep for sweep in held.sweeps if sweep.state == "published"]
     if not published:
-        raise NightTooOld("No night is published.", hint="See: nightaudit status")
+        raise NightTooOld(
+            "No night is published yet.", hint="Run one: nightaudit nightly. List all sweeps: nightaudit status"
+        )
     latest = published[-1]
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
     said = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
     if hours > older_than:
-        raise NightTooOld(f"{said}; {older_than:g} are allowed.", hint="See: nightaudit status")
+        raise NightTooOld(
+            f"{said}; the limit is {older_than:g} hours.", hint="See what happened since: nightaudit status"
+        )
     sys.stdout.write(f"{said}.\n")

@@ -37,9 +37,9 @@ def show_query(sql: str, form: str, limit: int | None, seconds: float | None, ou
     Raises InputError for a bad query or form, and QueryStopped where it takes more than `seconds` (unset: the setting).
     """
     if form not in _FORMS:
-        raise InputError(f"--format is {', '.join(_FORMS[:-1])} or {_FORMS[-1]}, not {form!r}.")
+        raise InputError(f"--format must be {', '.join(_FORMS[:-1])} or {_FORMS[-1]}, not {form!r}.")
     if form in _BINARY and output is None and sys.stdout.isatty():
-        raise InputError(f"A terminal cannot show {form}.", hint=f"Name a file: --output result.{form}")
+        raise InputError(f"A terminal cannot show {form}: it is binary.", hint=f"Name a file: --output result.{form}")
     from pipeline.lake import Lake
     from pipeline.lake.user_query import Bounds, user_query
 

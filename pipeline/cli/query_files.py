@@ -38,7 +38,7 @@ def write_parquet(place: IO[bytes], stream: Iterator[bytes], limit: int | None) 
                     break
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise InputError(
-            f"The answer cannot be written as Parquet: {error}", hint="Cast that column to VARCHAR in the query."
+            f"The result cannot be written as Parquet: {error}", hint="Cast that column to VARCHAR in the query."
         ) from None
 
 
@@ -50,7 +50,7 @@ def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
     import xlsxwriter
 
     if len(names) > _MOST_COLUMNS:
-        raise InputError(f"A sheet holds {_MOST_COLUMNS:,} columns, and the answer has {len(names):,}.")
+        raise InputError(f"A sheet holds {_MOST_COLUMNS:,} columns, and the result has {len(names):,}.")
     # Row by row into a temporary file: a large answer is not held in memory, and no time of writing is in the file.
     with xlsxwriter.Workbook(place, {"constant_memory": True, "default_date_format": "yyyy-mm-dd"}) as book:
         book.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)})
@@ -62,8 +62,8 @@ def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
         for number, row in enumerate(rows, 1):
             if number > _MOST_ROWS:
                 raise InputError(
-                    f"A sheet holds {_MOST_ROWS:,} rows, and the answer has more.",
-                    hint="Narrow it, or write it as Parquet: --format parquet",
+                    f"A sheet holds {_MOST_ROWS:,} rows, and the result has more.",
+                    hint="Narrow the query, or write Parquet: --format parquet",
                 )
             for column, value in enumerate(row):
                 _write_cell(sheet, number, column, value, instant)

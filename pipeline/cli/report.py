@@ -46,4 +46,4 @@ def _day(option: str, text: str | None) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"{option} is a day like 2027-01-31, not {text!r}.") from None
+        raise InputError(f"{option} must be a day like 2027-01-31, not {text!r}.") from None

@@ -111,4 +111,4 @@ def _show(form: str, entries: Iterable[Entry]) -> None:
 
 def _refuse_other_forms(form: str) -> None:
     if form not in {"table", "json"}:
-        raise InputError(f"--format is table or json, not {form!r}.")
+        raise InputError(f"--format must be table or json, not {form!r}.")

@@ -39,7 +39,8 @@ def told(found: Verified, *, is_deep: bool) -> str:
     """Return how a look ended that found no damage."""
     how = "complete and unchanged" if is_deep else "present, with the size they were written with"
     old = f"; {found.unrecorded:,} have no checksum (written by an earlier version)" if found.unrecorded else ""
-    return f"{found.files:,} files are {how}{old}."
+    count = "1 file is" if found.files == 1 else f"{found.files:,} files are"
+    return f"{count} {how}{old}."
 
 
 def refuse_damages(lake: Lake, found: Verified) -> None:
@@ -47,7 +48,7 @@ def refuse_damages(lake: Lake, found: Verified) -> None:
     if found.damages:
         count = "1 file is" if len(found.damages) == 1 else f"{len(found.damages):,} files are"
         raise CorruptObject(
-            f"{count} damaged, of {found.files:,} in {lake.root}.",
+            f"{count} damaged, out of {found.files:,} in {lake.root}.",
             kept="Nothing was changed.",
             hint="List them with their repairs: nightaudit verify --deep",
         )

@@ -141,9 +141,9 @@ def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:
 def _refuse(settings: Settings, lake: Lake, last: date) -> None:
     if not settings.is_simulated:
         raise SettingsError(
-            "The demo is made by the bundled sandbox, and NIGHTAUDIT_BASE_URL names a supplier.",
+            "The demo needs the bundled sandbox, but NIGHTAUDIT_BASE_URL names a supplier.",
             kept="Nothing was started.",
-            hint="Unset it, or make a night of that supplier: nightaudit nightly",
+            hint="Unset it, or run a night with that supplier: nightaudit nightly",
         )
     if lake.root.exists() and any(lake.root.iterdir()):
         raise InputError(
@@ -153,9 +153,9 @@ def _refuse(settings: Settings, lake: Lake, last: date) -> None:
         )
     if last >= settings.clock().date():
         raise InputError(
-            f"The demo's nights lie in the past, and {last} has not ended.",
+            f"The demo's nights are in the past, but {last} has not ended yet.",
             kept="Nothing was started.",
-            hint="Leave out --until: the last night is then yesterday's, and nightaudit nightly makes tonight's.",
+            hint="Omit --until to end with yesterday; nightaudit nightly then runs tonight.",
         )
 
 

@@ -161,7 +161,7 @@ def _commit(lake: Lake, kind: InputKind, note: Note, rows: pl.DataFrame) -> None
 def _rows(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFrame | None) -> pl.DataFrame:
     rows = kind.read(data, file_name, rates)
     if rows.is_empty():
-        raise InputError(f"{file_name} cannot be loaded: it has no rows.", kept="Nothing was changed.")
+        raise InputError(f"{file_name} cannot be loaded: it has a header and no rows.", kept="Nothing was changed.")
     return rows
 
 
@@ -171,7 +171,11 @@ def _kept_path(kind: InputKind, note: Note) -> str:
 
 def _kind(name: str) -> InputKind:
     if name not in KINDS:
-        raise InputError(f"{name!r} cannot be loaded. What can be: {', '.join(KINDS)}.", kept="Nothing was changed.")
+        raise InputError(
+            f"{name!r} is not a kind of file that can be loaded.",
+            kept="Nothing was changed.",
+            hint=f"Kinds are: {', '.join(KINDS)}",
+        )
     return KINDS[name]
 
 

@@ -53,6 +53,6 @@ class Findings:
         lines = [str(fault) for fault in shown] + ([f"  … and {more:,} more"] if more else [])
         raise InputError(
             f"{self.file_name} cannot be loaded:\n" + "\n".join(lines),
-            kept="Nothing of it was loaded.",
-            hint="Correct the file, try it with --check, then load it again.",
+            kept="Nothing was loaded.",
+            hint="Correct the file, check it with --check, then load it again.",
         )

@@ -78,8 +78,8 @@ def _unzipped(data: bytes, file_name: str) -> bytes:
             if len(names) == 1 and archive.getinfo(names[0]).file_size <= _MOST_BYTES:
                 return archive.read(names[0])
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{file_name} cannot be loaded: {error}.", kept="Nothing of it was loaded.") from None
+        raise InputError(f"{file_name} cannot be loaded: {error}.", kept="Nothing was loaded.") from None
     raise InputError(
         f"{file_name} cannot be loaded: it is not a zip with one CSV file of up to {_MOST_BYTES // 1_000_000} MB.",
-        kept="Nothing of it was loaded.",
+        kept="Nothing was loaded.",
     )

@@ -308,4 +308,4 @@ def report_repeated(findings: Findings, rows: pl.DataFrame, key: Sequence[str], 
 
 
 def _unreadable(findings: Findings, reason: str) -> InputError:
-    return InputError(f"{findings.file_name} cannot be loaded: {reason}.", kept="Nothing of it was loaded.")
+    return InputError(f"{findings.file_name} cannot be loaded: {reason}.", kept="Nothing was loaded.")

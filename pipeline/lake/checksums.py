@@ -89,9 +89,9 @@ class Recorded:
         recorded = self.of(place)
         if recorded and found not in recorded:
             raise CorruptObject(
-                f"{place} is damaged: it is not what was written.",
+                f"{place} is damaged: its checksum is not the recorded one.",
                 kept="Nothing was changed, and no other file is touched.",
-                hint="See what is damaged, and what mends it: nightaudit verify --deep",
+                hint="List the damage and its repairs: nightaudit verify --deep",
             )
 
     def _of_folder(self, folder: Path) -> dict[str, set[Sum]]:

@@ -42,7 +42,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
     except (OSError, duckdb.Error) as error:
         is_full = isinstance(error, (OSError, duckdb.IOException, duckdb.OutOfMemoryException))
         raise (LakeFull if is_full else LakeError)(
-            f"The files of {table.name} of {sweep_id} could not be made fewer: {str(error).splitlines()[0]}",
+            f"The files of {table.name} of {sweep_id} could not be merged: {str(error).splitlines()[0]}",
             kept="The table is unchanged.",
             hint="Fix the cause (disk space or memory), then: nightaudit lake --apply",
         ) from None

@@ -15,7 +15,7 @@ from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import files_of_sweep, refuse_retired
-from pipeline.lake.user_sql import UNSAFE_OPTIMIZERS
+from pipeline.lake.user_sql import LIST_RELATIONS, UNSAFE_OPTIMIZERS
 
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
 _MEMORY_LIMIT = "1500MB"
@@ -186,7 +186,7 @@ def query_published(
         # Read-only is the file; a COPY or an ATTACH would still write elsewhere.
         kinds = [statement.type for statement in session.extract_statements(query)]
         if len(kinds) != 1 or kinds[0] not in _READING:
-            raise InputError("A query is one statement that reads, such as SELECT, FROM, DESCRIBE or SHOW.")
+            raise InputError("Only a single read-only statement can be run, such as SELECT, FROM, DESCRIBE or SHOW.")
         return session.execute(query, parameters)
     except duckdb.Error as error:
         session.close()
@@ -197,7 +197,7 @@ def told(file: Path, error: duckdb.Error) -> NightauditError:
     """Return how to tell that a query over the published file failed: for what it says, or for what is damaged."""
     if isinstance(error, _DAMAGE):
         return _damaged(file, error)
-    return InputError(f"The query cannot be run: {error}", hint='nightaudit query "SHOW ALL TABLES"')
+    return InputError(f"The query cannot be run: {error}", hint=LIST_RELATIONS)
 
 
 def lies_elsewhere(file: Path) -> bool:
@@ -218,9 +218,9 @@ def _damaged(file: Path, error: duckdb.Error) -> CorruptObject:
         was_moved = False
     if was_moved:
         return CorruptObject(
-            "The lake was moved: its published file still reads the files of the old place.",
-            kept="Nothing is damaged, and nothing is lost.",
-            hint="Let it read those of this place: nightaudit publish",
+            "The lake was moved, and its published file still points to the old folder.",
+            kept="Nothing is damaged or lost.",
+            hint="Point it to this folder: nightaudit publish",
         )
     return CorruptObject(
         f"{file} cannot be read: {str(error).splitlines()[0]}",

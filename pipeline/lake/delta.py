@@ -100,7 +100,7 @@ def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: st
     except (DeltaError, OSError, pa.ArrowException) as error:
         raise as_ours(error) or LakeError(
             f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
-            kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
+            kept="The raw answers are untouched, and each load is in a table completely or not at all.",
             hint="Fix the cause, then run it again.",
         ) from None
 
@@ -120,8 +120,8 @@ def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], 
         if lake.put_new(log.as_posix(), _replacement(lake, table, replaced, transaction)):
             return
     raise LakeError(
-        f"The table {lake.table_root(table.name)} could not be written: others kept committing to it.",
-        kept="The raw answers are untouched, and each table holds a load wholly or not at all.",
+        f"The table {lake.table_root(table.name)} could not be written: other processes kept committing to it.",
+        kept="The raw answers are untouched, and each load is in a table completely or not at all.",
         hint="Run it again.",
     )
 

@@ -51,11 +51,11 @@ class Lake:
         self.root = Path(uri.removeprefix("file://")).absolute()
         if set("*?[") & set(str(self.root)):
             raise SettingsError(
-                f"The lake folder {self.root} cannot be used: *, ? and [ in its path mean other files to DuckDB.",
+                f"The lake folder {self.root} cannot be used: DuckDB reads *, ? and [ in its path as wildcards.",
                 hint="Set NIGHTAUDIT_LAKE to a folder without these characters.",
             )
         if self.root.exists() and not self.root.is_dir():
-            raise self._unusable("it is no folder")
+            raise self._unusable("it is not a folder.")
         self._store: LocalStore | None = None
         self._settled: set[Path] = set()
         self._recorded = Recorded(self.root)
@@ -251,7 +251,7 @@ class Lake:
             raise LakeBusy(
                 f"The lake {self.root} is being written by {holder}.",
                 kept="Nothing was started.",
-                hint="Wait for it to end, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.",
+                hint="Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.",
             ) from None
         except OSError as error:
             raise _write_failed(self.root, ".lock", error) from None
@@ -290,7 +290,7 @@ class Lake:
     def _unusable(self, why: str) -> LakeError:
         return LakeError(
             f"The lake folder {self.root} cannot be used: {why}",
-            hint="Set NIGHTAUDIT_LAKE to a folder you may write.",
+            hint="Set NIGHTAUDIT_LAKE to a folder that you can write to.",
         )
 
     def _settle(self, path: str) -> None:
@@ -314,10 +314,10 @@ class Lake:
             matches = [match for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match and match["number"]]
             if made_anew := [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]:
                 raise CorruptObject(
-                    f"{self.root / 'lake.json'} is missing, and says which tables count: {_TABLES} or "
+                    f"{self.root / 'lake.json'} is missing; it names the folder of the current tables: {_TABLES} or "
                     f"{' or '.join(made_anew)}.",
                     kept="Nothing was read or changed.",
-                    hint="Restore it from a backup. If there is none, the folder of the latest rebuild counts: "
+                    hint="Restore it from a backup. Without one, write it with the folder of the latest rebuild: "
                     f'{{"format": {FORMAT}, "tables": "{made_anew[-1]}"}}',
                 ) from None
             return
@@ -329,7 +329,7 @@ class Lake:
                 hint="Install the newer version that wrote it, or set NIGHTAUDIT_LAKE to another folder.",
             )
         if not _TABLES_FOLDER.fullmatch(tables):
-            raise CorruptObject(f"{self.root / 'lake.json'} names {tables!r}, which is no folder of tables.")
+            raise CorruptObject(f"{self.root / 'lake.json'} names {tables!r}, which cannot be a folder of tables.")
         if not self._is_pinned:
             self.tables_folder = tables
 

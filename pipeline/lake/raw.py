@@ -211,7 +211,7 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
             f"The lake {lake.root} holds no sweep {sweep_id!r}.",
             hint=f"The latest is {known[-1]}. List them with: nightaudit status"
             if known
-            else "It holds no sweep at all.",
+            else "Start one: nightaudit nightly",
         ) from None
 
 

@@ -82,5 +82,5 @@ def refuse_retired(lake: Lake, sweep_id: str) -> None:
         raise LakeError(
             f"The offers of the sweep {sweep_id} are older than NIGHTAUDIT_OBSERVATION_NIGHTS and were removed.",
             kept="Its raw answers are kept, unless NIGHTAUDIT_RAW_NIGHTS is set.",
-            hint="Build every table again from the raw answers: nightaudit rebuild",
+            hint="Rebuild every table from the raw answers: nightaudit rebuild",
         )

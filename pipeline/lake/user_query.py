@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _BATCH, _ARROW_BATCH = 2_000, 20_000
+_ONLY_THE_LAKE = "Queries read this lake alone, and no other file."
 # What a process takes beside the query, and what each of its threads does.
 _OVERHEAD_MB, _THREAD_MB = 1_000, 32
 
@@ -157,7 +158,7 @@ class _Child:
             return QueryStopped(
                 f"The query was stopped: it took more than {self._bounds.seconds:g} seconds.",
                 kept="Nothing was changed.",
-                hint="Narrow it, or allow it more time: NIGHTAUDIT_QUERY_SECONDS.",
+                hint="Narrow the query, or allow more time: NIGHTAUDIT_QUERY_SECONDS (for one query: --seconds).",
             )
         return self._too_large(f"its process ended with code {self._process.returncode}")
 
@@ -165,7 +166,7 @@ class _Child:
         return QueryStopped(
             f"The query was stopped: {why}. It may use {self._bounds.memory_mb:,} MB of memory.",
             kept="Nothing was changed.",
-            hint="Narrow it, or allow it more memory: NIGHTAUDIT_QUERY_MEMORY_MB.",
+            hint="Narrow the query, or allow more memory: NIGHTAUDIT_QUERY_MEMORY_MB.",
         )
 
     def _failure(self, kind: str, message: str, hint: str) -> NightauditError:
@@ -173,7 +174,7 @@ class _Child:
             return CorruptObject(
                 f"{self._file} cannot be read: {message.splitlines()[0]}",
                 kept="The lake's raw answers and tables are untouched.",
-                hint="If it is damaged, move it away and build it again from the tables: nightaudit publish",
+                hint="If it is damaged, move it away and rebuild it from the tables: nightaudit publish",
             )
         if kind == _UNFORESEEN:
             raise RuntimeError(f"The process of a query has failed:\n{message}")
@@ -210,7 +211,7 @@ def _parts_of(
     """Yield names, batches of rows and an empty one, or at any point what has gone wrong."""
     import duckdb
 
-    from pipeline.lake.user_sql import locked_session, question, rows_where
+    from pipeline.lake.user_sql import LIST_RELATIONS, locked_session, question, rows_where
 
     # Where no file is named in a query, files that fail are those of the published file or its views.
     names_files = False
@@ -238,9 +239,10 @@ def _parts_of(
     except (duckdb.FatalException, duckdb.SerializationException) as error:
         yield _DAMAGED, str(error), ""
     except (duckdb.IOException, duckdb.PermissionException) as error:
-        yield (_REFUSED, f"The query cannot be run: {error}", "") if names_files else (_DAMAGED, str(error), "")
+        refused = (_REFUSED, f"The query cannot be run: {error}", _ONLY_THE_LAKE)
+        yield refused if names_files else (_DAMAGED, str(error), "")
     except duckdb.Error as error:
-        yield _REFUSED, f"The query cannot be run: {error}", 'nightaudit query "SHOW ALL TABLES"'
+        yield _REFUSED, f"The query cannot be run: {error}", LIST_RELATIONS
     except Exception:
         # A mistake of ours: what the process prints is not shown.
         yield _UNFORESEEN, traceback.format_exc(), ""

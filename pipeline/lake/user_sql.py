@@ -26,7 +26,11 @@ UNSAFE_OPTIMIZERS = "common_subplan"
 # A text longer than this is no question of a person; what it expands to is bounded by time and memory.
 MOST_CHARACTERS = 1_000_000
 
-_ONE_STATEMENT = "A query is one statement that reads: SELECT, FROM, DESCRIBE, SHOW, SUMMARIZE, or EXPLAIN of one."
+LIST_RELATIONS = 'List relations and columns: nightaudit query "SHOW ALL TABLES"'
+_CANNOT_RUN = "The query cannot be run: "
+_ONE_STATEMENT = (
+    "Only a single read-only statement can be run: SELECT, FROM, DESCRIBE, SHOW, SUMMARIZE, or EXPLAIN of one of these."
+)
 _EXPLAIN = re.compile(
     r"\s*EXPLAIN\s+(?P<how>ANALYZE\s+|\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\))?",
     re.IGNORECASE,
@@ -130,11 +134,11 @@ def rows_where(session: duckdb.DuckDBPyConnection, relation: str, where: str, or
     try:
         tree, plain = _parsed(session, chosen), _parsed(session, f"SELECT * FROM {relation} WHERE (true)")  # noqa: S608 - names of ours
     except InputError as error:
-        raise InputError(f"The condition cannot be read: {error.message}") from None
+        raise InputError(f"The condition cannot be read: {error.message.removeprefix(_CANNOT_RUN)}") from None
     names_files = _names_files(session, tree)
     # It is a condition if nothing differs from a query with another condition; else it closed its bracket early.
     if _without_condition(tree) != _without_condition(plain):
-        raise InputError("A condition is what stands after WHERE, such as: market = 'GB' AND size_pct > 5.")
+        raise InputError("A condition is what follows WHERE, such as: market = 'GB' AND size_pct > 5.")
     return Question(f"{chosen} ORDER BY {order}", names_files)
 
 
@@ -159,7 +163,7 @@ def _parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     except RecursionError:
         raise InputError("The query is nested too deeply.") from None
     if tree.get("error_type") == "parser":
-        raise InputError(f"The query cannot be run: Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
+        raise InputError(f"{_CANNOT_RUN}Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
     if tree.get("error", True) or len(tree["statements"]) != 1:
         raise InputError(_ONE_STATEMENT)
     return tree
@@ -179,7 +183,7 @@ def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bo
         if kind == "TABLE_FUNCTION":
             name = part["function"]["function_name"].lower()
             if name not in _TABLE_FUNCTIONS and name not in macros:
-                raise InputError(f"A query may not call {name} as a table.", hint='nightaudit query "SHOW ALL TABLES"')
+                raise InputError(f"A query may not use the table function {name}.", hint=LIST_RELATIONS)
             found |= name in _FILE_READERS
         elif kind == "BASE_TABLE":
             # Relations have plain names.

@@ -64,7 +64,7 @@ def choose_detail(
     each = one.counts().searches_by_operation.get(Operation.SINGLE, 0)
     if detail.budget < each:
         raise SpecError(
-            f"detail.budget of the sweep spec is {detail.budget} requests, and one property takes {each}.",
+            f"detail.budget of the sweep spec is {detail.budget} requests, and one property takes {each} requests.",
             kept="Nothing was started.",
             hint="Raise it, or ask about fewer stays, parties, markets or currencies.",
         )

@@ -104,9 +104,9 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
     found = query_published(lake.published_file, query, {"rules": list(rules), "limit": limit}).fetchall()
     if not found:
         raise InputError(
-            f"No flag is open{' of ' + ', '.join(rules) if rules else ''}.",
+            f"No flag{' of the rule ' + ' or '.join(rules) if rules else ''} is open.",
             kept="Nothing was sent.",
-            hint='nightaudit query "SELECT rule, count(*) FROM report.flag GROUP BY ALL"',
+            hint='Count open flags by rule: nightaudit query "SELECT rule, count(*) FROM report.flag GROUP BY ALL"',
         )
     return flag_rows(lake, [flag_id for (flag_id,) in found])
 

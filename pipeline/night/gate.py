@@ -173,8 +173,9 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
         f"The sweep {sweep_id} failed {checks} and is not published:\n{lines}",
         kept=_kept(lake),
         hint=f"See {report_page(lake, sweep_id)}\n"
-        f'If the data are right anyway: nightaudit publish {sweep_id} --override "reason"\n'
-        "If it is wrong: until midnight UTC, nightly audits the same answers again; for new answers: nightaudit sweep",
+        f'If the data are right: nightaudit publish {sweep_id} --override "reason"\n'
+        "If they are wrong, request new answers: nightaudit sweep (until midnight UTC, nightaudit nightly audits "
+        "the same ones again)",
     )
 
 

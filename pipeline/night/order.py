@@ -20,9 +20,9 @@ def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
             return
         raise InputError(
             f"The clock shows {now:%Y-%m-%d %H:%M:%S} UTC, but this lake has a sweep of "
-            f"{latest.started_at:%Y-%m-%d %H:%M:%S} UTC. A lake records nights in order of time.",
+            f"{latest.started_at:%Y-%m-%d %H:%M:%S} UTC. A lake records nights in order.",
             kept="The lake is unchanged.",
             hint="Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant, or name another lake (NIGHTAUDIT_LAKE)."
             if latest.is_simulated
-            else "Set the clock of this machine.",
+            else "Correct the clock of this machine.",
         )

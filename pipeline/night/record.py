@@ -24,7 +24,7 @@ def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}",
             kept="Nothing was started.",
-            hint="Remove it; a published night then counts as finished.",
+            hint="Remove this file; its night then counts as finished if it is published.",
         ) from None
 
 

@@ -43,7 +43,7 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
     chosen = choose_detail(spec, ids, now.date(), lake.published_file, spec_folder(settings))
     detail_ids = None if chosen is None else chosen.property_ids
     if refusal := endless(SweepPlan.of(spec, ids, now.date(), detail_ids).partitions, settings.daily_calls):
-        raise SettingsError(refusal, kept="No sweep was begun.", hint=_ENOUGH_CALLS)
+        raise SettingsError(refusal, kept="No sweep was started.", hint=_ENOUGH_CALLS)
     _make_way(lake, supplier)
     return begin(
         lake,

@@ -104,7 +104,11 @@ def read_rules(file: Path) -> AlertRules:
         lines = [
             _explained(file, document, item["loc"], _said(item["type"], item["loc"], item["msg"])) for item in told
         ]
-    raise InputError("The rule file cannot be used:\n" + "\n".join(lines), kept=_NOTHING, hint="Correct it.")
+    raise InputError(
+        "The rule file cannot be used:\n" + "\n".join(lines),
+        kept=_NOTHING,
+        hint="Correct the rule file. Its keys are in flows/README.md, under Alerts.",
+    )
 
 
 def _explained(file: Path, document: Document, place: tuple[str | int, ...], message: str) -> str:

@@ -142,11 +142,11 @@ def _rows(lake: Lake, rule: Rule, bounds: Bounds) -> list[Row]:
         raise InputError(
             f"The rule {rule.name!r} cannot be evaluated: {error.message.splitlines()[0]}",
             kept="No alert was sent.",
-            hint=f'See its columns: nightaudit query "DESCRIBE {rule.relation}"',
+            hint=f'Check its relation and `where`: nightaudit query "DESCRIBE {rule.relation}"',
         ) from None
     if len(rows) > _MOST_ROWS:
         raise InputError(
-            f"The rule {rule.name!r} chooses more than {_MOST_ROWS:,} rows.",
+            f"The rule {rule.name!r} selects more than {_MOST_ROWS:,} rows.",
             kept="No alert was sent.",
             hint="Narrow its `where`.",
         )

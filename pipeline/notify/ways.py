@@ -23,7 +23,7 @@ class NotDelivered(Exception):
 def no_server(slug: str) -> SettingsError:
     """Return the refusal of a Prefect notification block where no Prefect server keeps it."""
     return SettingsError(
-        f"The notification block {slug} is kept by a Prefect server, and none is configured (PREFECT_API_URL).",
+        f"The notification block {slug} needs a Prefect server, and none is configured (PREFECT_API_URL).",
         kept="Nothing was started.",
         hint="Start one (prefect server start), keep the block there and set PREFECT_API_URL to its address; or use "
         "an address in place of the block: NIGHTAUDIT_NOTIFY_WEBHOOK, or webhook_from of the receiver.",

@@ -96,8 +96,8 @@ class ClusterPool(Executor):
                 ClusterAway(
                     f"The cluster {self._address} was lost while it was working.",
                     kept=_KEPT,
-                    hint="When its scheduler runs again, do the same again; without NIGHTAUDIT_CLUSTER, processes of "
-                    "this machine do the work.",
+                    hint="Run the same command again once the scheduler is back, or without NIGHTAUDIT_CLUSTER on this "
+                    "machine alone.",
                 )
             )
         except BaseException as error:
@@ -109,7 +109,7 @@ class ClusterPool(Executor):
         if not isinstance(error, KilledWorker):
             return error
         return ClusterAway(
-            f"One task ended worker after worker of {self._address}, perhaps because memory ran out.",
+            f"A task killed one worker after another of {self._address}, perhaps because memory ran out.",
             kept=_KEPT,
             hint="Give each worker 1.5 GB of memory and one thread (dask worker --nthreads 1 --memory-limit 1500MB).",
         )

@@ -52,7 +52,7 @@ def what_helps(error: BaseException) -> str:
 def _no_more(what: str) -> OutOfResources:
     return OutOfResources(
         f"This process ran out of {what}.",
-        hint="Allow it more, or lower NIGHTAUDIT_WORKERS or NIGHTAUDIT_CONCURRENCY.",
+        hint="Raise the limit, or lower NIGHTAUDIT_WORKERS or NIGHTAUDIT_CONCURRENCY.",
     )
 
 

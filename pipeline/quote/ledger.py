@@ -138,5 +138,5 @@ def _read(lake: Lake, path: str, kind: type[T]) -> T:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}",
             kept="Nothing was sent.",
-            hint="Restore it from a backup; it may tell of a reservation.",
+            hint="Restore it from a backup; it may record a reservation.",
         ) from None

@@ -30,7 +30,11 @@ class Sample:
     def __post_init__(self) -> None:
         unknown = [market for market in self.markets if market not in MARKETS]
         if unknown:
-            raise InputError(f"{unknown[0]!r} is not one of the 36 market codes.", kept="Nothing was sent.")
+            raise InputError(
+                f"{unknown[0]!r} is not one of the 36 market codes.",
+                kept="Nothing was sent.",
+                hint='List them: nightaudit query "FROM ref.market"',
+            )
         if self.size < 1:
             raise InputError(f"A sample has at least one offer, not {self.size}.", kept="Nothing was sent.")
 

@@ -51,7 +51,7 @@ def evidence_of(lake: Lake, address: str) -> Evidence | QuoteEvidence:
     if found is None:
         raise InputError(
             f"The ledger holds no quote at {address!r}.",
-            hint='Addresses stand in mart.quote_check: nightaudit query "SELECT raw_address FROM mart.quote_check"',
+            hint='Find addresses in mart.quote_check: nightaudit query "SELECT raw_address FROM mart.quote_check"',
         )
     return QuoteEvidence(address, *found)
 
@@ -79,12 +79,12 @@ def evidence_at(
     except FileNotFoundError:
         raise InputError(
             f"The sweep {sweep_id} has no raw shard {shard}.",
-            hint=f"Addresses stand in lake.search: {_EXAMPLE}",
+            hint=f"Find addresses in lake.search: {_EXAMPLE}",
         ) from None
     if row >= len(records):
         raise InputError(
             f"The raw shard {shard} has {len(records)} rows, numbered from 0; there is no row {row}.",
-            hint=f"Addresses stand in lake.search: {_EXAMPLE}",
+            hint=f"Find addresses in lake.search: {_EXAMPLE}",
         )
     record = records[row]
     found = hashlib.sha256(record.body).hexdigest() if record.body else None
@@ -106,7 +106,7 @@ def _parts(address: str) -> tuple[str, str, int]:
     if not match or {".", ".."} & {match["sweep"], match["shard"]}:
         raise InputError(
             f"{address!r} is not a raw address: raw/<sweep>/<shard>.parquet#<row>, or quotes/<run>/<no>-answer.json.",
-            hint=f"Addresses stand in lake.search: {_EXAMPLE}",
+            hint=f"Find addresses in lake.search: {_EXAMPLE}",
         )
     return match["sweep"], match["shard"], int(match["row"])
 

@@ -274,9 +274,9 @@ def _changed(search: Row, record: RawRecord) -> str:
 
 def _gone(sweep_id: str) -> LakeError:
     return LakeError(
-        f"The raw answers of the sweep {sweep_id} are gone, so the verdict cannot be worked out again.",
+        f"The raw answers of the sweep {sweep_id} are gone, so the verdict cannot be recomputed.",
         kept="The flag stays in report.flag_history, with its finding and its numbers.",
-        hint="Raw answers are kept for a time only; restore raw/ from a backup if there is one.",
+        hint="Retention may have removed them (NIGHTAUDIT_RAW_NIGHTS). Restore raw/ from a backup if there is one.",
     )
 
 

@@ -77,7 +77,10 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                 hint=f"If the lake was moved, delete {lake.published_file}, then: nightaudit publish",
             ) from None
         except OSError as error:
-            ours = as_ours(error) or LakeError(f"The reports could not be written: {error}", hint="Fix the cause.")
+            ours = as_ours(error) or LakeError(
+                f"The reports could not be written: {error}",
+                hint="Fix the cause (disk space or permissions), then: nightaudit report",
+            )
             ours.at_step("The night is published, and earlier reports are unchanged.", "nightaudit report")
             raise ours from None
     return written

@@ -43,7 +43,7 @@ class Properties(SpecTable):
     file: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
         default=None,
         description="File with one id a line, or a CSV file with a column `property_id`; # starts a comment. "
-        "A relative path is meant from the spec's folder.",
+        "A relative path starts at the spec's folder.",
     )
     query: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
         default=None, description="SQL over the last published night; its first column holds the ids."

@@ -60,7 +60,7 @@ def resolve_watched(detail: Detail, folder: Path) -> tuple[int, ...]:
 def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> list[int]:
     if resolve is None:
         raise SpecError(
-            "properties.query of the sweep spec asks the last published night, and this lake has none.",
+            "properties.query of the sweep spec reads the last published night, and this lake has none.",
             kept=_KEPT,
             hint="Publish a first night with properties.ids or properties.file.",
         )
@@ -110,7 +110,7 @@ def _from_file(path: Path, key: str) -> list[int]:
         raise SpecError(
             f"{key} of the sweep spec, {path}, cannot be read: {error.strerror}.",
             kept=_KEPT,
-            hint="A relative path is meant from the spec's folder.",
+            hint="A relative path starts at the spec's folder.",
         ) from None
     except Unreadable as error:
         raise SpecError(f"{path} cannot be read: {error}.", kept=_KEPT, hint="Give each property once.") from None

@@ -67,7 +67,9 @@ def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> Swee
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise SpecError(
-            f"The sweep spec {path} is neither .toml nor .yaml.", kept=KEPT, hint="Rename it after its format."
+            f"The sweep spec {path} is neither .toml nor .yaml.",
+            kept=KEPT,
+            hint="Give it the extension of its format: .toml or .yaml.",
         )
     try:
         document = reader(text)

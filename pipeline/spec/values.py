@@ -85,7 +85,7 @@ def _market(value: object) -> str:
     meant = value.upper() if isinstance(value, str) else ""
     meant = _OTHER_NAMES.get(meant, meant)
     hint = f"; did you mean `{meant}`?" if meant in MARKETS else "."
-    msg = f"{value!r} is not a market{hint} Allowed: {', '.join(MARKETS)}, or the one word all in place of the list."
+    msg = f"{value!r} is not a market{hint} Allowed: {', '.join(MARKETS)}; or 'all' in place of the list."
     raise ValueError(msg)
 
 

@@ -240,7 +240,7 @@ def checked(model: type[_AnyRequest], fields: Mapping[str, Any], today: date) ->
     except ValidationError as error:
         broken = [(item, _codes(item)) for item in error.errors(include_url=False) if not _is_an_echo(item)]
     raise RequestRefused(
-        "This request was not sent, for the supplier would refuse it:\n"
+        "This request was not sent, because the supplier would refuse it:\n"
         + "\n".join(_explain(item, codes) for item, codes in broken),
         codes=tuple(sorted({code for _, codes in broken for code in codes})),
     )

@@ -57,8 +57,8 @@ class RateStoreAway(SupplierError):
     def because(cls, error: Exception) -> RateStoreAway:
         """Return it for what the store's client raised, whose text may hold a password."""
         return cls(
-            f"The store of the shared rate could not be used ({type(error).__name__}).",
-            kept="What has landed stays.",
+            f"The Redis of NIGHTAUDIT_RATE_STORE could not be used ({type(error).__name__}).",
+            kept="Answers that have landed are kept.",
             hint="Check NIGHTAUDIT_RATE_STORE; without it each process paces itself.",
         )
 

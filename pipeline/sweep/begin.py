@@ -36,7 +36,7 @@ def begin(
     cells = plan.counts().cells
     if not cells:
         raise InputError(
-            "The spec selects no cell.",
+            "The spec selects no cells, so there is nothing to request.",
             kept="Nothing was started.",
             hint="Check its properties and horizons: nightaudit plan",
         )

@@ -31,7 +31,7 @@ def load_sweep(lake: Lake, manifest: Manifest) -> None:
         raise LakeError(
             f"The sweep {manifest.sweep_id} planned {manifest.cells} cells, but its tables hold {counts['planned']}.",
             kept="The raw answers are untouched; nothing was published.",
-            hint="A file is missing, or this is a mistake in nightaudit: please report it.",
+            hint="A file is missing, or this is a bug in nightaudit: please report it.",
         )
     row = {
         "sweep_id": manifest.sweep_id,

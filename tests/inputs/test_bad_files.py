@@ -34,7 +34,7 @@ def with_cell(column, value):
 def told(read, *args):
     with pytest.raises(InputError) as refused:
         read(*args)
-    assert refused.value.kept == "Nothing of it was loaded."
+    assert refused.value.kept == "Nothing was loaded."
     return refused.value.message
 
 

@@ -191,7 +191,7 @@ def test_a_damaged_note_is_told(lake):
 @pytest.mark.parametrize(
     ("kind", "name", "reason"),
     [
-        ("price", "w.csv", "What can be: prices"),
+        ("price", "w.csv", "is not a kind of file"),
         ("weights", "w.xlsx", ".csv or .parquet"),
         ("weights", "no.csv", "read"),
     ],

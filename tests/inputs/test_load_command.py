@@ -41,7 +41,7 @@ def test_a_bad_file_ends_with_exit_code_2_and_its_rows(run, tmp_path):
         code, said = run(*arguments)
         assert code == 2
         assert "row 2, column unbranded_id: 1 stands for itself" in said
-        assert "Nothing of it was loaded." in said
+        assert "Nothing was loaded." in said
 
 
 def test_a_lake_that_is_being_written_is_left_alone(run, lake):

@@ -110,7 +110,7 @@ def test_the_same_seed_and_the_same_clock_land_the_same_bytes(two_nights, tmp_pa
 @pytest.mark.parametrize("back", [timedelta(0), timedelta(seconds=1), timedelta(days=7, hours=1)], ids=str)
 def test_a_clock_behind_the_lakes_latest_night_is_refused(two_nights, back):
     settings = settings_at(two_nights, FIRST + timedelta(days=7) - back)
-    with pytest.raises(InputError, match="A lake records nights in order of time") as caught:
+    with pytest.raises(InputError, match="A lake records nights in order") as caught:
         steps.start(settings, Lake(settings.lake), settings.clock())
     assert "2026-10-08 02:00:00 UTC" in str(caught.value)
     assert "Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant" in caught.value.hint
