@@ -41,7 +41,7 @@ def begin_run(address: str) -> str:
     return call(address, f"deployments/{deployment['id']}/create_flow_run", {})["id"]
 
 
-def await_ends(address: str, runs: list[str], seconds: float = 120) -> list[str]:
+def await_ends(address: str, runs: list[str], seconds: float = 600) -> list[str]:
     ends_at = time.monotonic() + seconds
     while True:
         states = [call(address, f"flow_runs/{run}", method="GET")["state"]["type"] for run in runs]

@@ -22,7 +22,7 @@ from pipeline.process.signals import stoppable
 ROOT = Path(__file__).parents[2]
 # What Python, asyncio, multiprocessing and DuckDB print of things that were left to them.
 LEAKS = re.compile(r"Traceback|never retrieved|was destroyed|Exception ignored|leaked|resource_tracker|BrokenPipe")
-WAIT_SECONDS = 60
+WAIT_SECONDS = 300
 
 
 def started(folder: Path, *argv: str) -> subprocess.Popen[str]:

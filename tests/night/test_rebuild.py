@@ -143,7 +143,7 @@ def test_rebuilding_twice_keeps_one_former_folder_and_the_next_night_goes_on(lak
 def test_a_stop_before_the_end_leaves_all_as_it_was(lake, monkeypatch, point):
     before = contents(lake.published_file)
 
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rebuilding, point, stop)
