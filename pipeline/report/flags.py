@@ -11,7 +11,7 @@ from pipeline.report.words import rule_said
 
 # The digest is one page: of each rule the most severe.
 _OF_A_RULE = 1
-# Longer times are told in days.
+# Longer times are shown in days.
 _HOURS_AS_SUCH = 48
 
 
