@@ -75,7 +75,7 @@ def test_a_blocked_night_keeps_the_last_good_one_and_an_override_is_written_down
         refuse_blocked(lake, sweep_id(1), found)
     assert sweep_id(0) in blocked.value.kept
     assert "--override" in blocked.value.hint
-    assert "for new answers: nightaudit sweep" in blocked.value.hint
+    assert "request new answers: nightaudit sweep" in blocked.value.hint
     with pytest.raises(GateBlocked):
         publish_checked(lake, sweep_id(1), started_at(1))
     assert asked(lake, "SELECT sweep_id, audit FROM mart.sweep") == [(sweep_id(0), "passed")]
