@@ -60,6 +60,7 @@ LONGER = {
     "pipeline/lake/user_query.py": "the bounded process for users' SQL: both ends of its pipe",
     "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
+    "pipeline/publish/pull.py": "a copy for a laptop: what the published file needs, and bringing what changed",
     "pipeline/publish/publish.py": "building the next file beside the last one",
     "pipeline/replay/explain.py": "one explanation, from its flag to the recomputed verdict",
     "pipeline/report/availability.py": "one page: its sections in order",
