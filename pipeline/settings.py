@@ -23,6 +23,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.cluster_address import Cluster, cluster_address, is_readable_on_its_way
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
+from pipeline.domain.store_address import is_store_in_the_clear, store_address
 
 logger = logging.getLogger(__name__)
 
@@ -116,8 +117,11 @@ class Settings(BaseSettings):
     )
     rate_store: SecretStr | None = Field(
         None,
-        description="Redis (`redis://…`) in which all processes that ask a supplier share its requests a second and "
+        description="Redis (`rediss://…`) in which all processes that ask a supplier share its requests a second and "
         "its calls a day. Unset: each has them for itself. Never logged.",
+    )
+    rate_store_clear_text: bool = Field(
+        False, description="Allow `redis://` to another machine: its password can then be read, and the rate changed."
     )
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(
         None, description="Maximum requests in flight. Unset: 4, or 8 for the sandbox."
@@ -311,6 +315,11 @@ class Settings(BaseSettings):
     def _is_a_scheduler(cls, value: str | None) -> str | None:
         return None if value is None else cluster_address(value)
 
+    @field_validator("rate_store")
+    @classmethod
+    def _is_a_store(cls, value: SecretStr | None) -> SecretStr | None:
+        return None if value is None else SecretStr(store_address(value.get_secret_value()))
+
     @field_validator("reference_market")
     @classmethod
     def _is_a_market(cls, value: str | None) -> str | None:
@@ -428,6 +437,17 @@ class Settings(BaseSettings):
             msg = (
                 f"{' and '.join(clear)}: http to another machine exposes secrets and tokens. "
                 f"Use https; in a network of your own, {PREFIX}ALLOW_CLEAR_TEXT=true allows it"
+            )
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _the_shared_rate_is_not_sent_in_the_clear(self) -> Self:
+        store = self.rate_store.get_secret_value() if self.rate_store else None
+        if store and is_store_in_the_clear(store) and not self.rate_store_clear_text:
+            msg = (
+                f"{PREFIX}RATE_STORE: redis to another machine exposes its password, and lets others change the rate. "
+                f"Use rediss; in a network of your own, {PREFIX}RATE_STORE_CLEAR_TEXT=true allows it"
             )
             raise ValueError(msg)
         return self

@@ -24,6 +24,7 @@ from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_cle
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
+from pipeline.domain.store_address import is_store_encrypted, is_store_in_the_clear, place_of_store
 from pipeline.lake import Lake
 from pipeline.night.read_spec import read_spec_of
 from pipeline.night.supplier import open_client
@@ -111,8 +112,12 @@ def _settings(settings: Settings) -> str:
 
 def _connection(settings: Settings) -> str:
     """Say of each address whether what is sent there can be read on the way, and what it goes through."""
+    return "; ".join(_ways_to_supplier(settings) + _way_to_store(settings))
+
+
+def _ways_to_supplier(settings: Settings) -> list[str]:
     if settings.base_url is None:
-        return "to this machine only"
+        return ["to this machine only"]
     told = []
     for address in dict.fromkeys((settings.base_url, settings.auth_url or settings.base_url)):
         if is_in_the_clear(address):
@@ -122,7 +127,18 @@ def _connection(settings: Settings) -> str:
         proxy = proxy_for(address)
         through = f", through the proxy {host_and_port(proxy).rpartition('@')[2]}" if proxy else ""
         told.append(f"{address}: {way}{through}")
-    return "; ".join(told)
+    return told
+
+
+def _way_to_store(settings: Settings) -> list[str]:
+    if settings.rate_store is None:
+        return []
+    address = settings.rate_store.get_secret_value()
+    if is_store_in_the_clear(address):
+        way = f"CLEAR TEXT, allowed by {PREFIX}RATE_STORE_CLEAR_TEXT: its password can be read in transit"
+    else:
+        way = "encrypted, certificate verified" if is_store_encrypted(address) else "to this machine only"
+    return [f"rate store {place_of_store(address)}: {way}"]
 
 
 def _cluster(settings: Settings) -> str:

@@ -95,16 +95,17 @@ class SharedPacer:
         self._gap = 0.0
         self._lapsed = 0
         self._ahead: asyncio.Task[None] | None = None
-        self._pausing: asyncio.Task[None] | None = None
+        self._pausing: set[asyncio.Task[None]] = set()
         self._paused_until = 0.0
         self._now = now
         self._sleep = sleep
         self._turn = asyncio.Lock()
 
     async def slot(self) -> None:
-        """Wait for the next slot and take it."""
+        """Wait for the next slot and take it. Raises RateStoreAway, also where a pause did not reach the others."""
         async with self._turn:
             while True:
+                self._hear_of_pauses()
                 begins_at, ends_at = await self._next()
                 if (wait := begins_at - self._now()) > 0:
                     await self._sleep(wait)
@@ -126,14 +127,19 @@ class SharedPacer:
     def pause(self, seconds: float) -> None:
         """Let no process send for `seconds` from now; this one at once, the others from their next block on."""
         self._paused_until = max(self._paused_until, self._now() + seconds)
-        self._pausing = asyncio.create_task(self._leases.pause(seconds))
+        self._pausing.add(asyncio.create_task(self._leases.pause(seconds)))
+
+    def _hear_of_pauses(self) -> None:
+        for task in [task for task in self._pausing if task.done()]:
+            self._pausing.remove(task)
+            task.result()
 
     async def close(self) -> None:
         """Let go of the store; slots that are leased lapse."""
-        for task in (self._ahead, self._pausing):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        tasks = self._pausing if self._ahead is None else {*self._pausing, self._ahead}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._leases.close()
 
     async def _lease(self) -> None:

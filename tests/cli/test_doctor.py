@@ -30,6 +30,21 @@ def test_clear_text_that_is_allowed_is_told_all_the_same():
     assert "https://a.example: encrypted" in _connection(settings)
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("redis://u:hunter2@store.example:7000/1", "store.example:7000: CLEAR TEXT, allowed by"),
+        ("rediss://u:hunter2@store.example", "store.example: encrypted, certificate verified"),
+        ("redis://u:hunter2@localhost", "localhost: to this machine only"),
+        ("unix://u:hunter2@/run/redis.sock", "/run/redis.sock: to this machine only"),
+    ],
+)
+def test_the_way_to_the_rate_store_is_named_without_its_password(address, said):
+    settings = Settings(_env_file=None, rate_store=address, rate_store_clear_text=True)
+    assert f"; rate store {said}" in _connection(settings)
+    assert "hunter2" not in _connection(settings)
+
+
 def test_a_proxy_is_named_without_its_password(environment):
     environment.setenv("https_proxy", "http://u:hunter2@proxy.example:3128")
     said = _connection(Settings(**GIVEN, base_url="https://supplier.example"))

@@ -129,6 +129,46 @@ def test_clear_text_to_another_machine_needs_a_setting(address, name):
     read_settings(**given, allow_clear_text=True)
 
 
+@pytest.mark.parametrize(
+    "address", ["redis://store.example", " REDIS://u:hunter2@10.0.0.7:6379/1", "redis://localhost.example"]
+)
+def test_clear_text_to_a_rate_store_elsewhere_needs_a_setting_of_its_own(address):
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_RATE_STORE: redis to another machine") as caught:
+        read_settings(rate_store=address, allow_clear_text=True)
+    assert "hunter2" not in str(caught.value)
+    assert "Use rediss" in caught.value.message
+    assert "NIGHTAUDIT_RATE_STORE_CLEAR_TEXT=true" in caught.value.message
+    assert (caught.value.kept, bool(caught.value.hint)) == ("Nothing was started.", True)
+    read_settings(rate_store=address, rate_store_clear_text=True)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["redis://127.0.0.1:6379/0", "redis://localhost", "redis://[::1]:6379", "REDIS://LOCALHOST.:6379",
+     "unix:///run/redis.sock", "unix://u:hunter2@/run/redis.sock?db=1", "rediss://u:hunter2@store.example/1",
+     "rediss://store.example?ssl_ca_certs=/ca.pem"],
+)  # fmt: skip
+def test_a_rate_store_on_this_machine_or_behind_tls_needs_none(address):
+    assert read_settings(rate_store=address).rate_store.get_secret_value()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["store.example:6379", "http://store.example", "redis://", "redis:///0", "redis:///0?host=store.example",
+     "redis://localhost?host=store.example", "redis://localhost:99999", "redis://localhost/x", "redis://local host",
+     "rediss://store.example?ssl_cert_reqs=none", "rediss://store.example?ssl_check_hostname=false", "unix://",
+     "unix://store.example"],
+)  # fmt: skip
+def test_what_is_no_stores_address_or_turns_verification_off_is_refused_and_not_repeated(address):
+    secret = address.replace("://", "://u:hunter2@")
+    with pytest.raises(SettingsError, match="NIGHTAUDIT_RATE_STORE: ") as caught:
+        read_settings(rate_store=secret, rate_store_clear_text=True)
+    assert "hunter2" not in str(caught.value)
+    if "?" not in address:
+        with pytest.raises(SettingsError, match="rediss://"):
+            read_settings(rate_store=address, rate_store_clear_text=True)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1:9", "localhost", "[::1]:80", "127.8.8.8", "LOCALHOST."])
 def test_clear_text_to_this_machine_needs_none(host):
     read_settings(**OUTSIDE, base_url=f"http://{host}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 from hypothesis import given
@@ -73,6 +74,55 @@ def test_a_stretch_that_one_process_leases_is_no_others_and_a_pause_holds_for_al
     assert 50 < second <= 100
     assert 150 < third <= 200
     assert 900 < paused <= 1000
+
+
+@pytest.mark.cluster
+def test_a_pause_that_the_store_did_not_get_ends_the_sending_however_many_follow_it(redis, caplog):
+    from redis import Redis
+
+    async def send() -> None:
+        pacer = SharedPacer(100, RedisLeases(redis, "supplier"))
+        try:
+            await pacer.slot()
+            Redis.from_url(redis).shutdown(nosave=True)
+            for _ in range(3):
+                pacer.pause(0)
+                await asyncio.sleep(0.2)
+            for _ in range(100):
+                await pacer.slot()
+        finally:
+            await pacer.close()
+
+    with pytest.raises(RateStoreAway):
+        asyncio.run(send())
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+def test_a_failed_pause_is_heard_with_the_next_slot_though_slots_are_left_and_others_were_paused_for_since():
+    class Forgetful(World):
+        pauses = 0
+
+        async def pause(self, seconds: float) -> None:
+            self.pauses += 1
+            if self.pauses == 1:
+                raise RateStoreAway("away")
+            await super().pause(seconds)
+
+    async def send() -> Forgetful:
+        world = Forgetful([0.0])
+        pacer = SharedPacer(100, world, now=lambda: world.now, sleep=world.sleep)
+        await pacer.slot()
+        for _ in range(2):
+            pacer.pause(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        with pytest.raises(RateStoreAway):
+            await pacer.slot()
+        await pacer.close()
+        return world
+
+    assert asyncio.run(send()).pauses == 2
 
 
 def test_without_its_store_nothing_is_sent():
