@@ -84,7 +84,7 @@ SMALL_STEPS = (
     SmallStep(
         "price_move",
         "source, market, product_type, lead_days",
-        sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares"),
+        sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares", "plain_pairs", "plain_drift"),
     ),
     SmallStep(
         "waiting",

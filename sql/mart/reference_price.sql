@@ -8,17 +8,20 @@
 -- lowest_from: When that was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: When that was first seen: valid_from of its interval.
+-- highest_moved: Highest of all totals ever seen, each raised by what prices of the market have risen since; in
+-- currency.
 -- snapshots: Sweeps that saw it on sale with a price.
 -- promoted_snapshots: Those among them that saw it below its price before promotions.
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots: 100 is evergreen so far.
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not a verdict.
--- `never_charged`: the price before promotions is above all totals ever seen, in a history of reference_days or more.
--- `above_lowest`: it is above lowest_before, where the offer was watched for reference_days before the promotion began.
--- Both beyond tolerance_pct, and beyond what prices of the market have risen since the price that it is held against.
+-- `never_charged`: the price before promotions is above highest_moved, in a history of reference_days or more.
+-- `above_lowest`: it is above lowest_before, raised by what prices of the market have risen since lowest_from, where
+-- the offer was watched for reference_days before the promotion began. Both beyond tolerance_pct.
 -- A promotion that begins less than reference_days after another is above the lowest price, too: that is the rule.
 -- Offers without room, board or currency cannot be distinguished and are left out;
 -- and so is what a detail answer that could not all be read says now: another product may stand for the key.
--- moved_pct: Percent by which prices of the market have moved since highest_from: the mean of all offers seen again.
+-- moved_pct: Percent by which prices of the market have moved since highest_from: in each sweep by the mean of offers
+-- seen again that had no promotion, neither before nor then; where there is none, by the mean of all seen again.
 -- moved_since_lowest_pct: The same since lowest_from; NULL: there is no lowest_before.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is the higher one; NULL: no such price.
 WITH market AS (
@@ -48,7 +51,10 @@ moved AS (
             move.source,
             move.market,
             move.product_type,
-            sum(move.drift::DECIMAL(38, 9)) / nullif(sum(move.pairs), 0) AS change
+            coalesce(
+                sum(move.plain_drift::DECIMAL(38, 9)) / nullif(sum(move.plain_pairs), 0),
+                sum(move.drift::DECIMAL(38, 9)) / nullif(sum(move.pairs), 0)
+            ) AS change
         FROM state.price_move AS move
         GROUP BY move.sweep_id, move.source, move.market, move.product_type
     ) AS of_sweep
@@ -77,6 +83,8 @@ seen AS (
         history.offer_key,
         history.valid_from,
         history.last_seen_at,
+        history.market,
+        history.product_type,
         history.total,
         history.snapshots,
         coalesce(history.total < history.pre_promo_total, FALSE) AS is_below
@@ -128,6 +136,7 @@ priced AS (
         any_value(begun.began_at) AS began_at,
         min(seen.valid_from) AS first_seen_at,
         max(seen.total) AS highest,
+        max(ln(seen.total::DOUBLE) - at_seen.so_far::DOUBLE) AS highest_level,
         arg_min(seen.valid_from, { 'total': -seen.total, 'at': seen.valid_from }) AS highest_from,
         min(seen.total) FILTER (
             WHERE seen.valid_from < begun.began_at
@@ -145,8 +154,36 @@ priced AS (
             begun.source = seen.source
             AND begun.property_id = seen.property_id
             AND begun.offer_key = seen.offer_key
+    LEFT JOIN moved AS at_seen
+        ON
+            at_seen.source = seen.source
+            AND at_seen.market = seen.market
+            AND at_seen.product_type = seen.product_type
+            AND at_seen.started_at = seen.valid_from
     CROSS JOIN ref.analysis AS analysis
     GROUP BY seen.source, seen.property_id, seen.offer_key
+),
+
+raised AS (
+    SELECT
+        priced.*,
+        now.so_far,
+        -- A price that was paid before the market rose counts at the level of today, and may be the highest then.
+        try_cast(round(
+            greatest(priced.highest::DOUBLE, coalesce(exp(priced.highest_level + now.so_far::DOUBLE), 0)), 4
+        ) AS DECIMAL(18, 4)) AS highest_moved
+    FROM priced
+    INNER JOIN promoted
+        ON
+            promoted.source = priced.source
+            AND promoted.property_id = priced.property_id
+            AND promoted.offer_key = priced.offer_key
+    LEFT JOIN moved AS now
+        ON
+            now.source = promoted.source
+            AND now.market = promoted.market
+            AND now.product_type = promoted.product_type
+            AND now.started_at = promoted.last_seen_at
 )
 
 SELECT
@@ -166,33 +203,32 @@ SELECT
     promoted.pre_promo_total,
     100 * (1 - promoted.total::DOUBLE / promoted.pre_promo_total::DOUBLE) AS depth_pct,
     promoted.promotion_key,
-    priced.first_seen_at,
-    date_diff('day', priced.first_seen_at, promoted.last_seen_at) AS history_days,
-    priced.began_at,
-    priced.plain_seen_at,
-    date_diff('day', priced.first_seen_at, priced.began_at) AS days_before,
-    priced.lowest_before,
-    priced.lowest_from,
-    priced.highest,
-    priced.highest_from,
-    priced.snapshots,
-    priced.promoted_snapshots,
-    100.0 * priced.promoted_snapshots / priced.snapshots AS promoted_share_pct,
-    round(100 * (exp(coalesce((now.so_far - at_highest.so_far)::DOUBLE, 0)) - 1), 6) AS moved_pct,
+    raised.first_seen_at,
+    date_diff('day', raised.first_seen_at, promoted.last_seen_at) AS history_days,
+    raised.began_at,
+    raised.plain_seen_at,
+    date_diff('day', raised.first_seen_at, raised.began_at) AS days_before,
+    raised.lowest_before,
+    raised.lowest_from,
+    raised.highest,
+    raised.highest_from,
+    raised.snapshots,
+    raised.promoted_snapshots,
+    100.0 * raised.promoted_snapshots / raised.snapshots AS promoted_share_pct,
+    round(100 * (exp(coalesce((raised.so_far - at_highest.so_far)::DOUBLE, 0)) - 1), 6) AS moved_pct,
     CASE
-        WHEN priced.lowest_before IS NOT NULL
-            THEN round(100 * (exp(coalesce((now.so_far - at_lowest.so_far)::DOUBLE, 0)) - 1), 6)
+        WHEN raised.lowest_before IS NOT NULL
+            THEN round(100 * (exp(coalesce((raised.so_far - at_lowest.so_far)::DOUBLE, 0)) - 1), 6)
     END AS moved_since_lowest_pct,
     CASE
         WHEN
             history_days >= analysis.reference_days
-            AND promoted.pre_promo_total::DOUBLE
-            > priced.highest::DOUBLE * (1 + analysis.tolerance_pct / 100) * (1 + greatest(moved_pct, 0) / 100)
+            AND promoted.pre_promo_total::DOUBLE > raised.highest_moved::DOUBLE * (1 + analysis.tolerance_pct / 100)
             THEN 'never_charged'
-        WHEN days_before < analysis.reference_days OR priced.lowest_before IS NULL THEN 'not_enough_history'
+        WHEN days_before < analysis.reference_days OR raised.lowest_before IS NULL THEN 'not_enough_history'
         WHEN
             promoted.pre_promo_total::DOUBLE
-            > priced.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
+            > raised.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
             * (1 + greatest(moved_since_lowest_pct, 0) / 100)
             THEN 'above_lowest'
         ELSE 'honest'
@@ -200,29 +236,24 @@ SELECT
     promoted.last_seen_at,
     promoted.seen_sweep_id,
     promoted.seen_search_id,
-    promoted.seen_offer_no
+    promoted.seen_offer_no,
+    raised.highest_moved
 FROM promoted
-INNER JOIN priced
+INNER JOIN raised
     ON
-        priced.source = promoted.source
-        AND priced.property_id = promoted.property_id
-        AND priced.offer_key = promoted.offer_key
-LEFT JOIN moved AS now
-    ON
-        now.source = promoted.source
-        AND now.market = promoted.market
-        AND now.product_type = promoted.product_type
-        AND now.started_at = promoted.last_seen_at
+        raised.source = promoted.source
+        AND raised.property_id = promoted.property_id
+        AND raised.offer_key = promoted.offer_key
 LEFT JOIN moved AS at_highest
     ON
         at_highest.source = promoted.source
         AND at_highest.market = promoted.market
         AND at_highest.product_type = promoted.product_type
-        AND at_highest.started_at = priced.highest_from
+        AND at_highest.started_at = raised.highest_from
 LEFT JOIN moved AS at_lowest
     ON
         at_lowest.source = promoted.source
         AND at_lowest.market = promoted.market
         AND at_lowest.product_type = promoted.product_type
-        AND at_lowest.started_at = priced.lowest_from
+        AND at_lowest.started_at = raised.lowest_from
 CROSS JOIN ref.analysis AS analysis

@@ -9,8 +9,10 @@ WITH judged AS (
     SELECT
         pair.*,
         mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit) AS tolerance,
-        abs(pair.markup) > greatest(tolerance, pair.rounding) -- noqa: RF02
-        AND abs(pair.lasting_pct) > analysis.tolerance_pct AS is_off,
+        -- What lies beyond all rates of eight days may be rounding as well, however far tonight's rate has moved.
+        try_cast(
+            round(abs(pair.total::DOUBLE * (1 - 1 / (1 + pair.lasting_pct / 100))), 4) AS DECIMAL(18, 4)
+        ) > greatest(tolerance, pair.rounding) AS is_off, -- noqa: RF02
         -- Where rounding is more than the tolerance, an offer that lies near the rate tells nothing of it.
         is_off OR pair.rounding <= tolerance AS is_telling -- noqa: RF02
     FROM mart.fx_markup AS pair
@@ -38,7 +40,7 @@ found AS (
 
 SELECT
     'fx_markup' AS rule,
-    3 AS rule_version,
+    4 AS rule_version,
     mart.subject_key(
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,

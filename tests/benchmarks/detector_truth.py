@@ -52,6 +52,8 @@ def measured(name: str, seed: int, asked: str) -> tuple[Counts, list[str]]:
             Path(home), sandbox, nights, of_a_kind=2, plain=plain, questions=questions, course=course, attempts=1
         )
         found = {rule: _with_wide(world, rule, score, confounder.wide) for rule, score in scores(world).items()}
+        if "fx_markup" in found:
+            found["fx_markup"] = _without_hidden(world, found["fx_markup"], confounder.hides)
     counts = {rule: [score.expected, score.found, len(score.wrong), len(score.missed)] for rule, score in found.items()}
     told = [
         f"{name}, seed {seed}: {rule}: {kind} {sorted(which, key=repr)[:6]}"
@@ -79,6 +81,17 @@ def _with_wide(world: PlantedWorld, rule: str, score: Score, wide: frozenset[tup
     }
     right = score.found - len(score.wrong)
     return Score(score.expected + len(markets), right + len(wrong) + len(markets & told), wrong, missed)
+
+
+def _without_hidden(world: PlantedWorld, score: Score, hides: frozenset[str]) -> Score:
+    """Return the score of `fx_markup` where the mark-up of some home currencies is none, and wrong to find."""
+    homes = {identifier for identifier, house in world.houses.items() if house.home_currency in hides}
+    hidden = {(identifier, market) for identifier in homes for market in world.markets}
+    told = cells(world, "SELECT DISTINCT property_id, market FROM report.flag WHERE rule = 'fx_markup'")
+    planted = (told - score.wrong) | score.missed
+    return Score(
+        score.expected - len(hidden & planted), score.found, score.wrong | (told & hidden), score.missed - hidden
+    )
 
 
 def interval(hits: int, of: int) -> str:

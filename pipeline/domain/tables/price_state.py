@@ -27,6 +27,10 @@ PRICE_MOVE = Table(
         required("spanning", LONG, "Pairs of any lead days whose two answers lie before and after this day's end."),
         required("drift", NUMBER, "Sum over these of ln(total / total before) for each day between the two answers."),
         required("squares", NUMBER, "Sum over the pairs of ln(total / total before) squared."),
+        required(
+            "plain_pairs", LONG, "Pairs without a promotion at either end: no total is below its pre_promo_total."
+        ),
+        required("plain_drift", NUMBER, "Sum over these of ln(total / total before)."),
     ),
 )
 
