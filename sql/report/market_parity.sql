@@ -62,166 +62,6 @@ scored AS (
         held.match_grade, held.source, held.product_type, held.market, held.currency, held.currency_basis
 ),
 
--- The median of the gaps, without holding all of them in memory, which those of a large night do not fit into: first in
--- which tenth of a percent it lies, then which of the few values there it is.
-step AS (
-    SELECT
-        parity.match_grade,
-        parity.source,
-        parity.product_type,
-        parity.market,
-        parity.currency,
-        parity.currency_basis,
-        floor(10 * parity.gap_pct) AS tenth,
-        any_value(parity.reference_market) AS reference_market,
-        count(*) AS times
-    FROM mart.market_parity AS parity
-    GROUP BY
-        parity.match_grade,
-        parity.source,
-        parity.product_type,
-        parity.market,
-        parity.currency,
-        parity.currency_basis,
-        tenth -- noqa: RF02
-),
-
-step_placed AS (
-    SELECT
-        step.*,
-        sum(step.times) OVER (
-            PARTITION BY
-                step.match_grade,
-                step.source,
-                step.product_type,
-                step.market,
-                step.currency,
-                step.currency_basis
-            ORDER BY step.tenth
-        ) AS up_to,
-        sum(step.times) OVER (
-            PARTITION BY
-                step.match_grade,
-                step.source,
-                step.product_type,
-                step.market,
-                step.currency,
-                step.currency_basis
-        ) AS of_all
-    FROM step
-),
-
--- Of an even number, the two in the middle may lie in two of them.
-step_in_middle AS (
-    SELECT placed.*
-    FROM step_placed AS placed
-    WHERE
-        2 * placed.up_to >= placed.of_all
-        AND 2 * (placed.up_to - placed.times) <= placed.of_all
-),
-
-gap_in_middle AS (
-    SELECT
-        parity.match_grade,
-        parity.source,
-        parity.product_type,
-        parity.market,
-        parity.currency,
-        parity.currency_basis,
-        any_value(held.reference_market) AS reference_market,
-        any_value(held.of_all) AS of_all,
-        any_value(held.up_to - held.times) AS before_step,
-        parity.gap_pct,
-        count(*) AS times
-    FROM mart.market_parity AS parity
-    INNER JOIN step_in_middle AS held
-        ON
-            held.match_grade = parity.match_grade
-            AND held.source = parity.source
-            AND held.product_type = parity.product_type
-            AND held.market = parity.market
-            AND held.currency = parity.currency
-            AND held.currency_basis = parity.currency_basis
-            AND held.tenth = floor(10 * parity.gap_pct)
-    GROUP BY
-        parity.match_grade,
-        parity.source,
-        parity.product_type,
-        parity.market,
-        parity.currency,
-        parity.currency_basis,
-        parity.gap_pct
-),
-
-gap_placed AS (
-    SELECT
-        gap.*,
-        min(gap.before_step)
-            OVER (
-                PARTITION BY
-                    gap.match_grade,
-                    gap.source,
-                    gap.product_type,
-                    gap.market,
-                    gap.currency,
-                    gap.currency_basis
-            )
-        + sum(gap.times) OVER (
-            PARTITION BY
-                gap.match_grade,
-                gap.source,
-                gap.product_type,
-                gap.market,
-                gap.currency,
-                gap.currency_basis
-            ORDER BY gap.gap_pct
-        ) AS up_to
-    FROM gap_in_middle AS gap
-),
-
-middle AS (
-    SELECT
-        placed.match_grade,
-        placed.source,
-        placed.product_type,
-        placed.market,
-        placed.currency,
-        placed.currency_basis,
-        any_value(placed.reference_market) AS reference_market,
-        (
-            min(placed.gap_pct) FILTER (WHERE 2 * placed.up_to >= placed.of_all)
-            + min(placed.gap_pct) FILTER (WHERE 2 * placed.up_to > placed.of_all)
-        ) / 2 AS median_gap_pct
-    FROM gap_placed AS placed
-    GROUP BY
-        placed.match_grade,
-        placed.source,
-        placed.product_type,
-        placed.market,
-        placed.currency,
-        placed.currency_basis
-),
-
-losing AS (
-    SELECT
-        parity.match_grade,
-        parity.source,
-        parity.product_type,
-        parity.market,
-        parity.currency,
-        parity.currency_basis,
-        median(parity.losing_snapshots) AS median_losing_snapshots
-    FROM mart.market_parity AS parity
-    WHERE parity.verdict = 'lose'
-    GROUP BY
-        parity.match_grade,
-        parity.source,
-        parity.product_type,
-        parity.market,
-        parity.currency,
-        parity.currency_basis
-),
-
 ranked AS (
     SELECT
         scored.*,
@@ -287,14 +127,14 @@ SELECT -- noqa: AM07
     counted.market_score_of,
     coalesce(market_weight.weight, 1) AS market_weight,
     middle.median_gap_pct,
-    losing.median_losing_snapshots
+    middle.median_losing_snapshots
 FROM ranked
 LEFT JOIN mart.market_coverage AS coverage
     ON
         coverage.source = ranked.source
         AND coverage.market = ranked.market
         AND coverage.product_type = ranked.product_type
-INNER JOIN middle
+INNER JOIN mart.parity_median AS middle
     ON
         middle.match_grade = ranked.match_grade
         AND middle.source = ranked.source
@@ -302,14 +142,6 @@ INNER JOIN middle
         AND middle.market = ranked.market
         AND middle.currency = ranked.currency
         AND middle.currency_basis = ranked.currency_basis
-LEFT JOIN losing
-    ON
-        losing.match_grade = ranked.match_grade
-        AND losing.source = ranked.source
-        AND losing.product_type = ranked.product_type
-        AND losing.market = ranked.market
-        AND losing.currency = ranked.currency
-        AND losing.currency_basis = ranked.currency_basis
 INNER JOIN counted
     ON
         counted.match_grade = ranked.match_grade
