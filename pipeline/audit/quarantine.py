@@ -85,7 +85,7 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
     put_in_place(beside, file)
     path = lake.table_file(REJECT.name, sweep_id, file.stem)
     leave_out(session, lake, sweep_id)
-    commit_files(lake, REJECT, [path], f"{sweep_id}/quarantine")
+    commit_files(lake, REJECT, {f"{sweep_id}/quarantine": [path]})
     return count_quarantined(lake, sweep_id)
 
 

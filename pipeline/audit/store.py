@@ -45,7 +45,7 @@ def store(lake: Lake, audit: Audit) -> Audit:
             # The process may have ended between the file and its commit.
             path = lake.table_file(QUALITY.name, audit.sweep_id, _FILE.format(last))
             is_new = not is_committed(lake, QUALITY, _transaction(audit.sweep_id, last))
-            commit_files(lake, QUALITY, [path], _transaction(audit.sweep_id, last))
+            commit_files(lake, QUALITY, {_transaction(audit.sweep_id, last): [path]})
             return _numbered(audit, last, is_new=is_new)
     number = last + 1
     shared_values = {"sweep_id": audit.sweep_id, "audit_no": number, "audited_at": audit.audited_at}

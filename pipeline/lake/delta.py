@@ -79,18 +79,18 @@ def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_na
         write_page_checksum=True,
     )
     lake.put(path, sink.getvalue().to_pybytes())
-    commit_files(lake, table, [path], transaction)
+    commit_files(lake, table, {transaction: [path]})
 
 
-def commit_files(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:
-    """Add files to a table in one commit, unless a transaction of that name was committed before.
+def commit_files(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> None:
+    """Add files to a table in one commit: `loads` names the transaction of each. One committed before adds nothing.
 
     Raises LakeError where the commit could not be written, LakeFull where space is what it lacks.
     """
     try:
         for is_last in (*[False] * _RACES, True):
             try:
-                _commit(lake, table, paths, transaction)
+                _commit(lake, table, loads)
             except CommitFailedError:
                 # Another process committed in between: look again whether it was this very load.
                 if is_last:
@@ -150,17 +150,19 @@ def _replacement(lake: Lake, table: Table, replaced: Mapping[str, str | None], t
     return "".join(f"{json.dumps(action)}\n" for action in actions).encode()
 
 
-def _commit(lake: Lake, table: Table, paths: Sequence[str], transaction: str) -> None:
+def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> None:
     delta = existing(lake, table) or _created(lake, table)
-    if delta.transaction_version(transaction) is not None:
+    missing = [transaction for transaction in loads if delta.transaction_version(transaction) is None]
+    if not missing:
         return
+    paths = [path for transaction in missing for path in loads[transaction]]
     refuse_damaged(lake.root, [lake.local(path) for path in paths])
     forget(lake, table)
     delta.create_write_transaction(
         list(_additions(lake, table, paths)),
         mode="append",
         schema=table.schema,
-        commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1)]),
+        commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1) for transaction in missing]),
     )
     _record_log(lake, table)
 

@@ -150,7 +150,7 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
     carry_over(lake.root, held.parent, path.parent)
     with connect(fresh) as session:
         leave_out(session, fresh, sweep_id)
-    commit_files(fresh, REJECT, [path.relative_to(fresh.root).as_posix()], f"{sweep_id}/quarantine")
+    commit_files(fresh, REJECT, {f"{sweep_id}/quarantine": [path.relative_to(fresh.root).as_posix()]})
 
 
 def _carry_over(lake: Lake, fresh: Lake) -> None:

@@ -80,7 +80,7 @@ def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_
         f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
     )
     put_in_place(beside, place)
-    commit_files(lake, table, [path], sweep_id)
+    commit_files(lake, table, {sweep_id: [path]})
 
 
 def _move_on(session: duckdb.DuckDBPyConnection, state: Table) -> None:

@@ -173,7 +173,7 @@ class NightBuild:
         """Append the night's changes to the lake, once."""
         paths = [night.changes for night in nights if night.changes is not None]
         if paths:
-            commit_files(self._lake, OFFER_CHANGE, paths, self._entry.sweep_id)
+            commit_files(self._lake, OFFER_CHANGE, {self._entry.sweep_id: paths})
 
 
 def _add_small(session: duckdb.DuckDBPyConnection, nights: Sequence[RangeNight]) -> None:

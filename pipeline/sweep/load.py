@@ -1,10 +1,12 @@
 """Loading: the files of normalised segments become rows of the lake's Delta tables, each exactly once.
 
-A partition (operation and market) of a sweep is one commit a table. The commit carries an application transaction
-named after sweep and partition, so that a repeated or racing load finds it done.
+The commit of a table carries an application transaction named after sweep and partition (operation and market), so that
+a repeated or racing load finds it done.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from pipeline.domain.shards import Partition, segments
 from pipeline.domain.tables import TABLES
@@ -15,14 +17,16 @@ from pipeline.lake.delta import commit_files, is_committed
 SEGMENT_TABLES = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell")
 
 
-def load_partition(lake: Lake, sweep_id: str, partition: Partition) -> None:
-    """Commit the files of all segments of a partition. Loading it again changes nothing."""
-    names = [segment.name for segment in segments(partition)]
+def load_partitions(lake: Lake, sweep_id: str, partitions: Sequence[Partition]) -> None:
+    """Commit the files of all segments of some partitions, once a table. Loading them again changes nothing."""
     for name in SEGMENT_TABLES:
-        paths = [lake.table_file(name, sweep_id, segment) for segment in names]
-        held = [path for path in paths if lake.exists(path)]
-        if held:
-            commit_files(lake, TABLES[name], held, f"{sweep_id}/{partition.name}")
+        loads = {}
+        for partition in partitions:
+            paths = [lake.table_file(name, sweep_id, segment.name) for segment in segments(partition)]
+            if held := [path for path in paths if lake.exists(path)]:
+                loads[f"{sweep_id}/{partition.name}"] = held
+        if loads:
+            commit_files(lake, TABLES[name], loads)
 
 
 def is_loaded(lake: Lake, sweep_id: str, partition: Partition) -> bool:

@@ -17,7 +17,7 @@ from pipeline.lake.raw import Manifest, landed
 from pipeline.normalise.request import Asked, asked_of_search
 from pipeline.normalise.segment import SegmentResult, done
 from pipeline.plan import SweepPlan
-from pipeline.sweep.load import is_loaded, load_partition
+from pipeline.sweep.load import is_loaded, load_partitions
 from pipeline.sweep.normalisers import Normalisers
 from pipeline.sweep.progress import SweepProgress, shards_of
 from pipeline.sweep.stop import Stopping
@@ -57,6 +57,7 @@ class UnderWay:
         self._left_to_load: defaultdict[str, set[str]] = defaultdict(set)
         for segment in self._segments:
             self._left_to_load[segment.partition.name].add(segment.name)
+        self._to_load: list[Partition] = []
         self._loading = asyncio.Lock()
         # Set while the sweep is open: what an ended sweep could not read stays so.
         self.look_again: LookAgain | None = None
@@ -158,13 +159,16 @@ class UnderWay:
         left = self._left_to_load[segment.partition.name]
         left.discard(segment.name)
         if not left:
-            # One commit at a time: the tables' logs are shared.
+            self._to_load.append(segment.partition)
+            # One commit at a time: the tables' logs are shared. What became ready meanwhile goes into the next one.
             async with self._loading:
-                await asyncio.to_thread(self._load, segment.partition)
+                ready, self._to_load = self._to_load, []
+                await asyncio.to_thread(self._load, ready)
 
-    def _load(self, partition: Partition) -> None:
-        if not is_loaded(self._lake, self._sweep_id, partition):
-            load_partition(self._lake, self._sweep_id, partition)
+    def _load(self, ready: Iterable[Partition]) -> None:
+        missing = [partition for partition in ready if not is_loaded(self._lake, self._sweep_id, partition)]
+        if missing:
+            load_partitions(self._lake, self._sweep_id, missing)
 
     def _count(self, result: SegmentResult) -> None:
         self._progress.offers += result.offers

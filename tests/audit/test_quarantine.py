@@ -139,7 +139,7 @@ def test_readers_of_the_delta_tables_get_what_was_published(lake, night, monkeyp
     load(lake, 0, rows)
     for name in ("offer", "penalty", "promotion"):
         files = sorted((lake.table_root(name) / sweep_id(0)).glob("*.parquet"))
-        commit_files(lake, TABLES[name], [file.relative_to(lake.root).as_posix() for file in files], "loaded")
+        commit_files(lake, TABLES[name], {"loaded": [file.relative_to(lake.root).as_posix() for file in files]})
     for _ in range(2):
         audit_sweep(settings_of(lake), lake, sweep_id(0), started_at(0))
     publish_checked(lake, sweep_id(0), started_at(0), override="to see what is left")

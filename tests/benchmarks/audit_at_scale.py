@@ -111,7 +111,7 @@ def make_night(lake: Lake, night: int, searches: int) -> str:
         session.execute("SET TimeZone = 'UTC'")
         given = ", ".join(f"${name} AS {name}" for name in row)
         _copy(session, SWEEP.name, f"SELECT {given}", lake.local(lake.table_file("sweep", sweep, "sweep")), row)
-    commit_files(lake, SWEEP, [lake.table_file("sweep", sweep, "sweep")], sweep)
+    commit_files(lake, SWEEP, {sweep: [lake.table_file("sweep", sweep, "sweep")]})
     return sweep
 
 

@@ -98,7 +98,7 @@ def write_night(session: duckdb.DuckDBPyConnection, lake: Lake, world: World, ni
     for name in ("search", "cell", "offer", "penalty", "promotion"):
         files = sorted((lake.table_root(name) / sweep).glob("*.parquet"))
         if files:
-            commit_files(lake, TABLES[name], [str(file.relative_to(lake.root)) for file in files], f"{sweep}/all")
+            commit_files(lake, TABLES[name], {f"{sweep}/all": [str(file.relative_to(lake.root)) for file in files]})
 
 
 def load_inputs(session: duckdb.DuckDBPyConnection, lake: Lake, world: World) -> None:

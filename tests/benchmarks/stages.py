@@ -17,7 +17,7 @@ from pipeline.normalise.read_answer import collect_offers
 from pipeline.normalise.segment import encode_table, normalise_segment, rows_of_answers
 from pipeline.supplier.bodies import inflate
 from pipeline.supplier.wire import MultiAnswer
-from pipeline.sweep.load import load_partition
+from pipeline.sweep.load import load_partitions
 
 _LIMIT_BYTES = 64_000_000
 _WALKING = "walking over their objects, with promotions and policies told apart and money checked"
@@ -46,7 +46,7 @@ def _round(lake: Lake, sweep_id: str, partition: Partition) -> dict[str, float]:
     shutil.rmtree(lake.root / "tables", ignore_errors=True)
     cut = list(segments(partition))
     costs = {"whole": _cpu_of(lambda segment: normalise_segment(lake, sweep_id, segment, _LIMIT_BYTES, {}), cut)}
-    costs["committing"] = _cpu_of(lambda each: load_partition(lake, sweep_id, each), [partition])
+    costs["committing"] = _cpu_of(lambda each: load_partitions(lake, sweep_id, [each]), [partition])
     costs |= dict.fromkeys(("inflating bodies", "decoding them", _WALKING, "encoding Parquet"), 0.0)
     for segment in cut:
         records = [each for shard in segment.shards for each in read_shard(lake, sweep_id, shard.name)]

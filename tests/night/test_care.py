@@ -54,7 +54,7 @@ def _publish_night(lake: Lake, night: int) -> None:
             second = folder / "multi-GB-00001.parquet"
             session.execute(f"COPY (FROM {quoted(str(first))} LIMIT 0) TO {quoted(str(second))}")
         paths = [file.relative_to(lake.root).as_posix() for file in sorted(folder.glob("*.parquet"))]
-        commit_files(lake, TABLES[name], paths, f"{sweep}/multi-GB")
+        commit_files(lake, TABLES[name], {f"{sweep}/multi-GB": paths})
     publish(lake, sweep, datetime(2030, 1, 1 + night, 4, tzinfo=UTC))
 
 

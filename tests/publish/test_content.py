@@ -96,7 +96,7 @@ def publish_night(lake, number: int, answers):
     for name in SEGMENT_TABLES:
         path = lake.table_file(name, sweep, segment.name)
         if lake.exists(path):
-            commit_files(lake, TABLES[name], [path], sweep)
+            commit_files(lake, TABLES[name], {sweep: [path]})
     finish(lake, number)
     return publish(lake, sweep, started_at(number))
 

@@ -19,7 +19,7 @@ from pipeline.lake import Lake
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.sweep.end import load_sweep
-from pipeline.sweep.load import SEGMENT_TABLES, is_loaded, is_sweep_loaded, load_partition
+from pipeline.sweep.load import SEGMENT_TABLES, is_loaded, is_sweep_loaded, load_partitions
 
 PARTITION = Partition(Operation.MULTI, "GB", 0, 32)
 
@@ -39,7 +39,7 @@ def rows(lake: Lake, name: str) -> pl.DataFrame:
 
 def test_every_table_of_a_segment_is_loaded_with_its_values(segment):
     assert not is_loaded(segment, SWEEP, PARTITION)
-    load_partition(segment, SWEEP, PARTITION)
+    load_partitions(segment, SWEEP, [PARTITION])
     assert is_loaded(segment, SWEEP, PARTITION)
     counts = {name: rows(segment, name).height for name in SEGMENT_TABLES}
     assert counts == {"search": 1, "offer": 1, "penalty": 2, "promotion": 1, "reject": 1, "drift": 1, "cell": 2}
@@ -51,18 +51,18 @@ def test_every_table_of_a_segment_is_loaded_with_its_values(segment):
 
 
 def test_loading_again_changes_nothing(segment):
-    load_partition(segment, SWEEP, PARTITION)
+    load_partitions(segment, SWEEP, [PARTITION])
     before = {name: DeltaTable(segment.table_root(name)).version() for name in SEGMENT_TABLES}
-    load_partition(segment, SWEEP, PARTITION)
+    load_partitions(segment, SWEEP, [PARTITION])
     assert {name: DeltaTable(segment.table_root(name)).version() for name in SEGMENT_TABLES} == before
 
 
 def test_a_load_that_stopped_between_two_tables_is_made_whole(segment):
     for name in SEGMENT_TABLES[:3]:
         path = segment.table_file(name, SWEEP, "multi-GB-00000")
-        commit_files(segment, TABLES[name], [path], f"{SWEEP}/{PARTITION.name}")
+        commit_files(segment, TABLES[name], {f"{SWEEP}/{PARTITION.name}": [path]})
     assert not is_loaded(segment, SWEEP, PARTITION)
-    load_partition(segment, SWEEP, PARTITION)
+    load_partitions(segment, SWEEP, [PARTITION])
     assert {name: rows(segment, name).height for name in ("search", "offer", "cell")} == {
         "search": 1,
         "offer": 1,
@@ -72,7 +72,7 @@ def test_a_load_that_stopped_between_two_tables_is_made_whole(segment):
 
 def test_of_racing_loads_one_wins(segment):
     with ThreadPoolExecutor(4) as pool:
-        for done in [pool.submit(load_partition, segment, SWEEP, PARTITION) for _ in range(4)]:
+        for done in [pool.submit(load_partitions, segment, SWEEP, [PARTITION]) for _ in range(4)]:
             done.result()
     assert {name: rows(segment, name).height for name in ("offer", "cell")} == {"offer": 1, "cell": 2}
 
@@ -80,7 +80,7 @@ def test_of_racing_loads_one_wins(segment):
 def test_a_table_holds_the_rows_of_all_sweeps(lake):
     for night in range(3):
         sweep = load_night(lake, night, cell=[{"property_id": n} for n in range(night + 1)])
-        commit_files(lake, TABLES["cell"], [lake.table_file("cell", sweep, "multi-GB-00000")], f"{sweep}/multi-GB")
+        commit_files(lake, TABLES["cell"], {f"{sweep}/multi-GB": [lake.table_file("cell", sweep, "multi-GB-00000")]})
     assert rows(lake, "cell").height == 6
     assert rows(lake, "sweep").height == 3
     assert all(is_sweep_loaded(lake, sweep_id(night)) for night in range(3))
@@ -89,12 +89,12 @@ def test_a_table_holds_the_rows_of_all_sweeps(lake):
 def test_a_damaged_file_is_not_loaded_and_told(segment):
     segment.put(segment.table_file("offer", SWEEP, "multi-GB-00000"), b"PAR1 nothing PAR1")
     with pytest.raises(LakeError, match="offer could not be written"):
-        load_partition(segment, SWEEP, PARTITION)
+        load_partitions(segment, SWEEP, [PARTITION])
     assert not is_loaded(segment, SWEEP, PARTITION)
 
 
 def test_a_damaged_log_is_told(segment):
-    load_partition(segment, SWEEP, PARTITION)
+    load_partitions(segment, SWEEP, [PARTITION])
     (segment.table_root("cell") / "_delta_log" / f"{1:020}.json").write_text("{")
     with pytest.raises(LakeError, match="cell cannot be read"):
         is_committed(segment, TABLES["cell"], "any")

@@ -116,7 +116,7 @@ def test_a_lost_file_of_a_segment_is_made_again(lake, sandbox, tmp_path, monkeyp
         raise NightauditError("before the tables are loaded")
 
     # The package has a function of the module's name.
-    monkeypatch.setattr(sys.modules["pipeline.sweep.under_way"], "load_partition", stop)
+    monkeypatch.setattr(sys.modules["pipeline.sweep.under_way"], "load_partitions", stop)
     with pytest.raises(NightauditError, match="before the tables"):
         sweep(lake, sandbox, tmp_path)
     monkeypatch.undo()

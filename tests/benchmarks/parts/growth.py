@@ -34,7 +34,7 @@ from pipeline.normalise.segment import normalise_segment
 from pipeline.plan import SweepPlan
 from pipeline.publish import publish
 from pipeline.spec import SAMPLE_SPEC, read_spec
-from pipeline.sweep.load import SEGMENT_TABLES, load_partition
+from pipeline.sweep.load import SEGMENT_TABLES, load_partitions
 
 PART = "growth"
 SWEEP = "20300101T020000Z-aaaaaa"
@@ -145,7 +145,7 @@ def loading(times: int, first: int, lake: str) -> Callable[[], float]:
             os.link(made, file)
 
     def work() -> float:
-        load_partition(place, SWEEP, partition)
+        load_partitions(place, SWEEP, [partition])
         return partition.stop * _PROPERTIES_A_SEARCH
 
     return work

@@ -18,7 +18,7 @@ from benchmarks.stages import stages
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition, segments
 from pipeline.lake import Lake
-from pipeline.sweep.load import load_partition
+from pipeline.sweep.load import load_partitions
 
 SWEEP = "20300101T020000Z-aaaaaa"
 BEFORE = "20291231T020000Z-aaaaaa"
@@ -119,11 +119,11 @@ def nightaudit(lake: str, count: int, bodies: str) -> Callable[[], float]:
     # Once before: modules are loaded and the tables there, as they are on any night but the first, and as dlt's are.
     small, (first, *_) = land_bodies(place, 1, BEFORE)
     normalise_segment(place, BEFORE, first, 64_000_000, {})
-    load_partition(place, BEFORE, small)
+    load_partitions(place, BEFORE, [small])
 
     def work() -> float:
         read = [normalise_segment(place, SWEEP, segment, 64_000_000, {}) for segment in segments(partition)]
-        load_partition(place, SWEEP, partition)
+        load_partitions(place, SWEEP, [partition])
         stored = sum(segment.offers for segment in read)
         # A few products of the sandbox stand under no property, and are refused.
         if stored < 0.99 * offers:
