@@ -458,15 +458,15 @@ class Settings(BaseSettings):
             return self
         if is_readable_on_its_way(self.cluster) and not self.cluster_clear_text:
             msg = (
-                f"{PREFIX}CLUSTER: tcp to another machine lets others on the way read and forge work. Use tls; in a "
-                f"network of your own, {PREFIX}CLUSTER_CLEAR_TEXT=true allows it"
+                f"{PREFIX}CLUSTER: plain tcp to another machine can be read and forged on its way. Use tls; within a "
+                f"private network, {PREFIX}CLUSTER_CLEAR_TEXT=true allows it"
             )
             raise ValueError(msg)
         if self.cluster.startswith("tls"):
             for name in ("cluster_ca_file", "cluster_cert_file", "cluster_key_file"):
                 file = getattr(self, name)
                 if file is None or not file.is_file():
-                    msg = f"{PREFIX}CLUSTER is one of tls, and {PREFIX}{name.upper()} names no file"
+                    msg = f"{PREFIX}CLUSTER uses tls, so {PREFIX}{name.upper()} must name an existing file"
                     raise ValueError(msg)
         return self
 

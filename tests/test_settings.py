@@ -258,7 +258,7 @@ def test_a_cluster_elsewhere_is_spoken_to_over_tls_unless_a_setting_says_otherwi
         read_settings(cluster="tcp://scheduler.example:8786")
     allowed = read_settings(cluster="tcp://scheduler.example:8786", cluster_clear_text=True)
     assert not allowed.spread_over.is_encrypted
-    with pytest.raises(SettingsError, match="CLUSTER_CA_FILE names no file"):
+    with pytest.raises(SettingsError, match="CLUSTER_CA_FILE must name an existing file"):
         read_settings(cluster="tls://scheduler.example:8786")
     files = {name: tmp_path / f"{name}.pem" for name in ("cluster_ca_file", "cluster_cert_file", "cluster_key_file")}
     for file in files.values():

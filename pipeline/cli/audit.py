@@ -20,6 +20,7 @@ def audit(sweep_id: str | None) -> None:
     settings = read_settings()
     refuse_blocks_without_server(settings)
     lake = Lake(settings.lake)
+    lake.refuse_missing()
     with lake.writing("an audit"):
         wanted = sweep_id or latest_loaded(lake)
         found = audit_sweep(settings, lake, wanted, settings.clock())

@@ -27,6 +27,7 @@ def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
     refuse_form(form)
     settings = read_settings()
     lake = Lake(settings.lake)
+    lake.refuse_missing()
     if is_applied:
         with lake.writing("care of the lake"):
             care = take_care(settings, lake)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from pipeline.domain.errors import NightauditError
+from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
@@ -27,8 +28,17 @@ def write_metrics(output: Path | None) -> None:
         return
     # A collector may read it at any moment, and knows files by their suffix.
     written = output.with_name(f"{output.name}.{os.getpid()}")
-    written.write_text(text, encoding="utf-8")
-    written.replace(output)
+    try:
+        written.write_text(text, encoding="utf-8")
+        written.replace(output)
+    except OSError as error:
+        with suppress(OSError):
+            written.unlink()
+        raise InputError(
+            f"{output} cannot be written: {error.strerror}.",
+            kept="An earlier file there is unchanged.",
+            hint="Name a file in a folder that you can write to.",
+        ) from None
 
 
 def show_health(older_than: float) -> None:

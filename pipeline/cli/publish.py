@@ -17,6 +17,7 @@ def publish(sweep_id: str | None, override: str | None) -> None:
     settings = read_settings()
     refuse_blocks_without_server(settings)
     lake = Lake(settings.lake)
+    lake.refuse_missing()
     with lake.writing("a publication"):
         wanted = sweep_id or latest_loaded(lake)
         if is_unaudited(lake, wanted):

@@ -79,7 +79,11 @@ def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
             yield place
         beside.replace(output)
     except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}.") from None
+        raise InputError(
+            f"{output} cannot be written: {error.strerror}.",
+            kept="An earlier file there is unchanged.",
+            hint="Name a file in a folder that you can write to.",
+        ) from None
     finally:
         beside.unlink(missing_ok=True)
 

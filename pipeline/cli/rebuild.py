@@ -20,6 +20,7 @@ def rebuild_lake() -> None:
     keep_pandas_out()
     settings = read_settings()
     lake = Lake(settings.lake)
+    lake.refuse_missing()
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)
     console = Terminal()
     with lake.writing("a rebuild"), display(console) as watch:

@@ -37,6 +37,7 @@ def resume(sweep_id: str | None, *, close: bool) -> None:
     """Resume a sweep, or abandon the rest of it; then normalise and load it."""
     settings = read_settings()
     lake = Lake(settings.lake)
+    lake.refuse_missing()
     with lake.writing("a resumed sweep"):
         manifest = read_manifest(lake, sweep_id) if sweep_id else latest_unfinished(lake)
         if close:

@@ -21,6 +21,7 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
     refuse_form(form)
     settings = read_settings()
     lake = Lake(settings.lake)
+    lake.refuse_missing()
     found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
     if form == "json":
         sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "\n")

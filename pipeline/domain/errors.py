@@ -15,7 +15,8 @@
     │   ├── LakeFull                exit code 6: no space left, or a write was refused
     │   ├── LakeTooNew              written by a newer version of nightaudit
     │   ├── CorruptObject           an object of the lake cannot be read back
-    │   └── UnknownSweep            no such sweep in this lake
+    │   ├── UnknownLake             exit code 2: there is no lake at the path of the settings
+    │   └── UnknownSweep            exit code 2: no such sweep in this lake
     ├── ClusterAway                 the cluster of the settings cannot be reached, or was lost
     ├── OutOfResources              no memory, address space, files or processes left
     ├── SweepStopped                a sweep ended early and can be resumed; 130 by SIGINT, 143 by SIGTERM
@@ -120,6 +121,12 @@ class LakeTooNew(LakeError):
 
 class CorruptObject(LakeError):
     """An object of the lake exists but cannot be read back."""
+
+
+class UnknownLake(LakeError):
+    """No lake is there."""
+
+    exit_code = 2
 
 
 class UnknownSweep(LakeError):

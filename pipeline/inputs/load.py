@@ -182,10 +182,15 @@ def _kind(name: str) -> InputKind:
 def _bytes_of(kind: InputKind, file: Path) -> bytes:
     if file.suffix.lower() not in kind.suffixes:
         raise InputError(
-            f"{file.name} cannot be loaded: {kind.name} come as {' or '.join(kind.suffixes)}.",
+            f"{file} cannot be loaded: its name must end in {' or '.join(kind.suffixes)}.",
             kept="Nothing was changed.",
+            hint="Name a file of that format; notebooks/GUIDE.md describes its columns.",
         )
     try:
         return file.read_bytes()
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}.", kept="Nothing was changed.") from None
+        raise InputError(
+            f"{file} cannot be read: {error.strerror}.",
+            kept="Nothing was changed.",
+            hint="Name a file that you can read.",
+        ) from None

@@ -161,7 +161,7 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
         session.execute("USE nightaudit")
     except duckdb.Error as error:
         session.close()
-        raise _damaged(file, error) from None
+        raise damaged(file, str(error)) from None
     return session
 
 
@@ -196,7 +196,7 @@ def query_published(
 def told(file: Path, error: duckdb.Error) -> NightauditError:
     """Return how to tell that a query over the published file failed: for what it says, or for what is damaged."""
     if isinstance(error, _DAMAGE):
-        return _damaged(file, error)
+        return damaged(file, str(error))
     return InputError(f"The query cannot be run: {error}", hint=LIST_RELATIONS)
 
 
@@ -211,7 +211,8 @@ def lies_elsewhere(file: Path) -> bool:
     return any(root not in sql for (sql,) in views)
 
 
-def _damaged(file: Path, error: duckdb.Error) -> CorruptObject:
+def damaged(file: Path, why: str) -> CorruptObject:
+    """Return how to say that a published file cannot be read, for what DuckDB says: it is damaged, or was moved."""
     try:
         was_moved = lies_elsewhere(file)
     except duckdb.Error:
@@ -223,7 +224,7 @@ def _damaged(file: Path, error: duckdb.Error) -> CorruptObject:
             hint="Point it to this folder: nightaudit publish",
         )
     return CorruptObject(
-        f"{file} cannot be read: {str(error).splitlines()[0]}",
+        f"{file} cannot be read: {why.splitlines()[0]}",
         kept="The lake's raw answers and tables are untouched.",
         hint="If it is damaged, move it away and rebuild it from the tables: nightaudit publish",
     )

@@ -30,7 +30,7 @@ from filelock import FileLock, Timeout
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
-from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError
+from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake.checksums import Recorded, record, record_built, sum_of
 
 # 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
@@ -54,8 +54,9 @@ class Lake:
                 f"The lake folder {self.root} cannot be used: DuckDB reads *, ? and [ in its path as wildcards.",
                 hint="Set NIGHTAUDIT_LAKE to a folder without these characters.",
             )
-        if self.root.exists() and not self.root.is_dir():
-            raise self._unusable("it is not a folder.")
+        held = next(place for place in (self.root, *self.root.parents) if place.exists())
+        if not held.is_dir():
+            raise self._unusable(f"{held} is not a folder." if held != self.root else "it is not a folder.")
         self._store: LocalStore | None = None
         self._settled: set[Path] = set()
         self._recorded = Recorded(self.root)
@@ -216,6 +217,15 @@ class Lake:
         """Bytes free on the lake's disk."""
         there = next(folder for folder in (self.root, *self.root.parents) if folder.is_dir())
         return shutil.disk_usage(there).free
+
+    def refuse_missing(self) -> None:
+        """Raise UnknownLake where no lake is there: a mistyped path must not look like an empty lake, or become one."""
+        if not self.root.is_dir():
+            raise UnknownLake(
+                f"There is no lake at {self.root} (NIGHTAUDIT_LAKE).",
+                kept="Nothing was created or changed.",
+                hint="Correct the path. In a new lake, start with: nightaudit nightly",
+            )
 
     # Rebuilt tables ----------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
-from pipeline.domain.errors import CorruptObject, InputError, NightauditError, QueryStopped
+from pipeline.domain.errors import InputError, NightauditError, QueryStopped
 
 if TYPE_CHECKING:
     import duckdb
@@ -171,11 +171,10 @@ class _Child:
 
     def _failure(self, kind: str, message: str, hint: str) -> NightauditError:
         if kind == _DAMAGED:
-            return CorruptObject(
-                f"{self._file} cannot be read: {message.splitlines()[0]}",
-                kept="The lake's raw answers and tables are untouched.",
-                hint="If it is damaged, move it away and rebuild it from the tables: nightaudit publish",
-            )
+            # DuckDB is slow to import, and this process needs it for this alone.
+            from pipeline.lake.database import damaged
+
+            return damaged(self._file, message)
         if kind == _UNFORESEEN:
             raise RuntimeError(f"The process of a query has failed:\n{message}")
         return self._too_large(message) if kind == _TOO_LARGE else InputError(message, hint=hint)

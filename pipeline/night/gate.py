@@ -112,7 +112,11 @@ def publish_checked(
     Raises InputError where `now` is earlier than the lake's latest sweep.
     """
     if override is not None and not override.strip():
-        raise InputError("An override needs a reason.", hint=f'nightaudit publish {sweep_id} --override "reason"')
+        raise InputError(
+            "An override needs a reason.",
+            kept="Nothing was published.",
+            hint=f'Give one: nightaudit publish {sweep_id} --override "reason"',
+        )
     manifest = read_manifest(lake, sweep_id)
     refuse_earlier(lake, now)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):

@@ -89,7 +89,10 @@ def pull(source: Source, folder: Path) -> Pulled:
     folder = folder.absolute()
     _refuse_other(source, folder)
     file = folder / _PUBLISHED
-    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _no_folder(folder, error) from None
     before = _paths(file) if file.exists() else set()
     arrived = beside(file)
     try:
@@ -121,8 +124,11 @@ def pull(source: Source, folder: Path) -> Pulled:
 
 def _refuse_other(source: Source, folder: Path) -> None:
     """Raise InputError if a folder holds something that was not pulled from this source."""
-    if not folder.exists() or not any(folder.iterdir()):
-        return
+    try:
+        if not folder.exists() or not any(folder.iterdir()):
+            return
+    except OSError as error:
+        raise _no_folder(folder, error) from None
     try:
         held = json.loads((folder / _NOTE).read_text())["from"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -137,6 +143,14 @@ def _refuse_other(source: Source, folder: Path) -> None:
             kept="It is unchanged.",
             hint="Name another folder, or the lake that it was pulled from.",
         )
+
+
+def _no_folder(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        f"{folder} is not a folder that can be written to: {error.strerror}.",
+        kept="Nothing was copied.",
+        hint="Name an empty folder, or one that does not exist yet.",
+    )
 
 
 def _write_note(source: Source, folder: Path) -> None:

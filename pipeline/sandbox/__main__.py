@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -40,17 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             client_secret=given.client_secret,
             expires_in_s=given.expires_in,
             rate_type_required=not given.rate_type_optional,
-            faults=_faults(given.faults),
+            faults=given.faults,
             story=given.story,
         )
         options.world()
-    except (FaultError, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     try:
         serve(options, given.host, given.port, announce=lambda base_url: _announce(base_url, options))
     except OSError as error:
-        sys.stderr.write(f"cannot listen on {given.host}:{given.port}: {error}\n")
+        sys.stderr.write(
+            f"The sandbox cannot listen on {given.host}:{given.port}: {error.strerror}. Choose another --port.\n"
+        )
         return 1
     return 0
 
@@ -58,35 +62,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nightaudit sandbox", description="A simulated supplier.")
     parser.add_argument("--host", default=LOOPBACK, help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8787, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8787, help="0 takes a free one (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="another seed is another world (default: %(default)s)")
     parser.add_argument("--night", type=int, default=0, help="night of the world: moves prices (default: %(default)s)")
-    parser.add_argument(
-        "--opened", type=date.fromisoformat, help="date of night 0; default: today moves with the night"
-    )
+    parser.add_argument("--opened", type=_day, help="date of night 0; default: today moves with the night")
     parser.add_argument(
         "--clock", type=_instant, help="instant of all answers, like 2026-10-01T02:00:00Z (default: the real time)"
     )
-    parser.add_argument(
-        "--today", type=date.fromisoformat, help="date that check-ins must lie after (default: of the clock, in UTC)"
-    )
+    parser.add_argument("--today", type=_day, help="date that check-ins must lie after (default: of the clock, in UTC)")
     parser.add_argument(
         "--properties", type=int, default=DEFAULT_PROPERTIES, help="properties of the world (default: %(default)s)"
     )
     parser.add_argument(
         "--plant-share",
-        type=float,
+        type=_share,
         default=DEFAULT_PLANT_SHARE,
         help="share of the properties with a planted anomaly, 0 to 1 (default: %(default)s)",
     )
     parser.add_argument(
         "--missing-share",
-        type=float,
+        type=_share,
         default=DEFAULT_MISSING_SHARE,
         help="share of the properties whose answers lack documented fields, 0 to 1 (default: %(default)s)",
     )
     parser.add_argument(
-        "--story", type=int, default=0, help="nights of the story of anomalies that begin and end; 0: none"
+        "--story", type=_count, default=0, help="nights of the story of anomalies that begin and end; 0: none"
     )
     parser.add_argument("--no-nulls", action="store_true", help="leave out what would be null")
     parser.add_argument("--client-id", default=DEFAULT_CLIENT_ID, help="id that gets a token (default: %(default)s)")
@@ -95,21 +95,61 @@ def _parser() -> argparse.ArgumentParser:
         "--expires-in", type=int, default=3600, help="lifetime of a token in seconds (default: %(default)s)"
     )
     parser.add_argument("--rate-type-optional", action="store_true", help="do not refuse a missing rateType")
-    parser.add_argument("--faults", default="{}", help=_FAULTS)
+    parser.add_argument("--faults", type=_faults, default="{}", help=_FAULTS)
     return parser
 
 
+# What an argument is read with raises ArgumentTypeError: argparse names the option then, and ends with 2.
+
+
 def _instant(text: str) -> datetime:
-    instant = datetime.fromisoformat(text)
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        msg = f"{text!r} is not an instant like 2026-10-01T02:00:00Z"
+        raise argparse.ArgumentTypeError(msg) from None
     if instant.tzinfo is None:
-        msg = f"{text} names no time zone"
+        msg = f"{text!r} has no time zone; in UTC it ends in Z, like 2026-10-01T02:00:00Z"
         raise argparse.ArgumentTypeError(msg)
     return instant.astimezone(UTC)
 
 
-def _faults(given: str) -> Faults:
-    text = Path(given[1:]).read_bytes() if given.startswith("@") else given.encode()
-    return read_faults(text)
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        msg = f"{text!r} is not a day like 2026-10-01"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+def _port(text: str) -> int:
+    return int(_within(text, int, 0, 65535, "0 to 65535"))
+
+
+def _count(text: str) -> int:
+    return int(_within(text, int, 0, math.inf, "0 or more"))
+
+
+def _share(text: str) -> float:
+    return _within(text, float, 0, 1, "0 to 1")
+
+
+def _within(text: str, kind: Callable[[str], float], least: float, most: float, words: str) -> float:
+    with suppress(ValueError):
+        if least <= (value := kind(text)) <= most:
+            return value
+    msg = f"must be {words}, not {text}"
+    raise argparse.ArgumentTypeError(msg)
+
+
+def _faults(text: str) -> Faults:
+    try:
+        return read_faults(Path(text[1:]).read_bytes() if text.startswith("@") else text.encode())
+    except OSError as error:
+        msg = f"{text[1:]} cannot be read: {error.strerror}"
+        raise argparse.ArgumentTypeError(msg) from None
+    except FaultError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _announce(base_url: str, options: Options) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -372,6 +373,69 @@ def test_looking_at_a_lake_that_is_not_there_makes_none_and_names_the_place(user
     done = run_here(*command)
     assert str(user.lake) in done.stdout + done.stderr
     assert not user.lake.exists()
+
+
+@pytest.mark.parametrize(
+    "command", [["rebuild"], ["publish"], ["audit"], ["resume"], ["lake", "--apply"], ["lake"], ["verify"]]
+)
+def test_work_on_a_lake_that_is_not_there_is_refused_and_makes_none(user, run_here, command):
+    done = run_here(*command)
+    assert done.returncode == 2
+    assert f"There is no lake at {user.lake} (NIGHTAUDIT_LAKE)" in done.stderr
+    assert "nightaudit nightly" in done.stderr
+    assert not user.lake.exists()
+
+
+@pytest.mark.parametrize("output", ["missing/x.prom", "."])
+def test_metrics_that_cannot_be_written_are_a_message(user, run_here, output):
+    place = user.home / output
+    done = run_here("metrics", "--output", str(place))
+    assert done.returncode == 2
+    assert f"{place} cannot be written: " in done.stderr
+    no_traceback(done)
+
+
+@pytest.mark.parametrize("folder", ["file", "file/in-it"])
+def test_a_folder_that_cannot_be_pulled_into_is_a_message(user, run_here, night, folder):
+    (user.home / "file").write_text("a file, no folder")
+    done = run_here("pull", str(night[0].lake), str(user.home / folder))
+    assert done.returncode == 2
+    assert "is not a folder that can be written to" in done.stderr
+    no_traceback(done)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--port", "99999"], "--port: must be 0 to 65535, not 99999"),
+        (["--port", "-1"], "--port: must be 0 to 65535, not -1"),
+        (["--faults", "{bad"], "--faults: "),
+        (["--faults", "@/nowhere/faults.json"], "--faults: /nowhere/faults.json cannot be read"),
+        (["--clock", "soon"], "--clock: 'soon' is not an instant like 2026-10-01T02:00:00Z"),
+        (["--clock", "2026-10-01T02:00:00"], "--clock: '2026-10-01T02:00:00' has no time zone"),
+        (["--today", "soon"], "--today: 'soon' is not a day like 2026-10-01"),
+        (["--plant-share", "2"], "--plant-share: must be 0 to 1, not 2"),
+        (["--missing-share", "-1"], "--missing-share: must be 0 to 1, not -1"),
+        (["--story", "-3"], "--story: must be 0 or more, not -3"),
+    ],
+)
+def test_a_wrong_option_of_the_sandbox_is_named(run_here, arguments, named):
+    done = run_here("sandbox", *arguments)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [["cases", "--format", "csv"], ["cases"], ["query", "FROM lake.offer LIMIT 1"]])
+def test_a_moved_lake_is_said_to_be_moved(user, run_here, night, command):
+    shutil.copytree(night[0].lake, user.lake)
+    night[0].lake.rename(moved := night[0].lake.with_name("elsewhere"))
+    try:
+        done = run_here(*command)
+    finally:
+        moved.rename(night[0].lake)
+    assert "The lake was moved" in done.stderr
+    assert "nightaudit publish" in done.stderr
 
 
 def test_json_is_valid_whatever_the_query_yields(user, run_here):
