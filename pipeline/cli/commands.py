@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline import __version__
-from pipeline.process.limits import needed_by_mb, refuse_tight_limits
+from pipeline.process.limits import begin
 
 app = typer.Typer(
     name="nightaudit",
@@ -48,7 +48,7 @@ def _options(
     context: typer.Context,
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    refuse_tight_limits(least_mb=needed_by_mb(context.invoked_subcommand))
+    begin(context.invoked_subcommand)
 
 
 @app.command()

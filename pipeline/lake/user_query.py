@@ -24,6 +24,7 @@ from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
 from pipeline.domain.errors import InputError, NightauditError, QueryStopped
+from pipeline.process.limits import FEW_ARENAS
 
 if TYPE_CHECKING:
     import duckdb
@@ -107,7 +108,7 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             # It needs no secrets of ours.
-            env={name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")},
+            env={name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")} | FEW_ARENAS,
             # Ctrl-C is for us: we end it.
             start_new_session=True,
         )

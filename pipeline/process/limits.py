@@ -7,16 +7,24 @@ is begun.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+from contextlib import suppress
 
 from pipeline.domain.errors import OutOfResources
 
 # Address space that libraries reserve on their own and for each processor (stacks and arenas of threads), and what a
 # session of DuckDB may take. With two processors a small night reserves 2,800 to 3,150 MB, of which it uses 400.
 _RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
-# Commands that read settings alone; and one that reads the published file in a process with a session of its own.
-_SETTINGS_MB, _QUERY_MB, _QUERY_PER_PROCESSOR_MB = 400, 700, 150
+# Commands that read settings alone; that read the lake or its published file; and that normalise a few answers again.
+_SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB = 400, 700, 150, 1_300
+_OF_SETTINGS = frozenset({"settings", "spec"})
+_READING = frozenset({"query", "status", "plan", "cases", "case", "metrics", "health"})
+_REPLAYING = frozenset({"explain"})
+# M_ARENA_MAX of glibc, and the variable by which a process of its own begins with it.
+_ARENA_MAX, _ARENAS = -8, 2
+FEW_ARENAS = {"MALLOC_ARENA_MAX": str(_ARENAS)}
 # The engine that draws charts reserves 64 GiB at once, and uses next to nothing of it.
 CHARTS_MB = 69_000
 # A query over many nights has many files open at once.
@@ -30,11 +38,24 @@ def needed_mb(more_mb: int = 0) -> int:
 
 def needed_by_mb(command: str | None) -> int:
     """Return the address space that a command of the command line needs."""
-    if command in {"settings", "spec"}:
+    if command in _OF_SETTINGS:
         return _SETTINGS_MB
-    if command == "query":
-        return _QUERY_MB + _QUERY_PER_PROCESSOR_MB * (os.cpu_count() or 1)
+    if command in _READING | _REPLAYING:
+        replay = _REPLAY_MB if command in _REPLAYING else 0
+        return _READING_MB + _READING_PER_PROCESSOR_MB * (os.cpu_count() or 1) + replay
     return needed_mb()
+
+
+def begin(command: str | None) -> None:
+    """Raise OutOfResources where the system's limits leave less than a command of the command line needs.
+
+    A light one takes no more from here on: glibc reserves 64 MB for each thread that asks it for memory, 1 GB for those
+    of our libraries, which have allocators of their own for all that is large.
+    """
+    refuse_tight_limits(least_mb=needed_by_mb(command))
+    if command in _READING | _REPLAYING and sys.platform == "linux":
+        with suppress(AttributeError):
+            ctypes.CDLL(None).mallopt(_ARENA_MAX, _ARENAS)
 
 
 def refuse_tight_limits(*, least_mb: int | None = None, more_mb: int = 0, more_descriptors: int = 0) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +33,7 @@ from pipeline.inputs.load import load
 from pipeline.lake.database import quarantine_file
 from pipeline.lake.finding_rules import detectors, finding_rules
 from pipeline.lake.raw import encode_shard, read_shard
+from pipeline.process.limits import needed_by_mb, needed_mb
 from pipeline.publish.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.replay.explain import answers_behind, explain, flag_row
@@ -66,6 +69,20 @@ def test_a_verdict_of_each_rule_is_the_same_when_it_is_worked_out_from_raw(world
         assert [each for each in explained.comparisons if not each.is_same] == [], rule
         if rule != "property_gone_quiet":
             assert all(each.offer for each in explained.observations), rule
+
+
+def test_the_command_gets_by_with_the_address_space_that_it_asks_for(world):
+    enough = needed_by_mb("explain")
+    assert enough < needed_mb()
+    command = [sys.executable, "-m", "pipeline.cli", "explain", flag_of(world.lake, "market_disparity")]
+    done = subprocess.run(
+        ["sh", "-c", f'ulimit -v {enough * 1_000_000 // 1024 + 1} && exec "$@"', "sh", *command],
+        env=os.environ | {"NIGHTAUDIT_LAKE": str(world.lake.root)},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_relation_of_findings_carries_the_id_that_explain_takes(world, year):

@@ -16,10 +16,10 @@ from pipeline.process.limits import needed_by_mb, needed_mb
 ROOT = Path(__file__).parents[2]
 
 
-def under(folder: Path, limits: str, *argv: str) -> subprocess.CompletedProcess[str]:
+def under(folder: Path, limits: str, *argv: str, lake: Path | str = "lake") -> subprocess.CompletedProcess[str]:
     """Run Python in a shell that has set limits, with nothing of the user's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")}
-    given = {"NIGHTAUDIT_LAKE": "lake", "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(folder))}
+    given = {"NIGHTAUDIT_LAKE": str(lake), "NIGHTAUDIT_WORKERS": "1", "NIGHTAUDIT_SPEC": str(write_spec_in(folder))}
     return subprocess.run(
         ["sh", "-c", f'{limits} && exec "$@"', "sh", sys.executable, *argv],
         env=kept | given | {"PYTHONPATH": str(ROOT)},
@@ -56,11 +56,25 @@ def test_too_tight_a_limit_is_named_before_anything_is_begun(tmp_path, command, 
 @pytest.mark.usefixtures("published_file")
 @pytest.mark.parametrize("command", [["settings"], ["spec"], ["query", "SELECT 1"]], ids=lambda argv: argv[0])
 def test_a_light_command_asks_for_little_runs_with_it_and_says_so_where_there_is_less(tmp_path, command):
+    assert_enough_and_no_less(tmp_path, command, "lake")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["status"], ["plan"], ["cases"], ["cases", "--format", "csv"], ["metrics"], ["health", "--older-than", "100000"]],
+    ids=" ".join,
+)
+def test_a_command_that_reads_the_lake_asks_for_no_more(tmp_path, a_night, command):
+    assert_enough_and_no_less(tmp_path, command, a_night.root)
+
+
+def assert_enough_and_no_less(folder: Path, command: list[str], lake: Path | str) -> None:
+    """Hold a light command to the address space that it asks for, and see it refused with any less."""
     enough = needed_by_mb(command[0])
     assert enough <= 400 + 300 + 150 * os.cpu_count() < needed_mb()
-    done = under(tmp_path, f"ulimit -v {enough * 1_000_000 // 1024 + 1}", "-m", "pipeline.cli", *command)
+    done = under(folder, f"ulimit -v {enough * 1_000_000 // 1024 + 1}", "-m", "pipeline.cli", *command, lake=lake)
     assert done.returncode == 0, done.stderr
-    refused = under(tmp_path, f"ulimit -v {enough * 1_000_000 // 1024 - 1}", "-m", "pipeline.cli", *command)
+    refused = under(folder, f"ulimit -v {enough * 1_000_000 // 1024 - 1}", "-m", "pipeline.cli", *command, lake=lake)
     assert refused.returncode == 1, refused.stderr
     assert f"{enough:,} MB are needed" in refused.stderr
     assert "Lift the limit: ulimit -v" in refused.stderr
