@@ -14,39 +14,24 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from certificates import self_signed
+from two_markets import NOW, publish_night, settings_of_two_markets
 
 from pipeline.cli.doctor import _cluster
 from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import ClusterAway, SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, open_published
-from pipeline.night import steps
-from pipeline.night.night import Night
 from pipeline.night.rebuild import rebuild
 from pipeline.process.cluster_pool import _task, _Wanted, made_of, open_pool
-from pipeline.publish import publish, publish_anew
+from pipeline.publish import publish_anew
 from pipeline.settings import Settings
 from pipeline.sweep import SweepOptions
 
 ROOT = Path(__file__).parents[2]
-NOW = datetime(2030, 5, 1, 2, tzinfo=UTC)
-SPEC = """
-[properties]
-sandbox = 40
-[stays]
-nights = [2]
-[[stays.horizon]]
-to_days = 2
-[ask]
-markets = ["DE", "GB"]
-parties = ["2"]
-operations = ["multi", "single"]
-"""
 MOST_OFFERS = 2500
 MAX_BODY_BYTES = 64_000_000
 pytestmark = pytest.mark.timeout(900)
@@ -122,17 +107,10 @@ def home(once_a_run):
     """Two nights of the sandbox, normalised and published by this machine, in ranges."""
 
     def make(home):
-        (home / "sweep.toml").write_text(SPEC)
-        settings = Settings(
-            lake=str(home / "lake"), spec=home / "sweep.toml", workers=2, sandbox_properties=40, _env_file=None
-        )
-        lake = Lake(settings.lake)
+        settings = settings_of_two_markets(home, workers=2)
         for number in range(2):
-            at = NOW + timedelta(days=number)
-            manifest = steps.start(settings, lake, at)
-            asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
-            publish(lake, manifest.sweep_id, at)
-        publish_anew(lake, lambda: None, most_offers=MOST_OFFERS)
+            publish_night(settings, number)
+        publish_anew(Lake(settings.lake), lambda: None, most_offers=MOST_OFFERS)
         return home
 
     return once_a_run("two-nights-in-ranges", make)

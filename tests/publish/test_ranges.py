@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from nights import FIRST_DAY, load_night, started_at
+from two_markets import NOW, publish_night, settings_of_two_markets
 
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
-from pipeline.night import steps
-from pipeline.night.night import Night
 from pipeline.publish import publish, publish_anew
 from pipeline.publish.ranges import PropertyRange, cut
-from pipeline.settings import Settings
-
-NOW = datetime(2030, 5, 1, 2, tzinfo=UTC)
-SPEC = """
-[properties]
-sandbox = 40
-[stays]
-nights = [2]
-[[stays.horizon]]
-to_days = 2
-[ask]
-markets = ["DE", "GB"]
-parties = ["2"]
-operations = ["multi", "single"]
-"""
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """Three nights of the sandbox, each worked out in one range."""
     home = tmp_path_factory.mktemp("ranges")
-    (home / "sweep.toml").write_text(SPEC)
-    settings = Settings(
-        lake=str(home / "lake"), spec=home / "sweep.toml", workers=1, sandbox_properties=40, _env_file=None
-    )
-    lake = Lake(settings.lake)
+    settings = settings_of_two_markets(home)
     for number in range(3):
-        at = NOW + timedelta(days=number)
-        manifest = steps.start(settings, lake, at)
-        asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
-        publish(lake, manifest.sweep_id, at)
+        publish_night(settings, number)
     return home
 
 
