@@ -19,7 +19,8 @@ def as_it_is(_market: str, _request: bytes, answer: bytes) -> bytes:
 
 
 class Spoiler:
-    """Forwards all requests to an address; `spoil` may change what comes of searches, `answers` are those as they were.
+    """Forwards all requests to an address; `spoil` may change what comes of searches, `answers` are those as they were,
+    and `authorized_by` what requests proved themselves with.
 
     with Spoiler(sandbox.base_url) as supplier: ... supplier.base_url
     """
@@ -27,6 +28,7 @@ class Spoiler:
     def __init__(self, behind: str) -> None:
         self.spoil: Spoil = as_it_is
         self.answers: dict[bytes, bytes] = {}
+        self.authorized_by: set[str] = set()
         spoiler = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -34,6 +36,7 @@ class Spoiler:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                spoiler.authorized_by.add(self.headers.get("Authorization", "").partition(" ")[2])
                 kept = {name: value for name, value in self.headers.items() if name.lower() not in _OF_ONE_HOP}
                 request = urllib.request.Request(behind + self.path, body, kept)  # noqa: S310 - the sandbox
                 try:

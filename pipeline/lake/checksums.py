@@ -1,9 +1,10 @@
 """A checksum of each file of the lake, recorded just before the file gets its name.
 
-<lake>/checksums/<folder>/sums.txt: a line for each file that was written to <folder>: a checksum of the line, the
-file's bytes, its XXH3, its name. Lines are appended and never changed. A process that is killed between a line and its
-file leaves a line too many, so a file is whole if it is what any of its lines says. A file without a line was written
-by an earlier version, or by another program, and says nothing.
+<lake>/checksums/<folder>/sums-<host>.txt: a line for each file that <host> wrote to <folder>: a checksum of the line,
+the file's bytes, its XXH3, its name. Each machine has a file of its own, because a network's file system may mix up
+what two append to one; `sums.txt` is that of an earlier version. Lines are appended and never changed. A process that
+is killed between a line and its file leaves a line too many, so a file is whole if it is what any of its lines says. A
+file without a line was written by an earlier version, or by another program, and says nothing.
 
 They find damage, not a forger.
 """
@@ -11,6 +12,8 @@ They find damage, not a forger.
 from __future__ import annotations
 
 import os
+import platform
+import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +23,7 @@ import xxhash
 from pipeline.domain.errors import CorruptObject
 
 FOLDER = "checksums"
-SUMS = "sums.txt"
+_SUMS = "sums*.txt"
 _PART_BYTES = 1 << 20
 
 Sum = tuple[int, str]
@@ -44,7 +47,7 @@ def sum_of_file(place: Path) -> Sum:
 
 def record(root: Path, place: Path, found: Sum) -> None:
     """Record what a file of a lake is about to hold. Raises OSError."""
-    sums = _sums_of(root, place.parent)
+    sums = _folder_of_sums(root, place.parent) / f"sums-{_host()}.txt"
     said = f"{found[0]} {found[1]} {place.name}"
     line = f"{zlib.crc32(said.encode()):08x} {said}\n".encode()
     try:
@@ -77,10 +80,9 @@ class Recorded:
     def damaged(self) -> dict[Path, int]:
         """Return the files of checksums of which lines cannot be read, with how many; the last may be cut off."""
         found = {}
-        for sums in sorted((self._root / FOLDER).rglob(SUMS)):
-            folder = self._root / sums.parent.relative_to(self._root / FOLDER)
-            self._of_folder(folder)
-            if lines := self._damaged.get(folder, 0) + (sums.stat().st_size != self._read[folder]):
+        for sums in sorted((self._root / FOLDER).rglob(_SUMS)):
+            self._of_folder(self._root / sums.parent.relative_to(self._root / FOLDER))
+            if lines := self._damaged.get(sums, 0) + (sums.stat().st_size != self._read[sums]):
                 found[sums] = lines
         return found
 
@@ -96,24 +98,25 @@ class Recorded:
 
     def _of_folder(self, folder: Path) -> dict[str, set[Sum]]:
         known = self._sums.setdefault(folder, {})
-        sums, before = _sums_of(self._root, folder), self._read.get(folder, 0)
-        try:
-            with sums.open("rb") as file:
-                file.seek(before)
-                text = file.read()
-        except FileNotFoundError:
-            return known
+        for sums in sorted(_folder_of_sums(self._root, folder).glob(_SUMS)):
+            self._read_on(sums, known)
+        return known
+
+    def _read_on(self, sums: Path, known: dict[str, set[Sum]]) -> None:
+        before = self._read.get(sums, 0)
+        with sums.open("rb") as file:
+            file.seek(before)
+            text = file.read()
         # The last line may be under way.
         whole = text[: text.rfind(b"\n") + 1]
-        self._read[folder] = before + len(whole)
+        self._read[sums] = before + len(whole)
         for line in whole.splitlines():
             crc, _, said = line.partition(b" ")
             parts = said.split(b" ", 2)
             if crc != b"%08x" % zlib.crc32(said) or len(parts) != 3:
-                self._damaged[folder] = self._damaged.get(folder, 0) + 1
+                self._damaged[sums] = self._damaged.get(sums, 0) + 1
                 continue
             known.setdefault(os.fsdecode(parts[2]), set()).add((int(parts[0]), parts[1].decode()))
-        return known
 
 
 def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
@@ -132,8 +135,13 @@ def carry_over(root: Path, former: Path, place: Path) -> None:
             record(root, file, found)
 
 
-def _sums_of(root: Path, folder: Path) -> Path:
-    return root / FOLDER / folder.relative_to(root) / SUMS
+def _folder_of_sums(root: Path, folder: Path) -> Path:
+    return root / FOLDER / folder.relative_to(root)
+
+
+def _host() -> str:
+    """Return this machine's name, as it may stand in a file's."""
+    return re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
 
 
 def _append(sums: Path, line: bytes) -> None:

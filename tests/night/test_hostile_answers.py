@@ -52,11 +52,12 @@ RELATIONS = (
 
 @dataclass(frozen=True)
 class Night:
-    """Two nights of a supplier: where they lie, how each command ended, and what was spoilt and not."""
+    """Two nights of a supplier: where they lie, how each command ended, what was not spoilt, and what is secret."""
 
     lake: Path
     said: dict[str, tuple[int, str]]
     honest: list[int]
+    secrets: frozenset[str]
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         return command(self.lake.parent, *argv)
@@ -112,7 +113,8 @@ def nights(folder: Path, honest: list[int] | None = None) -> Night:
         said["first night"] = ended(command(folder, "nightly", **given))
         sandbox.control("night", {"night": 1})
         said["second night"] = ended(command(folder, "nightly", **given))
-    night = Night(folder / "lake", said, honest or [])
+    secrets = frozenset({sandbox.client_secret, *supplier.authorized_by} - {""})
+    night = Night(folder / "lake", said, honest or [], secrets)
     if honest is None:
         of_findings = night.rows("SELECT DISTINCT property_id FROM report.flag ORDER BY 1")
         return replace(night, honest=sorted({each for (each,) in of_findings[: 3 * HONEST]} | set(ids[:HONEST])))
@@ -154,6 +156,15 @@ def test_what_is_said_of_the_honest_is_what_would_be_said_without_the_others(hos
     findings = clean.of_the_honest(finding, "report.flag")
     assert len({rule for _, rule, *_ in findings}) > 1
     assert hostile.of_the_honest(finding, "report.flag") == findings
+
+
+def test_no_file_and_no_message_holds_a_secret_or_a_token(hostile):
+    # The secret, how it was sent, and a token for each of two nights.
+    assert len(hostile.secrets) >= 4
+    held = {str(file): file.read_bytes() for file in hostile.lake.rglob("*") if file.is_file()}
+    assert len(held) > 100
+    held |= {name: said.encode() for name, (_, said) in hostile.said.items()}
+    assert [name for name, data in held.items() if any(secret.encode() in data for secret in hostile.secrets)] == []
 
 
 def test_no_rule_fails(hostile):

@@ -45,7 +45,7 @@ KINDS = {
     "pages": "reports/**/*.html",
     "figures": "reports/**/*.parquet",
     "what the lake is": "lake.json",
-    "checksums": "checksums/**/sums.txt",
+    "checksums": "checksums/**/sums*.txt",
     **{name: f"tables/{name}/*/*.parquet" for name in ("sweep", "search", "cell", "offer", "penalty", "promotion")},
     **{name: f"tables/{name}/*/*.parquet" for name in ("offer_change", "property", "room", "quality", "quote")},
 }

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from served import served
 from websockets.exceptions import InvalidStatus
@@ -68,6 +75,23 @@ def test_another_origin_is_refused_on_every_route_even_with_the_token(pages, bro
 def test_another_host_is_refused_on_every_route(pages, browser, host):
     for path in ("/reports/", NOTEBOOK):
         assert browser.get(path, headers={"host": host.format(port=pages.port)}).status_code == 400
+
+
+def test_the_command_listens_on_the_loopback_address_alone(two_nights):
+    write_reports(two_nights)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "pipeline.cli", "serve", "--port", str(port)]
+    given = os.environ | {"NIGHTAUDIT_LAKE": str(two_nights.root), "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, env=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            while not (held := [each for each in psutil.Process(process.pid).net_connections() if each.laddr]):
+                assert process.poll() is None
+                time.sleep(0.05)
+        finally:
+            process.terminate()
+    assert {(each.laddr.ip, each.laddr.port) for each in held} == {("127.0.0.1", port)}
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])

@@ -1,0 +1,56 @@
+"""What is recorded of files that several machines write: each in a file of its own, and read as one."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake.checksums import Recorded, record, sum_of
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """Be a machine of this name from here on."""
+    return lambda name: monkeypatch.setattr(platform, "node", lambda: name)
+
+
+def test_each_machine_records_in_a_file_of_its_own_and_all_of_them_are_read(tmp_path, on):
+    place = tmp_path / "tables" / "offer" / "of-both"
+    recorded = Recorded(tmp_path)
+    for name in ("worker-1", "worker-2", "a/../b c", ""):
+        on(name)
+        record(tmp_path, place, sum_of(name.encode()))
+        # Read again as others add to it.
+        assert sum_of(name.encode()) in recorded.of(place)
+    assert recorded.of(place) == {sum_of(data) for data in (b"worker-1", b"worker-2", b"a/../b c", b"")}
+    sums = sorted(file.name for file in (tmp_path / "checksums" / "tables" / "offer").iterdir())
+    assert sums == ["sums-.txt", "sums-a_.._b_c.txt", "sums-worker-1.txt", "sums-worker-2.txt"]
+    assert recorded.damaged() == {}
+
+
+def test_what_an_earlier_version_recorded_for_all_machines_still_holds(tmp_path, on):
+    old, new = tmp_path / "raw" / "old", tmp_path / "raw" / "new"
+    on("worker-1")
+    record(tmp_path, old, sum_of(b"old"))
+    folder = tmp_path / "checksums" / "raw"
+    (folder / "sums-worker-1.txt").rename(folder / "sums.txt")
+    record(tmp_path, new, sum_of(b"new"))
+    recorded = Recorded(tmp_path)
+    recorded.refuse(old, sum_of(b"old"))
+    recorded.refuse(new, sum_of(b"new"))
+    for place in (old, new):
+        with pytest.raises(CorruptObject):
+            recorded.refuse(place, sum_of(b"other"))
+
+
+def test_damage_is_named_in_the_file_that_has_it(tmp_path, on):
+    for name in ("worker-1", "worker-2"):
+        on(name)
+        record(tmp_path, tmp_path / "raw" / name, sum_of(b"1"))
+    place = tmp_path / "checksums" / "raw" / "sums-worker-2.txt"
+    place.write_bytes(place.read_bytes().replace(b"worker-2", b"worker-3"))
+    assert Recorded(tmp_path).damaged() == {place: 1}
+    place.write_bytes(place.read_bytes()[:-3])
+    assert Recorded(tmp_path).damaged() == {place: 1}
