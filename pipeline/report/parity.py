@@ -216,12 +216,12 @@ def _waterfall(reader: Reader) -> Section:
     return Section(
         "gap_decomposition",
         f"{first['market']} ({first['product_type']}) has the largest sum of gaps: {_signed(first['gap'])} "
-        f"{first['currency']} over {counted(first['comparable'], 'pair')}"
+        f"{first['currency']} over {counted(first['comparable'], 'pair')}, {first['explained_pct']:.0f}% explained"
         if first
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
         "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
-        "not state is in the residual. The chart shows exact pairs of list answers; grades are never mixed.",
+        "not state is in the residual. Explained is the share of the gaps that is not residual. The chart shows exact pairs of list answers; grades are never mixed.",
         parts,
         drawn,
         [
@@ -232,6 +232,7 @@ def _waterfall(reader: Reader) -> Section:
             Column("comparable", "Pairs", digits=0),
             Column("gap", "Gap", digits=2, currency="currency", is_change=True),
             *(Column(part, said("part", part).capitalize(), digits=2, is_change=True) for part in _PARTS),
+            Column("explained_pct", "Explained", "%", 0),
         ],
         why_empty=_ONE_MARKET,
         source="report.gap_decomposition",
