@@ -280,7 +280,14 @@ class Settings(BaseSettings):
         30, ge=1, le=365, description="Days before check-in over which the strictness of a cancel policy is measured."
     )
     check_in_hour: int = Field(
-        15, ge=0, le=23, description="Hour of check-in, in UTC, from which penalty windows are counted."
+        15,
+        ge=0,
+        le=23,
+        description="Hour of check-in from which penalty windows are counted; the file of properties may state others.",
+    )
+    check_in_time_zone: str = Field(
+        "UTC",
+        description="Time zone of that hour, for example `Europe/Stockholm`; the file of properties may state others.",
     )
     reference_gone_days: int = Field(
         14, ge=1, le=365, description="Days without an offer until another market takes the reference market's place."
@@ -364,7 +371,7 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return value.astimezone(UTC)
 
-    @field_validator("schedule_timezone")
+    @field_validator("schedule_timezone", "check_in_time_zone")
     @classmethod
     def _is_a_time_zone(cls, value: str) -> str:
         try:
@@ -490,6 +497,7 @@ class Settings(BaseSettings):
             tolerance_pct=self.tolerance_pct,
             what_if_markup_pct=self.what_if_markup_pct,
             total_role=self.total_role.value,
+            check_in_time_zone=self.check_in_time_zone,
             **{name: getattr(self, name) for name in ANALYSIS_NUMBERS},
         )
 

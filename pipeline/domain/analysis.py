@@ -85,11 +85,14 @@ class Analysis:
     )
     check_in_hour: int = field(
         default=15,
-        metadata=_meaning("Hour of the day of check-in, in UTC, that windows of penalties are counted from."),
+        metadata=_meaning("Hour of check-in that windows of penalties are counted from, where a property states none."),
     )
     reference_gone_days: int = field(
         default=14,
         metadata=_meaning("Days without any offer after which another market takes the place of the reference market."),
+    )
+    check_in_time_zone: str = field(
+        default="UTC", metadata=_meaning("Time zone of the time of check-in, where a property states none.")
     )
 
 

@@ -17,7 +17,7 @@ import msgspec
 import polars as pl
 
 from pipeline.domain.errors import CorruptObject, InputError
-from pipeline.domain.tables import FX_RATE, PROPERTY_FILE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
+from pipeline.domain.tables import FX_RATE, PROPERTY_CHECK_IN, PROPERTY_FILE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
 from pipeline.inputs.property_file import read_properties
 from pipeline.inputs.property_map import read_map
 from pipeline.inputs.reference_rates import read_rates
@@ -41,6 +41,8 @@ class InputKind:
     suffixes: tuple[str, ...]
     is_version: bool
     read: Callable[[bytes, str, pl.DataFrame | None], pl.DataFrame]
+    beside: Table | None = None
+    """A table of the rows that state any of its columns. A lake of before has it from its next load on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ KINDS = {
             (".csv", ".parquet"),
             True,
             lambda data, name, _: read_properties(data, name),
+            PROPERTY_CHECK_IN,
         ),
     )
 }
@@ -123,7 +126,7 @@ def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
 def replay(lake: Lake, kind: InputKind) -> None:
     """Append the rows of all files of a kind that are noted and not in its table yet."""
     for note in notes_of(lake, kind):
-        if not is_committed(lake, kind.table, note.input_id):
+        if not all(is_committed(lake, table, note.input_id) for table in (kind.table, kind.beside) if table):
             data = lake.get(_kept_path(kind, note))
             _commit(lake, kind, note, _rows(kind, data, note.file_name, None))
 
@@ -156,6 +159,14 @@ def _commit(lake: Lake, kind: InputKind, note: Note, rows: pl.DataFrame) -> None
     )
     table = stamped.select([column.name for column in kind.table.columns]).to_arrow()
     commit_rows(lake, kind.table, table, note.input_id, "rows", note.input_id)
+    if kind.beside:
+        told = stamped.select([column.name for column in kind.beside.columns])
+        stated = told.filter(pl.any_horizontal(pl.col(_stated(kind.beside)).is_not_null()))
+        commit_rows(lake, kind.beside, stated.to_arrow(), note.input_id, "rows", note.input_id)
+
+
+def _stated(table: Table) -> list[str]:
+    return [column.name for column in table.columns if not column.is_required]
 
 
 def _rows(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFrame | None) -> pl.DataFrame:

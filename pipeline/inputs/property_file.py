@@ -22,6 +22,8 @@ COLUMNS = (
     InputColumn("latitude", user_table.LATITUDE, "degrees north, -90 to 90", is_required=False),
     InputColumn("longitude", user_table.LONGITUDE, "degrees east, -180 to 180", is_required=False),
     InputColumn("own_code", user_table.TEXT, "your own code of it", is_required=False),
+    InputColumn("check_in_time", user_table.TIME, "when guests are let in, 00:00 to 23:59", is_required=False),
+    InputColumn("time_zone", user_table.TIME_ZONE, "its time zone, like Europe/Stockholm", is_required=False),
 )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
+from zoneinfo import available_timezones
 
 import polars as pl
 
@@ -90,6 +91,11 @@ def _weight(text: pl.Expr) -> pl.Expr:
     return pl.when(number.is_finite()).then(number)
 
 
+def _time_zone(text: pl.Expr) -> pl.Expr:
+    # DuckDB knows all of them but this one, which would be the machine's.
+    return _one_of(sorted(available_timezones() - {"localtime"}))(text)
+
+
 def _between(lowest: float, highest: float) -> Callable[[pl.Expr], pl.Expr]:
     def parse(text: pl.Expr) -> pl.Expr:
         number = _matching(text, r"^-?\d+(\.\d+)?$").cast(pl.Float64, strict=False)
@@ -117,6 +123,8 @@ MONEY = Kind(_decimal(MONEY_SCALE), f"an amount above 0 with up to {MONEY_SCALE}
 RATE = Kind(_decimal(RATE_SCALE), f"a rate above 0 with up to {RATE_SCALE} decimals and a point")
 PARTY = Kind(_party, "a party like 2, 2c5-9 or 2+1")
 WEIGHT = Kind(_weight, "a number, 0 or more")
+TIME = Kind(lambda text: _matching(text, r"^([01]\d|2[0-3]):[0-5]\d$"), "a time of day, 00:00 to 23:59")
+TIME_ZONE = Kind(_time_zone, "a time zone like Europe/Stockholm")
 STARS = Kind(_between(0, 7), "a number of stars, 0 to 7, with a point")
 LATITUDE = Kind(_between(-90, 90), "degrees from -90 to 90, with a point")
 LONGITUDE = Kind(_between(-180, 180), "degrees from -180 to 180, with a point")

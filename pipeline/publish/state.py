@@ -84,7 +84,12 @@ SMALL_STEPS = (
     SmallStep(
         "price_move",
         "source, market, product_type, lead_days",
-        sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares", "plain_pairs", "plain_drift"),
+        sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares"),
+    ),
+    SmallStep(
+        "price_change",
+        "source, market, product_type, is_plain, change_step",
+        sums=("pairs", "drift"),
     ),
     SmallStep(
         "waiting",
@@ -108,7 +113,7 @@ NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STA
 MACROS = (
     "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
     "flag_id", "case_id", "share_bound", "is_on_sale", "observation",
-    "conversion", "penalty_of_units", "penalty_cost", "penalty_span",
+    "conversion", "check_in_at", "penalty_of_units", "penalty_cost", "penalty_span",
 )  # fmt: skip
 
 # Macros over views, in the order in which they build on each other.

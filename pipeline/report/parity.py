@@ -221,7 +221,8 @@ def _waterfall(reader: Reader) -> Section:
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
         "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
-        "not state is in the residual. Explained is the share of the gaps that is not residual. The chart shows exact pairs of list answers; grades are never mixed.",
+        "not state is in the residual. Explained is the share of the gaps that is not residual. The chart shows exact "
+        "pairs of list answers; grades are never mixed.",
         parts,
         drawn,
         [

@@ -1,5 +1,6 @@
 -- What cancelling costs over time: one row per offer of a sweep and stretch of time in which it costs the same.
--- Windows are counted from `check_in_hour` (UTC) of the day of check-in; exact dates, where there are any, stand alone.
+-- Windows are counted from `check_in_hour` (UTC) of the day of check-in, of all properties alike; exact dates, where
+-- there are any, stand alone. By each property's own time of check-in: mart.cancellation and mart.stated_penalty.
 CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := 15) AS TABLE (
     WITH offer AS (
         SELECT

@@ -1,7 +1,8 @@
 -- One row per source and offer key on sale: until when it can be cancelled free of charge, and what cancelling costs.
 -- free_until_at: When the earliest penalty starts: its exact date, else its window before check-in; NULL: none stated.
 -- deadline_rule: `date` (detail only), `window`, or `none`: not refundable, or no start stated.
--- hours_to_check_in: Hours from the last sighting to check_in_hour of ref.analysis on the day of check-in.
+-- hours_to_check_in: Hours from the last sighting to check-in: by mart.property_check_in, else by check_in_hour and
+-- check_in_time_zone of ref.analysis.
 -- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be worked out. Of a detail offer by
 -- what its answer states (mart.stated_penalty: amounts and dates win), of a list offer by its terms (mart.policy_step).
 -- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
@@ -9,9 +10,16 @@
 WITH timed AS (
     SELECT
         offer.*, -- noqa: RF02
-        offer.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour) AS check_in_at,
+        mart.check_in_at(
+            offer.check_in,
+            arrival.check_in_time,
+            arrival.time_zone,
+            analysis.check_in_hour,
+            analysis.check_in_time_zone
+        ) AS check_in_at,
         date_diff('minute', offer.last_seen_at, check_in_at) / 60.0 AS hours_to_check_in
     FROM mart.offer_latest AS offer
+    LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = offer.property_id
     CROSS JOIN ref.analysis AS analysis
 )
 

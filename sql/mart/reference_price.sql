@@ -20,19 +20,37 @@
 -- A promotion that begins less than reference_days after another is above the lowest price, too: that is the rule.
 -- Offers without room, board or currency cannot be distinguished and are left out;
 -- and so is what a detail answer that could not all be read says now: another product may stand for the key.
--- moved_pct: Percent by which prices of the market have moved since highest_from: in each sweep by the mean of offers
--- seen again that had no promotion, neither before nor then; where there is none, by the mean of all seen again.
+-- moved_pct: Percent by which prices of the market have moved since highest_from: in each sweep by the median of
+-- offers seen again that had no promotion, neither before nor then; where there is none, of all that were seen again.
 -- moved_since_lowest_pct: The same since lowest_from; NULL: there is no lowest_before.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is the higher one; NULL: no such price.
-WITH market AS (
-    SELECT DISTINCT
-        move.source,
-        move.market,
-        move.product_type
-    FROM state.price_move AS move
+WITH counted AS (
+    SELECT
+        change.*,
+        sum(change.pairs) OVER (
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+            ORDER BY change.change_step
+        ) AS pairs_so_far,
+        sum(change.pairs) OVER (
+            PARTITION BY change.sweep_id, change.source, change.market, change.product_type
+        ) AS pairs_in_all
+    FROM (
+        SELECT *
+        FROM state.price_change
+        -- A promotion that begins or ends is no movement of the market; but it may be all that there is.
+        QUALIFY is_plain = bool_or(is_plain) OVER (PARTITION BY sweep_id, source, market, product_type)
+    ) AS change
 ),
 
--- How far prices of a market have moved up to each sweep, as the sum of mean logarithmic changes.
+market AS (
+    SELECT DISTINCT
+        change.source,
+        change.market,
+        change.product_type
+    FROM state.price_change AS change
+),
+
+-- How far prices of a market have moved up to each sweep, as the sum of median logarithmic changes.
 moved AS (
     SELECT
         market.source,
@@ -47,16 +65,16 @@ moved AS (
     CROSS JOIN mart.sweep AS sweep
     LEFT JOIN (
         SELECT
-            move.sweep_id,
-            move.source,
-            move.market,
-            move.product_type,
-            coalesce(
-                sum(move.plain_drift::DECIMAL(38, 9)) / nullif(sum(move.plain_pairs), 0),
-                sum(move.drift::DECIMAL(38, 9)) / nullif(sum(move.pairs), 0)
-            ) AS change
-        FROM state.price_move AS move
-        GROUP BY move.sweep_id, move.source, move.market, move.product_type
+            counted.sweep_id,
+            counted.source,
+            counted.market,
+            counted.product_type,
+            -- The step that holds the middle change, by the mean of what is in it.
+            arg_min(
+                counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
+            ) FILTER (WHERE 2 * counted.pairs_so_far >= counted.pairs_in_all) AS change
+        FROM counted
+        GROUP BY counted.sweep_id, counted.source, counted.market, counted.product_type
     ) AS of_sweep
         ON
             of_sweep.sweep_id = sweep.sweep_id

@@ -69,9 +69,16 @@ timed AS (
         date_diff(
             'minute',
             side.last_seen_at,
-            side.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour)
+            mart.check_in_at(
+                side.check_in,
+                arrival.check_in_time,
+                arrival.time_zone,
+                analysis.check_in_hour,
+                analysis.check_in_time_zone
+            )
         ) / 60.0 AS hours
     FROM side
+    LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = side.property_id
     CROSS JOIN ref.analysis AS analysis
 ),
 

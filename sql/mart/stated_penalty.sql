@@ -1,7 +1,8 @@
 -- One row per detail offer on sale that states cancel penalties: what cancelling it cost at the last sighting.
 -- amount: In currency, as stated where it is, else worked out; NULL: cannot be worked out. 0: it was free of charge.
--- That is what mart.penalty_at() says of that moment: a stated amount wins over percentage and nights, and exact dates
--- over the window; of several penalties the largest counts. mart.policy_step has no amounts, for lists state none.
+-- That is what mart.penalty_at() says of that moment, given when check-in is: a stated amount wins over percentage and
+-- nights, and exact dates over the window; of several penalties the largest counts. mart.policy_step has no amounts,
+-- for lists state none.
 WITH stated AS (
     SELECT
         offer.source,
@@ -12,7 +13,13 @@ WITH stated AS (
             penalty.start_at,
             penalty.end_at,
             penalty.window_hours,
-            offer.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(analysis.check_in_hour)
+            mart.check_in_at(
+                offer.check_in,
+                arrival.check_in_time,
+                arrival.time_zone,
+                analysis.check_in_hour,
+                analysis.check_in_time_zone
+            )
         ) AS span,
         mart.penalty_cost(
             offer.total,
@@ -28,6 +35,7 @@ WITH stated AS (
             offer.property_id = penalty.property_id
             AND offer.offer_key = penalty.offer_key
             AND offer.source = 'detail'
+    LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = offer.property_id
     CROSS JOIN ref.analysis AS analysis
 ),
 

@@ -1,7 +1,6 @@
 -- One row per source, market, product type and lead days of this sweep: how totals moved since offers were last seen.
 -- A change of a total is spread over the days between its two answers, as its time is unknown: a pair of weekly
 -- sweeps covers seven lead days, of which only the last is one that offers were seen on.
--- A promotion that begins or ends moves a total, not the price before it: plain are pairs without one at either end.
 WITH pair AS (
     SELECT
         observed.source,
@@ -12,9 +11,6 @@ WITH pair AS (
         observed.total,
         before.total AS total_before,
         ln(observed.total::DOUBLE / before.total::DOUBLE) AS change,
-        before.total IS NOT NULL
-        AND coalesce(observed.total >= observed.pre_promo_total, TRUE)
-        AND coalesce(before.total >= before.pre_promo_total, TRUE) AS is_plain,
         -- Two sweeps of one day are a day apart at most.
         greatest(date_diff('day', (before.last_seen_at AT TIME ZONE 'UTC')::DATE, sweep.snapshot_date), 1) AS days
     FROM night.offer_observed AS observed
@@ -42,9 +38,7 @@ seen AS (
         count(*) FILTER (WHERE pair.total > pair.total_before) AS raised,
         count(*) FILTER (WHERE pair.total < pair.total_before) AS lowered,
         -- Sums of floats differ by the order of the rows; sums of whole billionths do not.
-        sum(round(pair.change * pair.change * 1e9)::HUGEINT) AS squares,
-        count(*) FILTER (WHERE pair.is_plain) AS plain_pairs,
-        sum(round(pair.change * 1e9)::HUGEINT) FILTER (WHERE pair.is_plain) AS plain_drift
+        sum(round(pair.change * pair.change * 1e9)::HUGEINT) AS squares
     FROM pair
     GROUP BY pair.source, pair.market, pair.product_type, pair.lead_days
 ),
@@ -99,9 +93,7 @@ SELECT
     coalesce(seen.lowered, 0) AS lowered,
     coalesce(spanned.spanning, 0) AS spanning,
     coalesce(spanned.drift, 0) / 1e9 AS drift,
-    coalesce(seen.squares, 0) / 1e9 AS squares,
-    coalesce(seen.plain_pairs, 0) AS plain_pairs,
-    coalesce(seen.plain_drift, 0) / 1e9 AS plain_drift
+    coalesce(seen.squares, 0) / 1e9 AS squares
 FROM seen
 FULL JOIN spanned
     ON

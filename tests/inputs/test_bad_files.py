@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import zipfile
+from zoneinfo import available_timezones
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -13,6 +15,7 @@ from pipeline.inputs.property_file import read_properties
 from pipeline.inputs.property_map import read_map
 from pipeline.inputs.reference_rates import read_rates
 from pipeline.inputs.selling_prices import read_prices
+from pipeline.inputs.user_table import TIME_ZONE
 from pipeline.inputs.weights import read_weights
 
 HEADER = "property_id,market,product_type,check_in,nights,party,currency,price,observed_at,room_id"
@@ -267,5 +270,26 @@ def test_a_property_is_listed_once_at_a_place_that_exists():
         *(None, None),
         -12.5,
         0.0,
-        None,
+        *(None, None, None),
     )
+
+
+def test_a_time_of_check_in_and_a_time_zone_are_ones_that_exist():
+    header = b"property_id,check_in_time,time_zone\n"
+    message = told(read_properties, header + b"1,24:00,\n2,3 pm,UTC\n3,15:00,Stockholm\n4,,localtime\n", "p.csv")
+    for expected in (
+        "row 2, column check_in_time: '24:00' is not a time of day",
+        "row 3, column check_in_time: '3 pm' is not a time of day",
+        "row 4, column time_zone: 'Stockholm' is not a time zone",
+        "row 5, column time_zone: 'localtime' is not a time zone",
+    ):
+        assert expected in message
+    assert read_properties(header + b"1,00:30,Europe/Stockholm\n", "p.csv").row(0)[-2:] == ("00:30", "Europe/Stockholm")
+
+
+def test_the_database_knows_every_time_zone_that_a_file_may_name():
+    zones = pl.DataFrame({"zone": sorted(available_timezones())}).select(TIME_ZONE.parse(pl.col("zone")))["zone"]
+    with duckdb.connect(":memory:") as session:
+        for zone in zones.drop_nulls():
+            session.execute("SELECT TIMESTAMP '2030-06-01 15:00' AT TIME ZONE ?", [zone]).fetchall()
+    assert zones.null_count() <= 1

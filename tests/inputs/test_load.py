@@ -147,6 +147,32 @@ def test_what_is_loaded_between_nights_shows_at_once(lake_of_a_night, tmp_path):
     assert not list(lake.published_file.parent.glob(".*"))
 
 
+def test_a_deadline_is_counted_from_the_check_in_of_its_property(lake_of_a_night, tmp_path):
+    lake = lake_of_a_night
+    query = "SELECT property_id, offer_key, hours_to_check_in FROM mart.cancellation"
+    before = {row[:2]: row[2] for row in published(lake, query)}
+    ours = min(property_id for property_id, _ in before)
+    text = f"property_id,check_in_time,time_zone\n{ours},16:30,Asia/Tokyo\n2,,\n"
+    load.load(lake, "properties", write(tmp_path, "p.csv", text), NOW)
+    assert refresh(lake)
+    assert published(lake, "SELECT * FROM mart.property_check_in") == [(ours, "16:30", "Asia/Tokyo")]
+    moved = {row[:2]: row[2] - before[row[:2]] for row in published(lake, query)}
+    # 16:30 in Tokyo is 07:30 UTC, and check-in is at 15:00 UTC elsewhere.
+    assert {each for key, each in moved.items() if key[0] == ours} == {-7.5}
+    assert {each for key, each in moved.items() if key[0] != ours} == {0.0}
+
+
+def test_a_lake_from_before_times_of_check_in_takes_them_with_its_next_load(lake_of_a_night, tmp_path):
+    lake = lake_of_a_night
+    load.load(lake, "properties", write(tmp_path, "a.csv", "property_id\n1\n"), NOW)
+    shutil.rmtree(lake.table_root("property_check_in"))
+    assert refresh(lake)
+    assert published(lake, "SELECT * FROM mart.property_check_in") == []
+    load.load(lake, "properties", write(tmp_path, "b.csv", "property_id,check_in_time\n1,12:00\n"), NOW)
+    assert refresh(lake)
+    assert published(lake, "SELECT * FROM mart.property_check_in") == [(1, "12:00", None)]
+
+
 def test_a_file_that_cannot_be_refreshed_is_left_as_it_was(lake):
     lake.published_file.parent.mkdir(parents=True)
     lake.published_file.write_bytes(b"no database")

@@ -107,4 +107,20 @@ PROPERTY_FILE = Table(
     ),
 )
 
-INPUT_TABLES = {table.name: table for table in (FX_RATE, SELLING_PRICE, PROPERTY_MAP, WEIGHT, PROPERTY_FILE)}
+PROPERTY_CHECK_IN = Table(
+    "property_check_in",
+    "One row per property and file of properties that states when its guests check in: mart.property_check_in.",
+    ("input_id", "property_id"),
+    (
+        INPUT_ID,
+        LOADED_AT,
+        LINE_NO,
+        PROPERTY_ID,
+        Column("check_in_time", TEXT, "Time of day from which guests are let in, like 15:00; NULL: not given."),
+        Column("time_zone", TEXT, "Time zone, by its name in the tz database; NULL: not given."),
+    ),
+)
+
+INPUT_TABLES = {
+    table.name: table for table in (FX_RATE, SELLING_PRICE, PROPERTY_MAP, WEIGHT, PROPERTY_FILE, PROPERTY_CHECK_IN)
+}

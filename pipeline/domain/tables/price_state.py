@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.domain.tables.columns import CHECK_IN, MARKET, OFFER_NO, PRODUCT_TYPE, PROPERTY_ID, SEARCH_ID, SWEEP_ID
-from pipeline.domain.tables.declaration import INSTANT, INT, LONG, MONEY, NUMBER, TEXT, Column, Table, required
+from pipeline.domain.tables.declaration import FLAG, INSTANT, INT, LONG, MONEY, NUMBER, TEXT, Column, Table, required
 
 _BY_LEAD = (
     SWEEP_ID,
@@ -27,10 +27,20 @@ PRICE_MOVE = Table(
         required("spanning", LONG, "Pairs of any lead days whose two answers lie before and after this day's end."),
         required("drift", NUMBER, "Sum over these of ln(total / total before) for each day between the two answers."),
         required("squares", NUMBER, "Sum over the pairs of ln(total / total before) squared."),
-        required(
-            "plain_pairs", LONG, "Pairs without a promotion at either end: no total is below its pre_promo_total."
-        ),
-        required("plain_drift", NUMBER, "Sum over these of ln(total / total before)."),
+    ),
+)
+
+PRICE_CHANGE = Table(
+    "price_change",
+    "One row per sweep, source, market, product type, whether plain, and size of change: how many totals moved by it "
+    "since offers were last seen. Append-only.",
+    ("sweep_id", "source", "market", "product_type", "is_plain", "change_step"),
+    (
+        *_BY_LEAD[:4],
+        required("is_plain", FLAG, "Whether no promotion is at either end: no total is below its pre_promo_total."),
+        required("change_step", INT, "ln(total / total before) in thousandths."),
+        required("pairs", LONG, "Offers that were seen with a total in the last answer before as well."),
+        required("drift", NUMBER, "Sum over these of ln(total / total before)."),
     ),
 )
 

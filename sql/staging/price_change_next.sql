@@ -1,0 +1,37 @@
+-- One row per source, market, product type, whether a promotion is at either end, and size of change, of this sweep.
+-- Offers are held against themselves as they were last seen. Changes are counted by their size, so that the median of a
+-- market can be found however many ranges its properties are published in.
+WITH pair AS (
+    SELECT
+        observed.source,
+        observed.market,
+        observed.product_type,
+        coalesce(observed.total >= observed.pre_promo_total, TRUE)
+        AND coalesce(before.total >= before.pre_promo_total, TRUE) AS is_plain,
+        ln(observed.total::DOUBLE / before.total::DOUBLE) AS change
+    FROM night.offer_observed AS observed
+    INNER JOIN state.offer_open AS before
+        ON
+            before.source = observed.source
+            AND before.property_id = observed.property_id
+            AND before.offer_key = observed.offer_key
+            AND before.is_offered
+            AND before.total > 0
+            -- A dearer product of the key stands in for one that could not be read: that is no change of price.
+            AND (observed.source = 'multi' OR (observed.is_whole AND before.is_whole))
+    WHERE observed.total > 0
+)
+
+SELECT
+    sweep.sweep_id,
+    pair.source,
+    pair.market,
+    pair.product_type,
+    pair.is_plain,
+    round(pair.change * 1000)::INTEGER AS change_step,
+    count(*) AS pairs,
+    -- Sums of floats differ by the order of the rows; sums of whole billionths do not.
+    sum(round(pair.change * 1e9)::HUGEINT) / 1e9 AS drift
+FROM pair
+CROSS JOIN night.sweep AS sweep
+GROUP BY sweep.sweep_id, pair.source, pair.market, pair.product_type, pair.is_plain, change_step
