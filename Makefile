@@ -40,7 +40,8 @@ test: setup  ## run the tests
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not cluster" --ignore tests/flows
 	$(BIN)/pytest -m "not slow and not cluster" tests/flows
 
-# Nights that are stopped, rebuilt, replayed and simulated: minutes each. SLOW names folders or files to take a part.
+# Nights that are audited, published, stopped, rebuilt, replayed and simulated: seconds to minutes each. SLOW names folders
+# or files to take a part; `.ci/run` names those that run on every change.
 test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tests/night" takes a part
 	$(BIN)/pytest -n 2 --dist loadfile -m slow $(SLOW)
 

@@ -29,6 +29,8 @@ from pipeline.publish.refresh import refresh
 from pipeline.publish.summaries import SUMMARIES
 from pipeline.sandbox.server.launch import SandboxProcess
 
+pytestmark = pytest.mark.slow
+
 MOST = 64_000_000
 
 
@@ -56,7 +58,6 @@ def test_what_is_planted_for_good_is_seen_every_night_under_one_id(world):
     assert rows(world.lake, twice) == []
 
 
-@pytest.mark.slow
 def test_a_file_built_anew_holds_the_same_flags(lake):
     flags = "FROM report.flag_history ORDER BY ALL"
     before = rows(lake, flags)
@@ -66,7 +67,6 @@ def test_a_file_built_anew_holds_the_same_flags(lake):
     assert rows(lake, flags) == before
 
 
-@pytest.mark.slow
 def test_a_night_in_many_ranges_of_properties_finds_what_one_range_finds(lake):
     relations = "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE schema_name IN ('mart', 'report')"
     names = [

@@ -260,6 +260,7 @@ def test_a_clean_night_passes_every_check(seasoned, tmp_path):
     assert {f.outcome for f in found.findings} == {"passed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", FAULTS)
 def test_a_night_that_breaks_a_check_is_caught_by_it_and_by_no_other(seasoned, tmp_path, check):
     fault = FAULTS[check]

@@ -26,6 +26,8 @@ from pipeline.notify.blocked import messages
 from pipeline.notify.ways import webhook
 from pipeline.publish import published_sweeps
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = "<script>alert(1)</script>"
 
 

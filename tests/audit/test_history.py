@@ -11,6 +11,8 @@ from pipeline.audit.results import Measure
 from pipeline.lake import Lake
 from pipeline.night.gate import audit_sweep
 
+pytestmark = pytest.mark.slow
+
 
 def test_twenty_clean_nights_raise_no_alarm_and_planted_faults_are_caught(tmp_path):
     lake = Lake(str(tmp_path / "lake"))

@@ -19,6 +19,8 @@ from pipeline.lake.relations import declared
 from pipeline.night.gate import audit_sweep, publish_checked
 from pipeline.night.verify import verify
 
+pytestmark = pytest.mark.slow
+
 # A search to break each group of rules in, so that what they take is told apart; XX is no market.
 SEARCH = tuple(number * 256 + 1 for number in range(5))
 NEGATIVE = (

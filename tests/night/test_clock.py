@@ -19,6 +19,8 @@ from pipeline.publish import published_sweeps
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
 
+pytestmark = pytest.mark.slow
+
 FIRST = datetime(2026, 10, 1, 2, tzinfo=UTC)
 SPEC = """
 [properties]

@@ -16,6 +16,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
 from pipeline.report import REPORTS, write_reports
 
+pytestmark = pytest.mark.slow
+
 RELATIONS = (
     "SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal "
     "UNION ALL SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name <> 'main' ORDER BY 1"
@@ -90,7 +92,6 @@ def drawn(dice: random.Random) -> dict[str, dict[str, object]]:
     }
 
 
-@pytest.mark.slow
 def test_nor_do_any_of_them_together(tmp_path):
     dice = random.Random(1)  # noqa: S311 - not a secret
     lake = absurd_nights(Lake(str(tmp_path / "lake")), [{}, *(drawn(dice) for _ in range(60))])

@@ -17,6 +17,8 @@ from pipeline.lake.relations import relation
 from pipeline.publish.publish import publish, publish_anew
 from pipeline.publish.refresh import refresh
 
+pytestmark = pytest.mark.slow
+
 GB_IS_REFERENCE = Analysis(reference_market="GB")
 STAY = {"check_in": date(2030, 3, 1), "nights": 2}
 ROOM = {"room_id": 7, "board_id": 14}
@@ -88,7 +90,6 @@ def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
     assert held(lake) == before
 
 
-@pytest.mark.slow
 def test_a_file_that_is_built_again_compares_at_the_rates_of_now(lake, night, rates):
     load.load(lake, "rates", rates, started_at(1))
     assert publish_anew(lake, lambda: None) == night

@@ -20,6 +20,8 @@ from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.sweep.load import SEGMENT_TABLES
 
+pytestmark = pytest.mark.slow
+
 SINGLE = Operation.SINGLE
 POOL = {"id": 5, "name": "Pool"}
 SAFE = {"id": 6, "name": "Safe"}
@@ -212,7 +214,6 @@ def test_a_room_or_amenity_without_an_id_is_kept(published):
     ]
 
 
-@pytest.mark.slow
 def test_content_is_the_same_when_the_published_file_is_built_anew(copied):
     before = {view: known(copied, view, "*") for view in VIEWS}
     held = {table.name: changes(copied, table.name, "*") for table in CONTENT_TABLES}

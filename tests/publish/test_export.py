@@ -17,6 +17,8 @@ from pipeline.lake.database import open_published
 from pipeline.publish import publish
 from pipeline.publish.export import Selection, export
 
+pytestmark = pytest.mark.slow
+
 DAY = FIRST_DAY + timedelta(days=60)
 
 

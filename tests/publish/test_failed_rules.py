@@ -12,6 +12,8 @@ from pipeline.night.summary import as_markdown, lines_of, refuse_failed_rules, s
 from pipeline.publish import publish
 from pipeline.report import write_reports
 
+pytestmark = pytest.mark.slow
+
 BROKEN = "report.no_such_rule"
 
 

@@ -10,6 +10,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish
 
+pytestmark = pytest.mark.slow
+
 OFFERS = "SELECT count(*) FROM mart.offer_latest"
 
 

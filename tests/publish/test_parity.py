@@ -15,6 +15,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish, publish_anew
 
+pytestmark = pytest.mark.slow
+
 DAY = {"check_in": date(2030, 3, 1)}
 OFFER = DAY | {"room_id": 7, "board_id": 14, "currency": "EUR", "floor": 90}
 GB_AND_DE = Analysis(reference_market="GB")
@@ -81,7 +83,6 @@ def test_an_offer_that_is_gone_ends_its_episode_and_a_later_one_is_another(publi
     assert found == [(started_at(1), 1, "gone"), (started_at(3), 1, None)]
 
 
-@pytest.mark.slow
 def test_parity_built_anew_is_what_the_nights_left(lake):
     names = [f"state.{table.name}" for table in STATE_TABLES]
     for night, there in enumerate((106, 100, 104)):

@@ -130,6 +130,7 @@ DAMAGE = {
 
 
 # A night that is in a file that opens is not looked at again, so damage inside is met by the next one.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "next_night"),
     [
@@ -152,6 +153,7 @@ def test_a_file_that_was_damaged_is_built_anew_from_the_ledger(lake, published, 
     assert contents(published.file) == expected
 
 
+@pytest.mark.slow
 def test_a_file_of_another_version_is_built_anew(lake, published):
     expected = contents(published.file)
     with duckdb.connect(":memory:") as session:
@@ -161,6 +163,7 @@ def test_a_file_of_another_version_is_built_anew(lake, published):
     assert contents(published.file) == expected
 
 
+@pytest.mark.slow
 def test_what_a_killed_build_left_behind_harms_nothing(lake, published):
     expected = contents(published.file)
     left = published.file.with_name(f".nightaudit.{sweep_id(2)}.duckdb")
@@ -178,9 +181,8 @@ def test_what_a_killed_build_left_behind_harms_nothing(lake, published):
     assert {path.name for path in published.file.parent.iterdir()} == {"nightaudit.duckdb", "ledger"}
 
 
-@pytest.mark.parametrize(
-    "point", ["enter", pytest.param("_build", marks=pytest.mark.slow), pytest.param("describe", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["enter", "_build", "describe"])
 def test_a_stop_at_any_step_leaves_the_last_file_and_can_be_repeated(
     lake, published, after_three_nights, monkeypatch, point
 ):
@@ -283,6 +285,7 @@ def test_a_damaged_file_of_the_lake_publishes_nothing(lake, published):
     assert [entry.sweep_id for entry in published_sweeps(lake)] == [sweep_id(0), sweep_id(1)]
 
 
+@pytest.mark.slow
 def test_a_full_disk_publishes_nothing_and_says_so(lake, published):
     before = digest(published.file)
     sweep = night(lake, 2, 102, count=20_000)

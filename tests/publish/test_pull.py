@@ -17,6 +17,8 @@ from pipeline.lake.database import lies_elsewhere
 from pipeline.publish import publish
 from pipeline.publish.pull import LakeFolder, pull
 
+pytestmark = pytest.mark.slow
+
 STAYS = [{"property_id": number, "check_in": FIRST_DAY + timedelta(days=60)} for number in (1, 2)]
 
 

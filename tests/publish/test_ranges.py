@@ -14,6 +14,8 @@ from pipeline.lake.database import open_published
 from pipeline.publish import publish, publish_anew
 from pipeline.publish.ranges import PropertyRange, cut
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
@@ -42,7 +44,6 @@ def ranges_of(lake):
         ).fetchall()[0][0]
 
 
-@pytest.mark.slow
 def test_many_ranges_give_what_one_range_gives(home):
     lake = Lake(str(home / "lake"))
     expected = contents(lake)
@@ -75,7 +76,6 @@ def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_r
     assert contents(lake) == expected
 
 
-@pytest.mark.slow
 def test_a_state_file_that_is_missing_is_noticed_and_the_file_is_built_from_the_tables(home, tmp_path, caplog):
     shutil.copytree(home / "lake", tmp_path / "lake")
     lake = Lake(str(tmp_path / "lake"))

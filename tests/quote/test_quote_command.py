@@ -10,6 +10,8 @@ import flows  # noqa: F401 - sets defaults of Prefect's environment
 from pipeline.cli import main
 from pipeline.domain.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def run(quotable, tmp_path, monkeypatch, capsys):

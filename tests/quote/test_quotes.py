@@ -33,6 +33,8 @@ from pipeline.quote.sample import Sample, choose
 from pipeline.settings import utc_now
 from pipeline.sweep import SweepOptions
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 10_000_000
 
 

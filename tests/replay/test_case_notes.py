@@ -15,6 +15,8 @@ from pipeline.publish import publish, publish_anew
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import case_row, flags_of_cases, open_cases, say_of_case
 
+pytestmark = pytest.mark.slow
+
 STAY = {"check_in": date(2030, 3, 1), "nights": 2, "party": "2"}
 
 

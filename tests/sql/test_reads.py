@@ -17,6 +17,8 @@ from benchmarks.simulated import World
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 
+pytestmark = pytest.mark.slow
+
 # Read by the DuckDB of the environment, or by the one in this folder.
 OTHER = os.environ.get("OTHER_DUCKDB")
 
