@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pipeline.audit.history import History
-from pipeline.audit.results import Audit, Finding, number
+from pipeline.audit.results import Audit, Finding, measured
 from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.checksums import record_built
@@ -141,6 +141,10 @@ def _examples(finding: Finding) -> list[dict[str, Any]]:
     return json.loads(finding.examples) if finding.examples else []
 
 
+def _sentence(meaning: str) -> str:
+    return meaning[:1].upper() + meaning[1:]
+
+
 def _shown(value: object) -> object:
     """Return text of a supplier with its control characters shown, and cut; what the page is made of stays as it is."""
     if not isinstance(value, str) or isinstance(value, Markup):
@@ -158,7 +162,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "examples": _examples}
+    environment.filters |= {"measured": measured, "examples": _examples, "sentence": _sentence}
     return environment.get_template("page.html.j2")
 
 

@@ -137,11 +137,18 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.4g}"
 
 
+def measured(finding: Finding, value: float | None) -> str:
+    """Return a value of a finding as people read it: a share in percent."""
+    if value is None or not finding.check_name.endswith("_share"):
+        return number(value)
+    return f"{100 * value:.4g}%"
+
+
 def _found(finding: Finding) -> str:
     bounds = []
     if finding.lowest is not None:
-        bounds.append(f"at least {number(finding.lowest)}")
+        bounds.append(f"at least {measured(finding, finding.lowest)}")
     if finding.highest is not None:
-        bounds.append(f"at most {number(finding.highest)}")
+        bounds.append(f"at most {measured(finding, finding.highest)}")
     since = f", by {finding.nights_before} nights before" if finding.nights_before else ""
-    return f"{number(finding.observed)} where {' and '.join(bounds)} is expected{since}"
+    return f"{measured(finding, finding.observed)} where {' and '.join(bounds)} is expected{since}"

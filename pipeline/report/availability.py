@@ -76,9 +76,9 @@ def _by_market(latest: pl.DataFrame) -> Section:
         f"{share(least['offered'], least['answered'])} of {counted(least['answered'], 'cell')}"
         if least
         else "Nothing was answered",
-        "Offered cells as a share of answered cells. Absent: the answer does not name the property at all, which is "
-        "not the same as sold out; the figures list the supplier's codes. List and detail searches ask about "
-        "different properties, so their shares are not comparable.",
+        "A cell is one property in one market for one stay and party; on sale, it has an offer. Absent: the answer "
+        "does not name the property at all, which is not the same as sold out; the figures list the supplier's codes. "
+        "List and detail searches ask about different properties, so their shares are not comparable.",
         latest,
         [svg(drawn, left)] if listed.height else (),
         [
@@ -154,9 +154,9 @@ def _sell_out(reader: Reader) -> Section:
         else off_sale
         if ended
         else "No cell has gone off sale yet",
-        "Kaplan-Meier estimate of the share of cells still on sale: cells still on sale count for as long as they were "
-        "observed. With few cells at risk (see the figures) the estimate is poor. Re-openings are separate. The "
-        "figures have both endings: sold out by the supplier's code, and off sale for any reason.",
+        "The estimated share of cells still on sale, by days before check-in. A cell still on sale counts for as long "
+        "as it was observed; where few are left (at_risk in the figures), the estimate is poor. Re-openings are "
+        "separate. The figures have both endings: sold out by the supplier's code, and off sale for any reason.",
         curves,
         [svg(lines, said_of)] if ended else (),
         why_empty="No cell that was on sale was answered without an offer later."
@@ -203,8 +203,8 @@ def _volatility(reader: Reader) -> Section:
         f"{most['product_type']}): {percent(most['volatility_pct'])} between two answers"
         if most
         else "No volatility to show yet",
-        "Root mean square of the logarithmic change between consecutive answers of the same offer. Longer gaps between "
-        "sweeps make it larger: compare lead times, not suppliers with different schedules.",
+        "The typical size of the change between consecutive answers to the same offer (root mean square of the logarithms). "
+        "Longer gaps between sweeps make it larger: compare lead times, not suppliers with different schedules.",
         path,
         [svg(drawn, said_of)] if path.height else (),
         why_empty=_TWICE,

@@ -62,7 +62,7 @@ _NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
 _ROLES = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true")')
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
 # Labels beside bars: names get what room is left, cut off at its end.
-_LABEL, _LABEL_NARROW = 230, 105
+_LABEL, _LABEL_NARROW = 230, 120
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
 
@@ -99,9 +99,14 @@ def calendar(days: pl.DataFrame, measure: str, title: str, *, properties: pl.Ser
     return made
 
 
+_PALE_UP_TO: Final = 2.0
+
+
 def around_zero(values: pl.Series, colours: Sequence[str]) -> alt.Scale:
     """Return a colour scale that is as deep for a value as for its opposite; `colours` run from below to above."""
-    furthest = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
+    furthest = max((abs(value) for value in values if value is not None), default=0.0)
+    # A tenth of a percent is not to look like a tenth of the price.
+    furthest = max(furthest, _PALE_UP_TO)
     ends = colours[0], colours[len(colours) // 2], colours[-1]
     return alt.Scale(domain=[-furthest, 0, furthest], range=list(ends), interpolate="rgb")
 

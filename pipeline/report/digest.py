@@ -155,8 +155,9 @@ def _coverage(reader: Reader) -> Section:
         "coverage",
         f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered, "
         f"{night['failed']:,} failed",
-        "Every planned cell has exactly one status. Absent (requested, but not in the answer) is not the same as sold "
-        "out; failed and not swept cells say nothing about prices. Sweeps of different specs differ in size.",
+        "A cell is one property in one market for one stay and party, and has exactly one status. Absent (requested, "
+        "but not in the answer) is not the same as sold out; failed and not swept cells say nothing about prices. "
+        "Sweeps of different specs differ in size.",
         sweeps,
         [svg(drawn)],
         source="mart.sweep",

@@ -18,7 +18,8 @@ _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx
 # Each offer once: at the supplier's own rate it was compared in the other currency that it was answered in.
 # Percent below which a median is written as 0.00.
 _SEEN_PCT = 0.005
-_EXACT = "match_grade = 'exact' AND source = 'multi' AND currency_basis <> 'supplier_rate'"
+_ONE_SERIES = "source = 'multi' AND currency_basis <> 'supplier_rate'"
+_EXACT = f"match_grade = 'exact' AND {_ONE_SERIES}"
 _VERDICT_COUNTS = "count(*) AS pairs, " + ", ".join(
     f"count(*) FILTER (WHERE verdict = '{verdict}') AS {verdict}" for verdict in ("win", "meet", "lose")
 )
@@ -176,8 +177,8 @@ def _calendar(reader: Reader) -> Section:
 
 def _persistence(reader: Reader) -> Section:
     resolution = reader.rows("report.parity_resolution", order="source DESC, market")
-    # One series: an offer that a detail answer tells of as well is the same offer.
-    running = int(resolution.filter(pl.col("source") == "multi")["running"].sum())
+    # As the pairs that the page begins with: an offer of a detail answer, or in a second currency, is the same offer.
+    running = reader.counts("count(*) AS offers", "mart.parity_episode", f"is_running AND {_ONE_SERIES}")["offers"]
     return Section(
         "persistence",
         f"{counted(running, 'offer is', 'offers are')} currently dearer than in the reference market"
@@ -185,7 +186,7 @@ def _persistence(reader: Reader) -> Section:
         else "No offer is dearer than in the reference market",
         "An episode is a run of sweeps in which an exact pair, on one currency basis, was dearer. Nights without an "
         "answer neither count nor end it. Open episodes have no time to resolve and are in no median. The title "
-        "counts list answers; detail answers are a separate series.",
+        "counts each offer of a list answer once; the table counts it again in a second currency.",
         resolution,
         columns=[
             Column("source", "Answers"),

@@ -24,7 +24,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "match_grade": {"exact": "exact", "board_family": "board family", "cheapest": "cheapest only"},
     "status": {"no_offer": "no offer", "not_swept": "not swept"},
     "verdict": {
-        "above_lowest": "above the lowest before",
+        "above_lowest": "above the earlier lowest price",
         "never_charged": "never charged",
         "not_enough_history": "not enough history",
     },
@@ -36,6 +36,7 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "promotion_kinds": "kind of promotion",
         "weekday": "weekday of check-in",
     },
+    "section": {"fx_markup": "mark-up on exchange rates"},
     "weekday": dict(zip("1234567", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), strict=True)),
     "part": {"tax_and_fee": "taxes and fees", "fx": "exchange rate"},
     "audit": {"none": "not audited", "passed": "passed", "overridden": "failed, published anyway"},

@@ -18,9 +18,10 @@ from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
-from pipeline.report.page import Page, Section, render
+from pipeline.report.page import Page, render
 from pipeline.report.read import Reader
 from pipeline.report.scope import Scope
+from pipeline.report.words import said
 
 # What each report is called in the menu, and what makes it. The first one is the night's front page.
 _MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
@@ -88,18 +89,13 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
 
 
 def _within(page: Page, wider: Mapping[str, str]) -> Page:
-    """Return a page without the sections that could not be limited as asked: they would tell of something else."""
-    return replace(page, sections=[_left_out(each) if each.source in wider else each for each in page.sections])
-
-
-def _left_out(section: Section) -> Section:
-    return Section(
-        section.name,
-        section.name.replace("_", " ").capitalize(),
-        "",
-        section.figures.clear(),
-        why_empty="This is only known for the complete night: see the full report.",
-        source=section.source,
+    """Return a page without the sections that could not be limited as asked, named in a note instead of shown."""
+    left_out = [said("section", each.name).replace("_", " ") for each in page.sections if each.source in wider]
+    if not left_out:
+        return page
+    note = f"Left out, as only known for the complete night (see the full report): {', '.join(left_out)}."
+    return replace(
+        page, sections=[each for each in page.sections if each.source not in wider], notes=[*page.notes, note]
     )
 
 

@@ -28,13 +28,13 @@ SELECT
     pair.all_in,
     pair.reference_all_in,
     format(
-        '{} pays {:.2f} {} with fees, {:+.1f}% against {:.2f} in {}; without fees the prices meet.',
+        '{} pays {:.2f} {} with fees against {:.2f} in {}: {:+.1f}%; without fees the prices meet.',
         pair.market,
         pair.all_in::DOUBLE,
         pair.currency,
-        pair.all_in_gap_pct,
         pair.reference_all_in::DOUBLE,
-        pair.reference_market
+        pair.reference_market,
+        pair.all_in_gap_pct
     ) AS finding,
     [
         mart.observation(

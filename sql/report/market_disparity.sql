@@ -276,11 +276,10 @@ SELECT
     found.currency_basis,
     found.losing_snapshots,
     format(
-        '{} pays {:.2f} {}, {:+.1f}% against {} in {}{}.',
+        '{} pays {:.2f} {} against {} in {}{}: {:+.1f}%.',
         found.market,
         found.total::DOUBLE,
         found.currency,
-        size_pct, -- noqa: RF02
         CASE
             WHEN found.currency_basis = 'same' THEN format('{:.2f}', found.compared_answered::DOUBLE)
             ELSE format('{:.2f} {}', found.compared_answered::DOUBLE, found.compared_currency)
@@ -289,7 +288,8 @@ SELECT
         CASE
             WHEN found.currency_basis = 'same' THEN ''
             ELSE format(' ({:.2f} {} at the reference rate)', found.compared_total::DOUBLE, found.currency)
-        END
+        END,
+        size_pct -- noqa: RF02
     ) AS finding,
     found.evidence,
     mart.conversion(found.compared_currency, found.currency, found.rate, found.rate_date) AS fx

@@ -55,8 +55,8 @@ def test_sizes_that_are_not_known_are_left_out():
 
 def test_a_size_that_the_example_says_is_not_said_twice():
     said = {"lowest_pct": -15.3, "highest_pct": -15.3}
-    same = [{"flag_id": "b", "finding": "DE pays 113.88 EUR, -15.3% against 134.52 in GB."}]
-    other = [{"flag_id": "b", "finding": "DE pays 113.88 EUR, -115.3% against 134.52 in GB."}]
+    same = [{"flag_id": "b", "finding": "DE pays 113.88 EUR against 134.52 in GB: -15.3%."}]
+    other = [{"flag_id": "b", "finding": "DE pays 113.88 EUR against 134.52 in GB: -115.3%."}]
     cases = frame(
         case("case-1", "SE", evidence=same, **said),
         case("case-2", "DE", evidence=same, **said),
@@ -64,8 +64,8 @@ def test_a_size_that_the_example_says_is_not_said_twice():
         case("case-4", "DE", 8, evidence=other, **said),
     )
     assert calls(cases)["finding"].to_list() == [
-        "4 offers in 2 markets. DE pays 113.88 EUR, -15.3% against 134.52 in GB.",
-        "4 offers in 2 markets, -15.3%. DE pays 113.88 EUR, -115.3% against 134.52 in GB.",
+        "4 offers in 2 markets. DE pays 113.88 EUR against 134.52 in GB: -15.3%.",
+        "4 offers in 2 markets, -15.3%. DE pays 113.88 EUR against 134.52 in GB: -115.3%.",
     ]
 
 

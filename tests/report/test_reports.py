@@ -241,8 +241,10 @@ def test_a_report_limited_by_city_brand_or_group_names_the_properties_of_the_fil
 def test_a_limited_report_leaves_out_what_it_cannot_limit(two_nights):
     (limited,) = write_reports(two_nights, ["digest"], Scope(market="GB"))
     page = limited.file.read_text()
-    (coverage,) = re.findall(r'<section id="coverage">.*?</section>', page, re.DOTALL)
-    assert "only known for the complete night" in coverage
+    assert 'id="coverage"' not in page
+    (note,) = re.findall(r'<p class="note">(Left out[^<]*)</p>', page)
+    assert "only known for the complete night" in note
+    assert "coverage" in note
     (moves,) = re.findall(r'<section id="largest_moves">.*?</section>', page, re.DOTALL)
     assert "whole night" not in moves
     # Numbers of the whole night are no numbers of a limited page.

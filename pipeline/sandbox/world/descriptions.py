@@ -36,7 +36,7 @@ _REMARKS: Final = (
     "Renovation of the pool area; noise is possible between 9 and 17.",
     "Pets are not allowed.",
 )
-_UNNAMED: Final = ("3-star house", "4-star house", "5-star house", "Design house", "Beach house")
+_UNNAMED: Final = ("3-star hotel", "4-star hotel", "5-star hotel", "Design hotel", "Beach hotel")
 
 
 def property_name(dice: Dice) -> str:
