@@ -195,7 +195,7 @@ def _bytes_of(kind: InputKind, file: Path) -> bytes:
         raise InputError(
             f"{file} cannot be loaded: its name must end in {' or '.join(kind.suffixes)}.",
             kept="Nothing was changed.",
-            hint="Name a file of that format; notebooks/GUIDE.md describes its columns.",
+            hint="Name a file of that format; pipeline/cli/README.md describes its columns.",
         )
     try:
         return file.read_bytes()

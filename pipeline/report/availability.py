@@ -203,8 +203,9 @@ def _volatility(reader: Reader) -> Section:
         f"{most['product_type']}): {percent(most['volatility_pct'])} between two answers"
         if most
         else "No volatility to show yet",
-        "The typical size of the change between consecutive answers to the same offer (root mean square of the logarithms). "
-        "Longer gaps between sweeps make it larger: compare lead times, not suppliers with different schedules.",
+        "The typical size of the change between consecutive answers to the same offer (root mean square of the "
+        "logarithms). Longer gaps between sweeps make it larger: compare lead times, not "
+        "suppliers with different schedules.",
         path,
         [svg(drawn, said_of)] if path.height else (),
         why_empty=_TWICE,
