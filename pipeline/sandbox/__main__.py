@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         serve(options, given.host, given.port, announce=lambda base_url: _announce(base_url, options))
     except OSError as error:
         sys.stderr.write(
-            f"The sandbox cannot listen on {given.host}:{given.port}: {error.strerror}. Choose another --port.\n"
+            f"The sandbox cannot listen on {given.host}:{given.port}: {error.strerror}. "
+            "Choose another --host or --port.\n"
         )
         return 1
     return 0
