@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice
 
 from pipeline.domain.errors import InputError
-from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.user_query import Bounds, Condition, user_query
@@ -158,7 +157,7 @@ def _named(lake: Lake, rows: list[Row]) -> list[Row]:
     if not any(row.get("property_id") is not None for row in rows):
         return rows
     found = query_published(lake.published_file, "SELECT property_id, property_name FROM mart.property").fetchall()
-    names = {number: printable(name) for number, name in found if name}
+    names = {number: name for number, name in found if name}
     return [{PROPERTY_NAME: names.get(row.get("property_id"))} | dict(row) for row in rows]
 
 

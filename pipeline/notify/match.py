@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.domain.texts import printable
 from pipeline.notify.alert_rules import Rule
 
 # Rows that a message lists; it says how many there are.
 LISTED = 10
+
+# Characters of a text in a message.
+_LONGEST = 500
 
 # What says where a finding was made, and the words before it.
 _PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
@@ -39,8 +43,8 @@ def key_of(rule: Rule, row: Row) -> str:
 
 def words_of(rule: Rule, row: Row) -> str:
     """Return a row in words: where it was found and its finding, where it has one, and its key."""
-    told = row.get("finding")
-    key = key_of(rule, row)
+    told = _in_a_line(row.get("finding") or "")
+    key = _in_a_line(key_of(rule, row))
     if not told:
         return key
     place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
@@ -49,7 +53,14 @@ def words_of(rule: Rule, row: Row) -> str:
 
 def _named(row: Row, column: str) -> str:
     name = row.get(PROPERTY_NAME) if column == "property_id" else None
-    return f"{row[column]} ({name})" if name else str(row[column])
+    place = _in_a_line(str(row[column]))
+    return f"{place} ({_in_a_line(name)})" if name else place
+
+
+def _in_a_line(text: str) -> str:
+    """Return a text that may be the supplier's: one that begins no line of a message, and does not fill it."""
+    line = printable(" ".join(text[: 2 * _LONGEST].split()))
+    return line if len(line) <= _LONGEST and len(text) <= 2 * _LONGEST else f"{line[:_LONGEST]}…"
 
 
 def news(rule: Rule, rows: Sequence[Row], told: Mapping[str, str]) -> News:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,19 @@ def test_a_message_names_the_property_where_its_name_is_known():
     row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "property_name": "Hotel Astoria"}
     ((_, text),) = messages(RULE, news(RULE, [row], {}), "see the page")
     assert "- property 7 (Hotel Astoria): Sold too low. (x-1)" in text
+
+
+@pytest.mark.parametrize("name", ["flag_id", "finding", "property_name", "market"])
+def test_what_a_supplier_wrote_forges_no_line_and_no_control_and_does_not_fill_the_message(name):
+    row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "property_name": "A", "market": "GB"}
+    hostile = "a\r\n- property 8: forged\x1b[2J\u202e\u2028\v\x85" + "b" * 1_000_000
+    found = news(RULE, [row | {name: hostile}], {})
+    ((_, text),) = messages(RULE, found, "see the page")
+    assert [line for line in text.splitlines() if line != "see the page"] == [text.partition("\n")[0]]
+    assert text.replace("\n", "").isprintable()
+    assert len(text) < 4_000
+    # What a row is known by is not touched.
+    assert list(found.new) == [hostile if name == "flag_id" else "x-1"]
 
 
 def test_a_long_list_is_cut_and_counted():
