@@ -14,7 +14,19 @@
 -- losing_snapshots: Snapshots in a row in which the market was dearer than the reference market; NULL: it is not known.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
 -- Prices that stand apart are few: only what is compared with the same reference offer is looked at further.
-WITH apart AS (
+-- A rate that moved is no price: at the reference rate, only what lies beyond all rates of eight days stands apart.
+WITH moved AS (
+    SELECT
+        here.sweep_id,
+        here.currency,
+        there.currency AS reference_currency,
+        here.lowest_rate::DOUBLE / there.highest_rate::DOUBLE AS lowest,
+        here.highest_rate::DOUBLE / there.lowest_rate::DOUBLE AS highest
+    FROM mart.fx_of_sweep AS here
+    INNER JOIN mart.fx_of_sweep AS there ON there.sweep_id = here.sweep_id
+),
+
+apart AS (
     SELECT DISTINCT
         parity.source,
         parity.property_id,
@@ -31,7 +43,18 @@ WITH apart AS (
 pair AS (
     SELECT
         parity.*,
-        parity.verdict <> 'meet' AND abs(parity.gap_pct) > analysis.disparity_pct AS is_apart,
+        analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
+        parity.verdict <> 'meet'
+        AND abs(parity.gap_pct) > analysis.disparity_pct
+        AND (
+            parity.currency_basis = 'same'
+            OR coalesce(
+                parity.total::DOUBLE
+                NOT BETWEEN parity.reference_total::DOUBLE * moved.lowest * (1 - allowed_pct / 100)
+                AND parity.reference_total::DOUBLE * moved.highest * (1 + allowed_pct / 100),
+                TRUE
+            )
+        ) AS is_apart,
         parity.currency_basis = 'same' OR NOT bool_or(parity.currency_basis = 'same') OVER (
             PARTITION BY parity.source, parity.property_id, parity.reference_offer_key
         ) AS is_best,
@@ -61,6 +84,11 @@ pair AS (
             apart.source = parity.source
             AND apart.property_id = parity.property_id
             AND apart.reference_offer_key = parity.reference_offer_key
+    LEFT JOIN moved
+        ON
+            moved.sweep_id = parity.seen_sweep_id
+            AND moved.currency = parity.currency
+            AND moved.reference_currency = parity.reference_currency
     CROSS JOIN ref.analysis AS analysis
     WHERE
         parity.match_grade = 'exact'
@@ -248,7 +276,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    3 AS rule_version,
+    4 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,
