@@ -13,6 +13,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import printable
 from pipeline.lake import Lake
+from pipeline.lake.finding_rules import finding_rules
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import OPEN_CASES, case_row, open_cases, say_of_case
 from pipeline.replay.explain import Row
@@ -31,12 +32,19 @@ def list_cases(limit: int | None, form: str, output: Path | None) -> None:
         show_query(f"SELECT * EXCLUDE (evidence, amounts) FROM ({OPEN_CASES})", form, limit, None, output)  # noqa: S608 - our own words
         return
     lake = Lake(read_settings().lake)
-    table = Table("case", "status", "rule", "where", "flags", "finding", box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        "case", "status", "problem", "where", "flags", "finding", box=None, pad_edge=False, header_style="bold"
+    )
     table.columns[0].no_wrap = True
     for case in open_cases(lake, limit or _CASES_OF_A_TABLE):
         # Texts come from the supplier: nothing in them is markup of ours.
         table.add_row(
-            case["case_id"], case["status"], case["rule"], Text(_whom(case)), str(case["flags"]), Text(case["finding"])
+            case["case_id"],
+            case["status"],
+            finding_rules()[case["rule"]].title,
+            Text(_whom(case)),
+            str(case["flags"]),
+            Text(case["finding"]),
         )
     Terminal().print(table if table.row_count else "No case is open.")
 
@@ -84,11 +92,11 @@ def _print(case: Row) -> None:
     console = Terminal(soft_wrap=True, highlight=False)
     facts = [
         ("Case", f"{case['case_id']} ({case['status']}, {case['severity']})"),
-        ("Rule", case["rule"]),
+        ("Problem", f"{finding_rules()[case['rule']].title} ({case['rule']})"),
         ("Where", _whom(case)),
         ("Finding", case["finding"]),
         ("Size", f"{case['flags']} flags, {case['offers']} offers, {case['stays']} stays"),
-        ("Seen", f"{case['first_seen_at']} to {case['last_seen_at']}"),
+        ("Seen", f"{case['first_seen_at']:%Y-%m-%d %H:%M} to {case['last_seen_at']:%Y-%m-%d %H:%M} UTC"),
     ]
     if case["share_pct"] is not None:
         share = f"{case['share_pct']:.0f}% of {case['properties_judged']} properties of the market"

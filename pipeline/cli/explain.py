@@ -129,7 +129,8 @@ def _facts(explained: Explanation) -> list[tuple[str, str]]:
         )
         return [*facts, ("Flagged", f"no; {explained.rule.full_name} contains it now, but {why}")]
     end = f", ended {flag['resolved_at']} ({flag['ended_by']})" if flag["resolved_at"] else ""
-    seen = f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen in {flag['snapshots']} sweeps{end}"
+    sweeps = f"{flag['snapshots']} sweep{'s' * (flag['snapshots'] != 1)}"
+    seen = f"{flag['first_flagged_at']} to {flag['last_flagged_at']}, seen in {sweeps}{end}"
     return [*facts, ("Flagged", seen)]
 
 

@@ -1,4 +1,4 @@
--- One row per source and offer whose price in one market stands apart from its price in another.
+-- One row per source and offer whose price in one market deviates from its price in another.
 -- size_pct: Gap in percent of the price that it is compared with; above 0: the market is dearer.
 -- amount: Gap in currency; above 0: the market is dearer.
 -- market: Market whose price stands apart.
