@@ -3,7 +3,7 @@
 -- amount: Gap of the all-in prices, in currency.
 SELECT
     'all_in_gap' AS rule,
-    2 AS rule_version,
+    3 AS rule_version,
     mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.all_in_gap_pct, analysis.medium_pct, analysis.high_pct) AS severity,
