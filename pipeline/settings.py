@@ -118,7 +118,7 @@ class Settings(BaseSettings):
     rate_store: SecretStr | None = Field(
         None,
         description="Redis (`rediss://…`) in which all processes that ask a supplier share its requests a second and "
-        "its calls a day. Unset: each has them for itself. Never logged.",
+        "its calls a day. Unset: each process has its own. Never logged.",
     )
     rate_store_clear_text: bool = Field(
         False, description="Allow `redis://` to another machine: its password can then be read, and the rate changed."
@@ -176,13 +176,13 @@ class Settings(BaseSettings):
         "machine do.",
     )
     cluster_ca_file: Path | None = Field(
-        None, description="Certificate (PEM) by which the cluster's are verified. Required for `tls://`."
+        None, description="CA certificate (PEM) that verifies the cluster's certificates. Required for `tls://`."
     )
     cluster_cert_file: Path | None = Field(None, description="Certificate (PEM) that this machine shows the cluster.")
     cluster_key_file: Path | None = Field(None, description="Private key (PEM) of that certificate. Never logged.")
     cluster_clear_text: bool = Field(
         False,
-        description="Allow `tcp://` to another machine: what reaches the scheduler can run code as its workers.",
+        description="Allow `tcp://` to another machine: anyone who reaches the scheduler can run code as its workers.",
     )
     tolerated_failed_share: float = Field(
         0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
@@ -209,7 +209,7 @@ class Settings(BaseSettings):
     )
     published_webhook: SecretStr | None = Field(
         None,
-        description="Address that is sent one POST of JSON after each published night: where it and its changes are. "
+        description="Address that receives one POST of JSON after each published night: where it and its changes are. "
         "Never logged.",
     )
     log_format: LogFormat = Field(

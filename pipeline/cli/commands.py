@@ -14,7 +14,7 @@ app = typer.Typer(
     name="nightaudit",
     help="Record a lodging supplier's prices every night: keep every answer, check it, publish what passes.",
     epilog="Exit codes: 0 done; 1 a failure; 2 wrong usage or input; 3 blocked by the quality gate; 4 too many failed "
-    "cells, or no answer that can be used; 5 another run holds the lake; 6 no space; 130, 143 stopped by "
+    "cells, or no usable answer; 5 another run holds the lake; 6 no space; 130, 143 stopped by "
     "SIGINT, SIGTERM.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -103,7 +103,7 @@ def publish(
 
 @app.command()
 def nightly(spec: Spec = None, limit: Limit = None, market: Markets = None) -> None:
-    """Run the whole night: sweep, load, audit, publish, summary."""
+    """Run a complete night: sweep, load, audit, publish, summary."""
     from pipeline.cli import nightly
 
     nightly.nightly(spec, limit, market)
@@ -141,10 +141,10 @@ def status(form: Form = "table") -> None:
 @app.command()
 def health(
     older_than: Annotated[
-        float, typer.Option("--older-than", min=0, help="Hours that the last published night may be old.")
+        float, typer.Option("--older-than", min=0, help="Maximum age of the last published night, in hours.")
     ] = 36,
 ) -> None:
-    """For a probe: exit with 1 where the last published night is too old, or there is none."""
+    """For a probe: exit with 1 if the last published night is too old, or there is none."""
     from pipeline.cli import metrics
 
     metrics.show_health(older_than)
@@ -430,7 +430,7 @@ def export(
         str | None, typer.Option("--to", help="Only nights up to this day, included.", show_default=False)
     ] = None,
 ) -> None:
-    """Write a DuckDB file that stands alone: every relation as a table, of some properties, markets or nights."""
+    """Write a self-contained DuckDB file: every relation as a table, of some properties, markets or nights."""
     from pipeline.cli import export
 
     export.export_file(file, properties, market, first, last)
@@ -439,9 +439,9 @@ def export(
 @app.command()
 def pull(
     lake: Annotated[str, typer.Argument(help="Folder of the lake to pull from, such as a mounted share.")],
-    folder: Annotated[Path, typer.Argument(help="Folder to pull into; made where there is none.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to pull into; created if missing.")],
 ) -> None:
-    """Copy what the published file of a lake reads into a folder, as far as it is not there yet."""
+    """Copy a lake's published file and the files that it reads into a folder; later runs copy only what is new."""
     from pipeline.cli import pull
 
     pull.pull_lake(lake, folder)

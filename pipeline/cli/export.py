@@ -1,4 +1,4 @@
-"""`nightaudit export`: a DuckDB file that stands alone."""
+"""`nightaudit export`: a self-contained DuckDB file."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Horizon(SpecTable):
 class Stays(SpecTable):
     """Which stays are asked about: every check-in with every number of nights."""
 
-    nights: NightsList = Field(description="Numbers of nights.")
+    nights: NightsList = Field(description="Lengths of stay, in nights.")
     horizon: tuple[Horizon, ...] = Field(
         default=(), description="Stretches of lead days, each beginning where the one before it ends."
     )
@@ -113,7 +113,7 @@ class Ask(SpecTable):
     product_types: ProductTypes = Field(default=(ProductType.HOTEL,), description="`Hotel`, `Package` or both.")
     currencies: Currencies | None = Field(
         default=None,
-        description="Currencies to ask for, each swept. Omitted: none is asked for and the supplier chooses.",
+        description="Currencies to ask for; each is swept. Omitted: none is asked for and the supplier chooses.",
     )
     currency_by_market: CurrenciesByMarket = Field(
         default={}, description='Other currencies for single markets: `{ GB = "GBP", US = ["USD", "EUR"] }`.'
@@ -127,7 +127,7 @@ class Ask(SpecTable):
         description="Ask `single` about this many properties only, those with the lowest ids. Omitted: about all.",
     )
     batch: Annotated[int, Field(strict=True, ge=1, le=MAX_PROPERTIES_PER_SEARCH)] = Field(
-        default=MAX_PROPERTIES_PER_SEARCH, description="Properties of a `multi` search."
+        default=MAX_PROPERTIES_PER_SEARCH, description="Properties per `multi` search."
     )
 
     @model_validator(mode="after")
@@ -153,7 +153,7 @@ class Detail(SpecTable):
         "floor or offers changed in the last night), `stale` (not seen in detail for long), `available` (had offers)."
     )
     budget: Annotated[int, Field(strict=True, ge=1)] = Field(
-        description="Requests a night for `single` at most. A property is asked about with all stays of the spec."
+        description="Maximum `single` requests per night. A property is asked about with all stays of the spec."
     )
     stale_after_days: Days = Field(default=7, description="Days without a detail answer after which `stale` chooses.")
     watch: WatchedIds | None = Field(default=None, description="Property ids for the rule `watch`; may be empty.")

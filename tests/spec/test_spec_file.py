@@ -125,7 +125,7 @@ MISTAKES = {
     "two sources of ids": ("[stays]", "sandbox = 3\n[stays]", 1, "ids and sandbox are given"),
     "no source of ids": ("ids = [100001, 100002]", "", 1, "give exactly one of ids, file, query, sandbox: none is"),
     "no nights": ("[1, 3, 7]", "[]", 4, "stays.nights: must not be empty"),
-    "nights missing": ("nights = [1, 3, 7]", "", 3, "stays.nights: is missing. Numbers of nights."),
+    "nights missing": ("nights = [1, 3, 7]", "", 3, "stays.nights: is missing. Lengths of stay, in nights."),
     "nights below one": ("[1, 3, 7]", "[1, 0]", 4, "stays.nights[2]: must be greater than or equal to 1, not 0"),
     "a horizon of today": ("to_days = 30", "to_days = 0", 7, "stays.horizon[1].to_days: must be greater than"),
     "horizons out of order": ("to_days = 90", "to_days = 20", 8, "to_days 20 is not after the 30 of the horizon"),
