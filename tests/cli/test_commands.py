@@ -345,7 +345,8 @@ def test_a_cap_that_no_day_gets_further_with_is_refused_before_a_sweep_is_begun(
 
 
 @pytest.mark.parametrize("sweep_id", ["../x", "/etc", "nonsense"])
-def test_what_is_no_sweep_id_is_told_so(run_here, sweep_id):
+def test_what_is_no_sweep_id_is_refused(user, run_here, sweep_id):
+    user.lake.mkdir()
     done = run_here("resume", sweep_id)
     assert done.returncode == 2
     assert "holds no sweep" in done.stderr
