@@ -24,6 +24,8 @@ from pipeline.sweep.stop import Stopping
 
 logger = logging.getLogger(__name__)
 
+_SIGNAL_SECONDS = 0.2
+
 # Asks again what could not be read of a segment, the numbers of its searches given; returns whether it asked anything.
 LookAgain = Callable[[Segment, Sequence[int]], Awaitable[bool]]
 
@@ -150,9 +152,9 @@ class UnderWay:
                 # Its rows are in the tables; what it kept beside them may be used up and gone.
                 return
             if result is None:
-                result = await self._normalisers.normalise(segment, unasked)
+                result = await self._normalised(segment, unasked)
             if result.unreadable and self.look_again and await self.look_again(segment, result.unreadable):
-                result = await self._normalisers.normalise(segment, unasked)
+                result = await self._normalised(segment, unasked)
             self._count(result)
         finally:
             self._normalisers.places.release()
@@ -164,6 +166,16 @@ class UnderWay:
             async with self._loading:
                 ready, self._to_load = self._to_load, []
                 await asyncio.to_thread(self._load, ready)
+
+    async def _normalised(self, segment: Segment, unasked: dict[int, Asked]) -> SegmentResult:
+        try:
+            return await self._normalisers.normalise(segment, unasked)
+        except NightauditError:
+            # A service manager ends the whole group of processes: a worker that ended with it did not lack memory. Its
+            # end may be seen a moment before the signal is.
+            await asyncio.sleep(_SIGNAL_SECONDS)
+            self._stopping.raise_if_asked()
+            raise
 
     def _load(self, ready: Iterable[Partition]) -> None:
         missing = [partition for partition in ready if not is_loaded(self._lake, self._sweep_id, partition)]

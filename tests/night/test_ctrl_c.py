@@ -91,6 +91,17 @@ def test_a_night_that_is_stopped_says_so_and_nothing_else(tmp_path, begun, often
     assert not left
 
 
+@pytest.mark.slow
+def test_a_service_manager_that_ends_the_whole_group_stops_the_night_as_requested(tmp_path):
+    night = started(tmp_path, "-m", "pipeline.cli", "nightly")
+    await_file(tmp_path, BEGUN["landing"], night)
+    os.killpg(night.pid, signal.SIGTERM)
+    out, err = night.communicate(timeout=WAIT_SECONDS)
+    assert night.returncode in {143, -signal.SIGTERM}, out + err
+    assert "Stopped" in err
+    assert "memory" not in err
+
+
 STOPPED_WHILE_IT_IMPORTS = """
 import os, signal, sys
 
