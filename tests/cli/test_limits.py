@@ -59,6 +59,7 @@ def test_a_light_command_asks_for_little_runs_with_it_and_says_so_where_there_is
     assert_enough_and_no_less(tmp_path, command, "lake")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [["status"], ["plan"], ["cases"], ["cases", "--format", "csv"], ["metrics"], ["health", "--older-than", "100000"]],

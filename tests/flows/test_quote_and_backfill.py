@@ -54,6 +54,7 @@ def test_the_flow_of_quotes_asks_only_where_it_is_told_to_and_nothing_is_tried_a
     assert query_published(published.published_file, asked, {"run": summary.run_id}).fetchone() == (3,)
 
 
+@pytest.mark.slow
 def test_the_flow_of_the_backfill_makes_the_same_tables_anew(published):
     from flows.backfill import backfill
     from flows.quote_check import quote_check

@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import pytest
 from prefect_runs import ROOT, await_ends, begin_run, call, environment
 
 
+@pytest.mark.slow
 def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp_path, write_spec, server):
     forget_waiting_runs(server)
     given = environment(tmp_path, write_spec(), PREFECT_API_URL=server)

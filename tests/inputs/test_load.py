@@ -67,6 +67,7 @@ def sampled(a_night, tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 def test_the_samples_load_and_show_in_the_published_file(sampled):
     lake = sampled
     assert published(lake, "SELECT count(*), min(price) FROM mart.selling_price") == [(60, Decimal("77.4000"))]
@@ -147,6 +148,7 @@ def test_what_is_loaded_between_nights_shows_at_once(lake_of_a_night, tmp_path):
     assert not list(lake.published_file.parent.glob(".*"))
 
 
+@pytest.mark.slow
 def test_a_deadline_is_counted_from_the_check_in_of_its_property(lake, tmp_path):
     cells = [{"property_id": each, "search_id": each, "status": "offered"} for each in (1, 2)]
     offers = [{name: cell[name] for name in ("property_id", "search_id")} | {"total": 100} for cell in cells]

@@ -79,6 +79,7 @@ def test_each_rule_chooses_what_it_says(nights, rules, more, expected):
     assert choose_detail(spec(rules, more=more), IDS, TODAY, nights, HERE).property_ids == expected
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_the_first_time_has_not_changed_and_what_comes_where_nothing_was_has(lake):
     """A horizon moves on each night: its last day is new, and nothing about it is news."""
     known, new = {"check_in": date(2030, 3, 1)}, {"check_in": date(2030, 3, 2), "search_id": 9}

@@ -40,6 +40,7 @@ def test_only_the_last_five_sweeps_count(lake):
     assert (found.sweeps, found.by_operation[Operation.MULTI].latency_seconds) == (5, 0.1)
 
 
+@pytest.mark.slow
 def test_steps_of_a_night_are_timed_where_they_are_run(lake):
     assert nights.audited(lake, 0, nights.clean_night(0)).is_passed
     publish_checked(lake, sweep_id(0), started_at(0))

@@ -134,6 +134,7 @@ def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):
     assert lake.sweep_ids() == [begun.sweep_id]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again_and_bad_rules_cost_the_alerts_alone(
     settings, loaded, tmp_path
 ):
@@ -167,6 +168,7 @@ def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_toda
     assert (lake.root / "reports" / left.sweep_id / "index.html").exists()
 
 
+@pytest.mark.slow
 def test_a_used_up_daily_cap_closes_the_sweep_and_publishes_what_there_is(settings, tmp_path):
     summary = run(settings(spec=write_spec_in(tmp_path, days=20), daily_calls=45))
 
@@ -199,6 +201,7 @@ def outside(tmp_path_factory):
     return given, shown, failed.value, down.value, before
 
 
+@pytest.mark.slow
 def test_too_many_failed_cells_end_with_an_error_once_the_night_is_published(outside):
     given, (first,), failed, *_ = outside
     assert failed.exit_code == 4
@@ -206,6 +209,7 @@ def test_too_many_failed_cells_end_with_an_error_once_the_night_is_published(out
     assert dict(first.cells)["failed"] > given.tolerated_failed_share * first.planned
 
 
+@pytest.mark.slow
 def test_a_supplier_that_is_down_leaves_the_last_night_published(outside):
     given, (first,), _, down, before = outside
     lake = Lake(given.lake)
@@ -374,6 +378,7 @@ def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(
     assert left == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "stopped_at", "go_on"),
     [

@@ -16,6 +16,8 @@ from sandbox_nights import swept
 
 from pipeline.lake.database import open_published
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "notebooks" / "GUIDE.md"
 QUERY = re.compile(r"### (\d+)\. [^\n]+\n\n[^\n]+\n\n```sql\n(.*?);\n```\n\n```\n(.*?)```\n", re.DOTALL)

@@ -40,6 +40,7 @@ def _hash(lake):
     return hashlib.sha256(lake.published_file.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
 def test_a_notebook_runs_and_writes_nothing(notebook, nights, monkeypatch):
     before = _hash(nights.both), sorted(nights.both.published_file.parent.iterdir())
@@ -49,6 +50,7 @@ def test_a_notebook_runs_and_writes_nothing(notebook, nights, monkeypatch):
     assert (_hash(nights.both), sorted(nights.both.published_file.parent.iterdir())) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda file: file.stem)
 def test_on_the_first_night_it_says_what_is_not_known_yet(notebook, nights, monkeypatch):
     shown, _ = ran(notebook, nights.first, monkeypatch)

@@ -14,6 +14,8 @@ from pipeline.domain.penalties import Penalty
 from pipeline.lake import Lake
 from pipeline.publish import publish
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_published_file_tells_what_cancelling_costs_at_any_moment(lake):
     day = {"check_in": date(2030, 3, 1)}

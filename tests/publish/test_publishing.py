@@ -258,6 +258,7 @@ def test_everything_that_analysts_see_is_commented(published):
     assert query_published(published.file, "SELECT count(*) FROM ref.error_code").fetchall() == [(28,)]
 
 
+@pytest.mark.slow
 def test_every_view_can_be_read_even_of_tables_without_a_row(published):
     names = query_published(
         published.file, "SELECT DISTINCT schema_name || '.' || table_name FROM duckdb_columns() WHERE NOT internal"

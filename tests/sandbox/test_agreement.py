@@ -3,6 +3,7 @@
 import re
 from datetime import date, datetime
 
+import pytest
 from sandbox_searches import TWO, ask, multi, products, world
 
 from pipeline.domain.search import Operation
@@ -162,6 +163,7 @@ def fields(form, path=""):
             yield from fields(value, f"{path}.{name}".lstrip("."))
 
 
+@pytest.mark.slow
 def test_every_documented_field_occurs_and_every_one_is_null_somewhere():
     a_world = world(properties=3000, missing_share=0.05)
     seen = {"multi": set(), "single": set()}
@@ -177,6 +179,7 @@ def test_every_documented_field_occurs_and_every_one_is_null_somewhere():
         assert not lacking
 
 
+@pytest.mark.slow
 def test_every_documented_field_of_a_quote_occurs_and_every_one_is_null_somewhere():
     a_world = world(properties=3000, missing_share=0.05)
     party = (Guests(2, (4,)),)
