@@ -13,7 +13,8 @@ from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import CorruptObject
 from pipeline.domain.texts import printable
 from pipeline.lake import Lake
-from pipeline.replay.evidence import Evidence, QuoteEvidence, evidence_of
+from pipeline.lake.raw_answer import Evidence
+from pipeline.replay.evidence import QuoteEvidence, evidence_of
 from pipeline.settings import read_settings
 from pipeline.supplier.bodies import UnreadableBody, inflate
 

@@ -21,6 +21,11 @@ class Operation(StrEnum):
     SINGLE = "single"
     QUOTE = "quote"
 
+    @property
+    def path(self) -> str:
+        """Path of its address, below the supplier's base address."""
+        return f"/v1/property/{self.value}"
+
 
 class ProductType(StrEnum):
     """What is sold: the hotel alone, or the hotel inside a package."""

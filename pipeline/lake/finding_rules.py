@@ -19,6 +19,7 @@ class FindingRule:
     subject: Sequence[str]
     meaning: str
     relation: str
+    numbers: Sequence[str]
     severity: str = "By size_pct and the bounds of ref.analysis."
     planted: bool = True
 

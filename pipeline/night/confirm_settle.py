@@ -15,8 +15,8 @@ from pipeline.domain.tables import CONFIRMATION
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, is_committed
 from pipeline.lake.raw import raw_address
+from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.night.confirm_plan import ConfirmRun, shard_name, shard_of
-from pipeline.replay.evidence import Evidence, evidence_at
 from pipeline.replay.explain import (
     Row,
     answers_behind,

@@ -29,12 +29,12 @@ from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quarantine_file, query_published, select_files
 from pipeline.lake.finding_rules import detectors, finding_rules
 from pipeline.lake.raw import RawRecord, read_shard
+from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.lake.relations import Relation, relation, sources
 from pipeline.lake.sweep_files import sweep_files
 from pipeline.normalise.request import asked_of_request
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.publish import published_sweeps
-from pipeline.replay.evidence import Evidence, evidence_at
 from pipeline.replay.republish import ReplayedNight, findings, replayed
 
 Row = dict[str, Any]

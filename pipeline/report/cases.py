@@ -12,15 +12,11 @@ from pipeline.report.words import rule_said
 _SHOWN = 15
 # Properties that the summary names.
 _CALLS = 3
-_FIRST = (
-    "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
-    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
-)
 
 
 def standing_cases(reader: Reader) -> pl.DataFrame:
     """Return the cases that are not closed and no part of a wider one."""
-    found = reader.rows("report.finding_case", order=_FIRST, where="status NOT IN ('closed', 'part_of')")
+    reader.note_cases()
     texts = pl.col("evidence").list.eval(pl.element().struct.field("flag_id")).list.join(", ").alias("flag_ids")
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
     whom = (
@@ -31,7 +27,8 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
         .otherwise(pl.col("property_name"))
         .alias("property_name")
     )
-    return reader.named(found).with_columns(said, whom, texts).drop("amounts")
+    page = pl.col("case_id").map_elements(reader.case_page, return_dtype=pl.String, skip_nulls=False).alias("case_page")
+    return reader.cases.with_columns(said, whom, texts, page).drop("amounts")
 
 
 def calls(cases: pl.DataFrame) -> pl.DataFrame:
@@ -67,6 +64,9 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
             pl.col("flags").sum(),
             pl.when(is_many).then(size).otherwise(pl.col("finding").first()).alias("finding"),
             pl.col("case_id").str.join(" ").alias("case_id"),
+            pl.struct(pl.coalesce("market", pl.lit("open")).alias("text"), pl.col("case_page").alias("href"))
+            .filter(pl.col("case_page").is_not_null())
+            .alias("pages"),
             pl.len().alias("cases"),
         )
     )
@@ -79,9 +79,10 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "cases",
         f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No case waits for a decision",
         "One line is one problem to call about: one rule at one property, in every market where it was found. Where "
-        "most properties are affected, it is of the market or the supplier. Its cases, one a market, are below it. "
-        "nightaudit case shows, acknowledges or mutes a case by its id; explain and confirm take the id too.",
-        cases.drop("evidence"),
+        "most properties are affected, it is of the market or the supplier. Its cases, one a market, are below it, "
+        "each with a page of its evidence: the answers side by side. nightaudit case shows, acknowledges or mutes a "
+        f"case by its id; explain and confirm take the id too.{_without_page(cases)}",
+        cases.drop("evidence", "case_page"),
         columns=[
             PROPERTY,
             Column("rule_words", "Problem", is_wide=True),
@@ -89,7 +90,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
             Column("severity", "Severity"),
             Column("status", "Status"),
             Column("flags", "Findings", digits=0),
-            Column("finding", "In words, and the cases", is_wide=True, below="case_id"),
+            Column("finding", "In words, the cases, and their evidence", is_wide=True, below="case_id", links="pages"),
         ],
         why_empty="No case is open.",
         shown=_SHOWN,
@@ -111,8 +112,18 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
         place = f" ({row['market']})" if row["market"] else ""
         name = row["property_name"] or f"property {row['property_id']}"
         text = f"Call {name} about: {row['rule_words']}{place}. {row['finding']}"
-        told.append(Point(text, "cases", tone))
+        told.append(Point(text, "cases", tone, row["pages"][0]["href"] if row["pages"] else ""))
     return told
+
+
+def _without_page(cases: pl.DataFrame) -> str:
+    left = cases["case_page"].null_count()
+    return (
+        f" {counted(cases.height - left, 'case has', 'cases have')} a page, the first in this order; for the "
+        "others: nightaudit report digest --property ID, with the id of a property."
+        if left
+        else ""
+    )
 
 
 def _counted(waiting: pl.DataFrame) -> str:

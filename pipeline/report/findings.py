@@ -28,7 +28,7 @@ def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
 def worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
     """Return flags with what their rule finds in words, and the names of their properties."""
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
-    return reader.named(found).with_columns(said)
+    return reader.with_cases(reader.named(found)).with_columns(said)
 
 
 def by_severity(found: pl.DataFrame) -> str:
@@ -64,7 +64,7 @@ def findings(
         else f"No finding {are[0]}",
         f"{note} The table shows the most severe of each rule, one per property{rest}. "
         "nightaudit explain traces a flag to its raw answers and recomputes it.",
-        placed,
+        placed.drop("case_page"),
         columns=[
             Column("rule_words", "Finding", is_wide=True),
             Column("severity", "Severity"),
@@ -73,9 +73,14 @@ def findings(
             Column("check_in", "Check-in"),
             Column("size_pct", "Size", "%", 1),
             Column("snapshots", "Nights seen", digits=0),
-            Column("finding", "In words, and the flag", is_wide=True, below="flag_id"),
+            Column("finding", "In words, and the flag", is_wide=True, below="flag_id", links="pages"),
         ],
         why_empty=why_empty,
         shown=shown,
         source="report.flag",
+        lines=placed.with_columns(
+            pl.when(pl.col("case_page").is_not_null())
+            .then(pl.concat_list(pl.struct(pl.lit("the case").alias("text"), pl.col("case_page").alias("href"))))
+            .alias("pages")
+        ),
     )

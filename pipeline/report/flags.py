@@ -54,7 +54,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         "A finding ends when an answer no longer shows it, when one of its offers is gone, or when its stay begins. "
         "Hours count from the sweep that first flagged it; a finding whose stay began was not resolved and has none. "
         "The table shows the most severe of each rule, one per property.",
-        placed,
+        placed.drop("case_page"),
         columns=[
             Column("rule_words", "Finding", is_wide=True),
             Column("severity", "Severity"),

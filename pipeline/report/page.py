@@ -31,7 +31,7 @@ class Column:
 
     Numbers have `digits`, and a sign before gains where they are changes; `currency` names the column with that of an
     amount. Text that may be long is `is_wide` and wraps. `below` names what stands small beneath it, or alone where the
-    column has no value.
+    column has no value; `links` names the pages that are linked there, each with a text and an href.
     """
 
     name: str
@@ -42,13 +42,14 @@ class Column:
     below: str | None = None
     currency: str | None = None
     is_change: bool = False
+    links: str | None = None
 
     def text(self, row: Mapping[str, Any]) -> str:
         """Return the value of a row as people read it."""
         value = row[self.name]
         if value is None and self.below:
             return str(row[self.below])
-        written = _cut(said(self.name, value)) if isinstance(value, str) else shown(value, self.digits)
+        written = cut(said(self.name, value)) if isinstance(value, str) else shown(value, self.digits)
         sign = "+" if self.is_change and value is not None and value > 0 and _is_seen(written) else ""
         money = f" {row[self.currency]}" if self.currency and value is not None else ""
         return f"{sign}{written}{money}"
@@ -56,6 +57,10 @@ class Column:
     def small(self, row: Mapping[str, Any]) -> str | None:
         """Return what stands beneath the value of a row."""
         return str(row[self.below]) if self.below and row[self.name] is not None else None
+
+    def linked(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+        """Return the pages that are linked beneath the value of a row."""
+        return (row[self.links] or ()) if self.links else ()
 
 
 PROPERTY = Column("property_name", "Property", is_wide=True, below="property_id")
@@ -99,11 +104,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A sentence of the summary that a page begins with, and the section that shows more. `tone`: good, warn or bad."""
+    """A sentence of the summary that a page begins with, and the section that shows more. `tone`: good, warn or bad.
+
+    `page` is that of the case which the sentence is about, where there is one.
+    """
 
     text: str
     section: str
     tone: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,7 +165,8 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Return a text as a table shows it: cut where it is long."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
 
 

@@ -11,6 +11,15 @@ import polars as pl
 
 from pipeline.report.scope import Scope
 
+# Where the pages of cases lie, beside those of their night.
+CASES = "cases"
+# Cases that have a page, the ones to look at first: so many cost some seconds, and a manager calls about fewer.
+CASE_PAGES = 100
+_FIRST = (
+    "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
+    "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
+)
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -56,6 +65,54 @@ class Reader:
         """Return the one row of sums over a relation's rows within the scope, all of which it must know."""
         limits, values = self.scope.condition("property_id", "market", "check_in")
         return self.query(f"SELECT {columns} FROM {relation} WHERE {where} AND {limits}", values).row(0, named=True)  # noqa: S608 - our own names; what users give is a parameter
+
+    def note_cases(self) -> None:
+        """Take down that a section is of cases, whatever has read them before."""
+        if missing := self.scope.missing("property_id", "market"):
+            self.wider["report.finding_case"] = missing
+
+    @cached_property
+    def _unclosed(self) -> pl.DataFrame:
+        return self.named(self.rows("report.finding_case", order=_FIRST, where="status <> 'closed'"))
+
+    @property
+    def cases(self) -> pl.DataFrame:
+        """The cases that are not closed and no part of a wider one, with names, the most urgent first."""
+        return self._unclosed.filter(pl.col("status") != "part_of")
+
+    @cached_property
+    def case_pages(self) -> frozenset[str]:
+        """The cases that have a page; none where cases are not known within the limits."""
+        if self.scope.missing("property_id", "market"):
+            return frozenset()
+        return frozenset(self.cases["case_id"].head(CASE_PAGES))
+
+    def case_page(self, case_id: str | None) -> str | None:
+        """Return where the page of a case lies beside the others; None: it has none."""
+        return f"{CASES}/{case_id}.html" if case_id in self.case_pages else None
+
+    def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
+        """Return flags with the open case that each is part of, and where its page lies."""
+        # A pair of currencies makes a case of a market; every other rule has narrower ones, of a property.
+        is_pair = pl.col("fx").struct.field("from_currency").is_not_null() & (pl.col("rule") == "fx_markup")
+        keys = {
+            "case_rule": pl.col("rule"),
+            "case_property": pl.when(~is_pair).then("property_id"),
+            "case_market": pl.col("market"),
+            "case_base": pl.when(is_pair).then(pl.col("fx").struct.field("from_currency")),
+            "case_currency": pl.when(is_pair).then(pl.col("fx").struct.field("to_currency")),
+        }
+        known = self._unclosed.filter((pl.col("scope") == "property") | pl.col("base_currency").is_not_null()).select(
+            pl.col("rule", "property_id", "market", "base_currency", "currency").name.map(
+                dict(zip(("rule", "property_id", "market", "base_currency", "currency"), keys, strict=True)).__getitem__
+            ),
+            pl.coalesce("part_of_case_id", "case_id").alias("case_id"),
+        )
+        found = flags.with_columns(**keys).join(
+            known, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
+        )
+        page = pl.col("case_id").map_elements(self.case_page, return_dtype=pl.String).alias("case_page")
+        return found.drop(*keys).with_columns(page)
 
     def whole(self, relation: str) -> None:
         """Take down that a section reads all of a relation of the night, whatever the limits are."""

@@ -16,10 +16,11 @@ from pipeline.lake.database import open_published
 from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
+from pipeline.report.case_page import case_pages
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.page import Page, render
-from pipeline.report.read import Reader
+from pipeline.report.read import CASES, Reader
 from pipeline.report.scope import Scope
 from pipeline.report.words import said
 
@@ -71,6 +72,8 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                 reader.wider.clear()
                 page = _within(_MADE[name][1](reader), reader.wider)
                 written.append(Written(name, page.title, _write(folder, page, reader, _links(folder, wanted, scope))))
+            for file, text in case_pages(lake, reader, _links(folder, wanted, scope)):
+                _put(folder / CASES / file, text.encode())
             _write_overview(lake, reader)
         except duckdb.IOException as error:
             raise LakeError(

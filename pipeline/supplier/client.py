@@ -28,8 +28,6 @@ from pipeline.supplier.pacer import Allowance, Pace, Pacer, Unlimited
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 from pipeline.supplier.shared_pace import RedisLeases, SharedPacer
 
-OPERATION_PATH = "/v1/property/"
-
 # Redirects of one request that are followed, within the supplier's origin and with method and body: 307 and 308.
 _MOST_REDIRECTS = 5
 _KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
@@ -82,7 +80,7 @@ class SupplierClient:
         self._allowed: set[Operation] = set()
         self._refused = 0
         self._most_refused = _REFUSED_FOR_EACH * concurrency + _REFUSED_BESIDE
-        self._urls = {operation: httpx.URL(f"{self.base_url}{OPERATION_PATH}{operation}") for operation in Operation}
+        self._urls = {operation: httpx.URL(f"{self.base_url}{operation.path}") for operation in Operation}
         self._headers = httpx.Headers(
             {
                 "Accept": "application/json",

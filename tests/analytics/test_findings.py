@@ -113,7 +113,7 @@ def test_flags_that_still_hold_are_confirmed_and_lead_to_the_new_answers(setting
     )
     held = rows(lake, "SELECT confirmation, confirmation_raw_address FROM report.flag WHERE confirmation IS NOT NULL")
     assert len(held) == 10
-    from pipeline.replay.evidence import evidence_at
+    from pipeline.lake.raw_answer import evidence_at
 
     assert all(evidence_at(lake, address).record.http_status == 200 for _, told in held for address in told.split())
 

@@ -16,10 +16,10 @@ from pipeline.domain.errors import CorruptObject, InputError, UnknownSweep
 from pipeline.domain.search import Operation
 from pipeline.domain.shards import Partition
 from pipeline.lake.raw import Manifest, encode_shard, write_manifest
+from pipeline.lake.raw_answer import evidence_at
 from pipeline.normalise.segment import normalise_segment
 from pipeline.quote import ledger
 from pipeline.quote.sample import ChosenOffer, ChosenRoom
-from pipeline.replay.evidence import evidence_at
 
 ADDRESS = f"raw/{SWEEP}/multi-GB-000000.parquet#0"
 BODY = answer(house(1, rooms=[room(roomName="[red]Sweet\x1b[31m")]))

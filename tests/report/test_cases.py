@@ -10,7 +10,12 @@ from pipeline.report.cases import calls, cases_points, cases_section
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
     row |= {"rule": "floor_breach", "rule_words": "Sold below the floor", "status": "open", "severity": "high"}
-    row |= {"flags": 2, "lowest_pct": 4.0, "highest_pct": 4.0, "finding": f"2 offers over 1 stay, +4.0%. Of {market}."}
+    row |= {"case_page": f"cases/{case_id}.html"} | {
+        "flags": 2,
+        "lowest_pct": 4.0,
+        "highest_pct": 4.0,
+        "finding": f"2 offers over 1 stay, +4.0%. Of {market}.",
+    }
     return row | {"evidence": [{"flag_id": f"b-{case_id}", "finding": f"Of {market}."}]} | said
 
 
@@ -33,6 +38,10 @@ def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_ca
     ]
     assert found[0]["finding"] == "4 offers in 2 markets, 4.0% to 9.0%. Of SE."
     assert found[0]["flags"] == 4
+    assert found[0]["pages"] == [
+        {"text": "SE", "href": "cases/case-1.html"},
+        {"text": "DE", "href": "cases/case-2.html"},
+    ]
     assert found[1]["finding"] == "2 offers over 1 stay, +4.0%. Of GB."
 
 

@@ -1,0 +1,198 @@
+"""What lies behind a page of a case: its best findings, the answers that each rests on, and their raw records.
+
+Read from the tables by sweep and search, as the findings name them; every raw record that is shown is held against the
+SHA-256 of what was loaded.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.tables import CELL, OFFER, PENALTY, PROMOTION, SEARCH
+from pipeline.lake import Lake
+from pipeline.lake.database import select_files
+from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.raw import RawRecord, read_shard
+from pipeline.lake.raw_answer import Evidence, evidence_at
+from pipeline.lake.relations import relation
+from pipeline.lake.sweep_files import sweep_files
+
+Row = Mapping[str, Any]
+
+# Roles of what a finding is about; each of the others is what it is held against, the nearest first.
+_SUBJECTS = ("market", "currency", "detail", "package", "better_room", "floor", "offer", "without_offer")
+_AGAINST = (
+    "reference", "base_currency", "list", "hotel", "lesser_room", "held_against", "first", "floor_began", "last_offer"
+)  # fmt: skip
+# Answers of a finding that are listed beside the two that are shown.
+_LISTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one search said of a finding's subject.
+
+    `offer` is missing where it is about none, or not kept any more; `raw` is missing where `lost` says why.
+    """
+
+    role: str
+    search: Row | None
+    offer: Row | None
+    status: Row | None
+    penalties: Sequence[Row]
+    promotions: Sequence[Row]
+    raw: Evidence | None = None
+    lost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A finding of a case with the one or two answers that show it, and others that it rests on."""
+
+    flag: Row
+    answers: Sequence[Answer]
+    others: Sequence[Answer]
+    more: int
+    price: Row | None
+    """The selling price that the finding is about, of rules about one."""
+
+
+def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[str]) -> dict[str, Piece]:
+    """Return the open findings of some ids with the answers that they rest on, by id."""
+    flags = _rows(
+        session, "SELECT * FROM report.flag WHERE list_contains($ids::VARCHAR[], flag_id)", {"ids": sorted(flag_ids)}
+    )
+    chosen = {flag["flag_id"]: _chosen(flag["evidence"]) for flag in flags}
+    tables = _Tables(session, lake, [item for main, others in chosen.values() for item in (*main, *others)])
+    records_of = lru_cache(maxsize=2)(read_shard)
+    # Answers of one shard stand together, so that each shard is read once.
+    shown = sorted({_place(item) for main, _ in chosen.values() for item in main})
+    addressed = sorted((search["raw_address"], place) for place in shown if (search := tables.search.get(place)))
+    raw = {place: _raw(lake, address, tables.search[place], records_of) for address, place in addressed}
+    prices = _prices(session, flags)
+    made = {}
+    for flag in flags:
+        main, others = chosen[flag["flag_id"]]
+        made[flag["flag_id"]] = Piece(
+            flag,
+            [tables.answer(item, *raw.get(_place(item), (None, "Its search is not in the tables."))) for item in main],
+            [tables.answer(item) for item in others[:_LISTED]],
+            len(others[_LISTED:]),
+            prices.get(flag["flag_id"]),
+        )
+    return made
+
+
+def _chosen(evidence: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the observation that a finding is about and the one that it is held against, and all others."""
+    subject = next((item for role in _SUBJECTS for item in reversed(evidence) if item["role"] == role), evidence[-1])
+    against = next((item for role in _AGAINST for item in reversed(evidence) if item["role"] == role), None)
+    main = [subject, *([against] if against is not None and against is not subject else [])]
+    places = [(_place(item), item["offer_no"]) for item in main]
+    return main, [item for item in evidence if (_place(item), item["offer_no"]) not in places]
+
+
+def _place(item: Row) -> tuple[str, int]:
+    return item["sweep_id"], item["search_id"]
+
+
+class _Tables:
+    """The rows of the tables that some observations name."""
+
+    def __init__(self, session: duckdb.DuckDBPyConnection, lake: Lake, items: Sequence[Row]) -> None:
+        self._session, self._lake = session, lake
+        self._sweeps = sorted({item["sweep_id"] for item in items})
+        self._searches = sorted({item["search_id"] for item in items})
+        offers = {(*_place(item), item["offer_no"]) for item in items if item["offer_no"] is not None}
+        self.search = {_place(row): row for row in self._of(SEARCH.name, [(*_place(item), None) for item in items])}
+        named = sorted(offers)
+        self._offer = {(*_place(row), row["offer_no"]): row for row in self._of(OFFER.name, named)}
+        self._parts: dict[str, dict[tuple[str, int, int], list[Row]]] = {}
+        for name, order in ((PENALTY.name, "penalty_no"), (PROMOTION.name, "promotion_no")):
+            held = self._parts[name] = defaultdict(list)
+            for row in sorted(self._of(name, named), key=lambda row: row[order]):
+                held[*_place(row), row["offer_no"]].append(row)
+        without = [(*_place(item), item["property_id"]) for item in items if item["offer_no"] is None]
+        self._cell = {(*_place(row), row["property_id"]): row for row in self._of(CELL.name, without, "property_id")}
+
+    def answer(self, item: Row, raw: Evidence | None = None, lost: str = "") -> Answer:
+        place, offer = _place(item), (*_place(item), item["offer_no"])
+        return Answer(
+            item["role"],
+            self.search.get(place),
+            self._offer.get(offer),
+            self._cell.get((*place, item["property_id"])),
+            self._parts[PENALTY.name].get(offer, ()),
+            self._parts[PROMOTION.name].get(offer, ()),
+            raw,
+            lost,
+        )
+
+    def _of(self, table: str, wanted: Iterable[tuple[str, int, int | None]], third: str = "offer_no") -> list[Row]:
+        """Return the rows of a table by sweep, search and a third column, where that is given."""
+        keys = pl.DataFrame(
+            list(wanted), schema={"sweep_id": pl.String, "search_id": pl.Int64, third: pl.Int64}, orient="row"
+        ).unique()
+        if keys.is_empty():
+            return []
+        held = sweep_files(self._lake, {each.name: each for each in (SEARCH, OFFER, PENALTY, PROMOTION, CELL)}[table])
+        files = [file for sweep in self._sweeps for file in held.get(sweep, [])]
+        # The list lets whole parts of the files be skipped.
+        searches = ", ".join(map(str, self._searches))
+        same = f"(wanted.{third} IS NULL OR wanted.{third} = held.{third})" if table != SEARCH.name else "true"
+        self._session.register("wanted", keys.to_arrow())
+        try:
+            return _rows(
+                self._session,
+                f"SELECT held.* FROM ({select_files(table, files)}) AS held SEMI JOIN wanted "  # noqa: S608 - our own names, and numbers
+                f"ON wanted.sweep_id = held.sweep_id AND wanted.search_id = held.search_id AND {same} "
+                f"WHERE held.search_id IN ({searches})",
+            )
+        finally:
+            self._session.unregister("wanted")
+
+
+def _raw(
+    lake: Lake, address: str, search: Row, records_of: Callable[[Lake, str, str], Sequence[RawRecord]]
+) -> tuple[Evidence | None, str]:
+    """Return the raw record of a search; None and why, where it cannot be shown."""
+    if not lake.exists(address.partition("#")[0]):
+        return None, "The raw answer is not kept any more (NIGHTAUDIT_RAW_NIGHTS); the numbers are those of the tables."
+    try:
+        return evidence_at(lake, address, records_of=records_of, loaded=(search["body_sha256"],)), ""
+    except NightauditError as error:
+        return None, error.message
+
+
+def _prices(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> dict[str, Row]:
+    """Return the selling price of each flag that is about one, as the rule finds it now."""
+    of_rule = defaultdict(list)
+    for flag in flags:
+        rule = finding_rules().get(flag["rule"])
+        if rule and "price_input_id" in relation(*rule.full_name.split(".")).meanings:
+            of_rule[rule.full_name].append(flag["subject_key"])
+    return {
+        row["flag_id"]: row
+        for name, keys in sorted(of_rule.items())
+        for row in _rows(
+            session,
+            f"SELECT found.flag_id, price.* FROM {name} AS found INNER JOIN mart.selling_price AS price "  # noqa: S608 - our own names
+            "ON price.input_id = found.price_input_id AND price.line_no = found.price_line_no "
+            "WHERE list_contains($keys::BIGINT[], found.subject_key)",
+            {"keys": keys},
+        )
+    }
+
+
+def _rows(session: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, object] | None = None) -> list[Row]:
+    found = session.execute(query, values)
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

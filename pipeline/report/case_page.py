@@ -1,0 +1,190 @@
+"""The page of a case: what it is, and its best evidence, two answers side by side with what led to each.
+
+A case has a page of its own, and not a part of its property's page: those are only written when asked for, and a case
+may be of a market. How many there are is bounded, so that a night of thousands of cases costs no more than this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from pipeline.domain.search import Operation
+from pipeline.lake import Lake
+from pipeline.lake.finding_rules import finding_rules
+from pipeline.report.case_evidence import Answer, Piece, Row, pieces
+from pipeline.report.case_sides import lines_of, money, stated
+from pipeline.report.page import counted, percent, render, shown
+from pipeline.report.read import Reader
+from pipeline.report.words import rule_said, said
+
+# Links to other cases on a page.
+_SIBLINGS: Final = 12
+
+_ROLES: Final = {
+    "reference": "reference market",
+    "witness": "a third market",
+    "held_against": "held against",
+    "promotion_began": "when the promotion began",
+    "first": "first seen",
+    "plain": "without a promotion",
+    "last_offer": "last with an offer",
+    "without_offer": "without an offer",
+    "list": "list answer",
+    "detail": "detail answer",
+    "hotel": "hotel only",
+    "package": "package",
+    "better_room": "usually the better room",
+    "lesser_room": "usually the lesser room",
+    "floor": "the floor",
+    "floor_began": "when the floor began",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer as a page shows it: its heading in the comparison, and what was asked, when, and where it lies."""
+
+    heading: str
+    asked: str
+    facts: Sequence[tuple[str, str]]
+    body: str
+    lost: str
+
+
+def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    """Give the file name and the text of the page of each case that has one; `links` are the menu's."""
+    cases = reader.cases.filter(pl.col("case_id").is_in(list(reader.case_pages)))
+    if cases.is_empty():
+        return
+    rows = cases.rows(named=True)
+    found = pieces(reader.session, lake, (item["flag_id"] for row in rows for item in row["evidence"]))
+    of_property: dict[int, list[Row]] = {}
+    for row in rows:
+        if row["property_id"] is not None:
+            of_property.setdefault(row["property_id"], []).append(row)
+    for row in rows:
+        near = [each for each in of_property.get(row["property_id"], []) if each["case_id"] != row["case_id"]]
+        held = [found[item["flag_id"]] for item in row["evidence"] if item["flag_id"] in found]
+        rule = finding_rules().get(row["rule"])
+        context = {
+            "case": row,
+            "problem": rule_said(row["rule"]),
+            "whom": whom(row),
+            "meaning": rule.meaning.strip() if rule else "",
+            "relation": rule.full_name if rule else "report.flag",
+            "tiles": _tiles(row),
+            "notes": _notes(row),
+            "pieces": [(piece.flag, _placed(piece.flag), lines_of(piece), *_answers(piece)) for piece in held],
+            "siblings": [
+                (f"{rule_said(each['rule'])}, {each['market'] or 'all markets'}", f"{each['case_id']}.html")
+                for each in near[:_SIBLINGS]
+            ],
+            "more_siblings": len(near[_SIBLINGS:]),
+            "links": [(text, f"../{href}") for _, text, href in links],
+            "night": reader.night,
+        }
+        yield f"{row['case_id']}.html", render("case", context)
+
+
+def whom(case: Row) -> str:
+    """Return in words whom a case is about: the property and market, the market, or the supplier."""
+    if case["scope"] == "supplier":
+        return "the supplier"
+    pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
+    if case["scope"] == "market":
+        return f"market {case['market']}{pair}"
+    name = case["property_name"]
+    named = f"{name} ({case['property_id']})" if name else f"property {case['property_id']}"
+    return f"{named}, {case['market'] or 'all markets'}{pair}"
+
+
+def _tiles(case: Row) -> list[tuple[str, str]]:
+    tiles = [
+        (case["status"], f"severity {case['severity']}"),
+        (
+            shown(case["offers"], 0),
+            f"{'offer' if case['offers'] == 1 else 'offers'} over {counted(case['stays'], 'stay')}",
+        ),
+        (f"{case['exposure_weight']:g}", "weight of its properties (exposure)"),
+    ]
+    return [
+        *tiles,
+        (f"{case['first_seen_at']:%d %b %Y}", "first seen"),
+        (f"{case['last_seen_at']:%d %b %Y}", "last seen"),
+    ]
+
+
+def _notes(case: Row) -> list[str]:
+    sums = ", ".join(f"{money(each['amount'])} {each['currency']}" for each in case["amounts"])
+    notes = [f"Differences added up over its findings, by currency: {sums}."] if sums else []
+    if case["scope"] != "property" and case["share_pct"] is not None:
+        judged = counted(case["properties_judged"], "property", "properties")
+        notes.append(f"Found at {percent(case['share_pct'], 0)} of the {judged} of the market that are on sale.")
+    named = {"acknowledged_at": "Acknowledged", "muted_until": "Muted until", "owner": "Owner", "note": "Note"}
+    return [*notes, *(f"{label}: {shown(case[name])}." for name, label in named.items() if case[name] is not None)]
+
+
+def _placed(flag: Row) -> str:
+    """Return in words which stay a finding is about."""
+    said_of = [
+        f"check-in {flag['check_in']}" if flag["check_in"] else "",
+        counted(flag["nights"], "night") if flag["nights"] else "",
+        f"party {flag['party']}" if flag["party"] else "",
+        f"product {flag['product_type']}" if flag["product_type"] else "",
+        f"1 {flag['fx']['from_currency']} = {flag['fx']['rate'].normalize():f} {flag['fx']['to_currency']} "
+        f"(reference rate of {flag['fx']['rate_date']})"
+        if flag["fx"] and flag["fx"]["rate"] is not None
+        else "",
+        f"seen on {counted(flag['snapshots'], 'night')}",
+    ]
+    placed = ", ".join(part for part in said_of if part)
+    return f"{placed[0].upper()}{placed[1:]}"
+
+
+def _answers(piece: Piece) -> tuple[list[Shown], list[str], int]:
+    """Return the answers that are compared, the others in a line each, and how many more there are."""
+    others = [
+        f"{_heading(answer)}: {stated(answer, 'total') or stated(answer, 'status') or 'no offer kept'}"
+        for answer in piece.others
+    ]
+    return [_shown(answer) for answer in piece.answers], others, piece.more
+
+
+def _heading(answer: Answer) -> str:
+    role = _ROLES.get(answer.role, "")
+    search = answer.search
+    place = f"{search['market']}, {search['started_at']:%d %b %Y}" if search else "search not kept"
+    return f"{place} ({role})" if role else place
+
+
+def _shown(answer: Answer) -> Shown:
+    search = answer.search
+    if search is None:
+        return Shown(_heading(answer), "", [], "", answer.lost)
+    supplier = f"POST {Operation(search['operation']).path}"
+    facts = [
+        ("Request", supplier),
+        ("Sent", f"{search['started_at']:%Y-%m-%d %H:%M:%S} UTC"),
+        ("Answer", f"HTTP {search['http_status']}" if search["http_status"] else search["failure"] or "none"),
+        ("SHA-256", search["body_sha256"] or "no body"),
+        ("All of it", f"nightaudit show {search['raw_address']}"),
+    ]
+    body = _body(answer, search) if answer.raw else ""
+    return Shown(_heading(answer), said("operation", search["operation"]), facts, body, answer.lost)
+
+
+def _body(answer: Answer, search: Row) -> str:
+    """Return the body of a request; ids of other properties are counted, and private ones left out."""
+    assert answer.raw is not None  # noqa: S101 - the caller has looked
+    sent = json.loads(answer.raw.record.request)
+    if search["sent_property_id"] is not None:
+        # Under which id an opaque offer is sold is the user's secret.
+        sent |= {name: "from your private id map" for name in ("propertyId", "propertyIds") if name in sent}
+    elif len(sent.get("propertyIds", ())) > 1:
+        sent["propertyIds"] = counted(len(sent["propertyIds"]), "property id")
+    return json.dumps(sent, ensure_ascii=False)

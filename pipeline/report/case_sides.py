@@ -1,0 +1,143 @@
+"""Two answers side by side: their fields, which of them a finding rests on, and how they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from pipeline.domain.codes import ERROR_CODES
+from pipeline.lake.finding_rules import finding_rules
+from pipeline.report.case_evidence import Answer, Piece, Row
+from pipeline.report.page import cut, percent, shown
+from pipeline.report.words import said
+
+_Value = str | int | float | Decimal | None
+
+# Columns of an offer in the order in which people compare them, and what they are called; money is money of the offer.
+_FIELDS: Final = {
+    "room_name": "Room",
+    "board_name": "Board",
+    "rate_type": "Rate type",
+    "currency": "Currency",
+    "total": "Total for the stay",
+    "pre_promo_total": "Before promotions",
+    "discount_pct": "Stated discount",
+    "promotions": "Promotions",
+    "floor": "Floor",
+    "included_charges": "Included charges",
+    "excluded_charges": "Excluded charges",
+    "resort_fee": "Resort fee",
+    "child_resort_fee": "Resort fee, children",
+    "city_taxes": "City taxes",
+    "hotel_service_fee": "Service fee",
+    "penalties": "Cancellation",
+    "refundability": "Refundable",
+    "free_cancel_hours": "Free cancellation until",
+    "available_rooms": "Rooms left",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A field of the answers that are compared: its values, which of them the finding rests on, and how they differ."""
+
+    label: str
+    values: Sequence[str]
+    marked: Sequence[bool]
+    difference: str
+
+
+def lines_of(piece: Piece) -> list[Line]:
+    """Return the fields of a finding's answers, side by side, without those that none of them states."""
+    rule = finding_rules().get(piece.flag["rule"])
+    rests_on = set(rule.numbers) if rule else set()
+    lines = []
+    for name, label in {"status": "Answer", **_FIELDS}.items():
+        values = [_value(answer, name) for answer in piece.answers]
+        texts = [_text(answer, name, value) for answer, value in zip(piece.answers, values, strict=True)]
+        if any(texts):
+            marked = [f"{answer.role}.{name}" in rests_on for answer in piece.answers]
+            currencies = {answer.offer["currency"] for answer in piece.answers if answer.offer}
+            lines.append(
+                Line(label, [cut(text) or "–" for text in texts], marked, _difference(values, texts, currencies))
+            )
+    if piece.price is not None:
+        price = piece.price
+        sold = f"{money(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
+        lines.append(Line("Your selling price", [f"{sold}, {shown(price['observed_at'])} UTC"], [True], ""))
+    return lines
+
+
+def stated(answer: Answer, name: str) -> str:
+    """Return what an answer states of a field, as people read it; empty where it states nothing."""
+    return _text(answer, name, _value(answer, name))
+
+
+def _value(answer: Answer, name: str) -> _Value:
+    if name == "status":
+        return None if answer.offer else answer.status["status"] if answer.status else None
+    if name == "promotions":
+        named = (row["description"] or row["promo_type"] for row in answer.promotions)
+        return "; ".join(filter(None, named)) or ("none" if answer.offer else None)
+    if name == "penalties":
+        return "; ".join(_penalty(row, answer) for row in answer.penalties) or None
+    return answer.offer[name] if answer.offer else None
+
+
+def _text(answer: Answer, name: str, value: _Value) -> str:
+    """Return a value as people read it; empty where there is none."""
+    if value is None:
+        return ""
+    if name == "status" and isinstance(value, str):
+        code = answer.status["code"] if answer.status else None
+        meaning = f" ({code}: {ERROR_CODES[code].meaning})" if code in ERROR_CODES else ""
+        return f"{said('status', value)}{meaning}"
+    if isinstance(value, Decimal):
+        return f"{money(value)} {(answer.offer or {}).get('currency') or ''}".strip()
+    if name == "discount_pct":
+        return f"{value:g}%"
+    if name == "free_cancel_hours":
+        return f"{value} hours before check-in"
+    return str(value).replace("_", "-") if name == "refundability" else str(value)
+
+
+def _penalty(row: Row, answer: Answer) -> str:
+    of = (
+        f" of {row['penalty_nights']:g} {'night' if row['penalty_nights'] == 1 else 'nights'}"
+        if row["penalty_nights"]
+        else ""
+    )
+    parts = [
+        f"from {row['window_hours']} hours before check-in" if row["window_hours"] is not None else "",
+        f"{row['penalty_pct']:g}%{of}" if row["penalty_pct"] is not None else "",
+        f"stated amount {money(row['amount'])} {answer.offer['currency'] or ''}".strip()
+        if row["amount"] is not None and answer.offer
+        else "",
+        {True: "refundable", False: "not refundable", None: ""}[row["is_refundable"]],
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _difference(values: Sequence[_Value], texts: Sequence[str], currencies: set[str | None]) -> str:
+    """Say how the first of two values differs from the second; empty where it does not, or there is one alone."""
+    if len(values) < 2 or texts[0] == texts[1]:
+        return ""
+    one, other = values
+    if one is None or other is None:
+        return "only in one"
+    if isinstance(one, Decimal) and isinstance(other, Decimal):
+        if len(currencies) != 1:
+            return "differs"
+        size = f" ({percent(float(100 * (one - other) / other), is_change=True)})" if other else ""
+        return f"{'+' if one > other else '−'}{money(abs(one - other))}{size}"
+    if isinstance(one, str) or isinstance(other, str):
+        return "differs"
+    return f"{'+' if one > other else '−'}{abs(float(one) - float(other)):g}"
+
+
+def money(value: Decimal) -> str:
+    """Return money with cents, and with all the digits that were sent."""
+    digits = -int(value.normalize().as_tuple().exponent)
+    return shown(value, max(2, digits))

@@ -1,0 +1,169 @@
+"""The page of a case: its evidence as the raw answers have it, side by side, and nothing that could be misused."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+import shutil
+
+import pytest
+from nights import finish, sweep_id
+from nights import started_at as night_at
+from raw_answers import MAX_BODY, answer, house, land, product, record, room
+
+from pipeline.domain.search import Operation
+from pipeline.domain.tables import OFFER
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import relation
+from pipeline.normalise.segment import normalise_segment
+from pipeline.publish import publish
+from pipeline.report import read as reading
+from pipeline.report import write_reports
+from pipeline.report.case_evidence import pieces
+from pipeline.report.case_page import _body
+
+HOSTILE = '</code><script>alert("1")</script>\u202e' + "x" * 5_000
+CHARGES = {"minSellablePrice": 80, "prePromoTotal": 120.25, "discountPercentage": 0}
+LIST = answer(
+    *(
+        house(key, [room([product(charges=CHARGES | {"total": total}, promotions=[])], roomName=HOSTILE)])
+        for key, total in ((1, 120.25), (2, 120.25))
+    )
+)
+DETAIL = {
+    "property": house(1, [room([product(charges=CHARGES | {"total": 131.005}, promotions=[])], roomName=HOSTILE)])
+}
+
+
+def _made(folder) -> Lake:
+    """A list and a detail answer of one property that state two totals."""
+    lake = Lake(str(folder / "lake"))
+    at = night_at(0)
+    for operation, body, number in ((Operation.MULTI, LIST, 0), (Operation.SINGLE, DETAIL, 1)):
+        ids = (1, 2) if operation is Operation.MULTI else (1,)
+        landed = record(number, body, ids, operation, started_at=at, ended_at=at, headers='{"authorization": "hush"}')
+        segment = land(lake, [landed], operation, sweep_id(0))
+        normalise_segment(lake, sweep_id(0), segment, MAX_BODY, {})
+    finish(lake, 0, cells=3)
+    publish(lake, sweep_id(0), at)
+    return lake
+
+
+@pytest.fixture(scope="session")
+def of_two_answers(once_a_run):
+    return once_a_run("list-against-detail", _made)
+
+
+@pytest.fixture
+def lake(of_two_answers, tmp_path):
+    """A copy. Its views read the files of the first one; raw answers are its own."""
+    shutil.copytree(of_two_answers.root, tmp_path / "lake")
+    return Lake(str(tmp_path / "lake"))
+
+
+def page_of(lake, rule: str) -> str:
+    """The page of the one case of a rule."""
+    write_reports(lake, ["digest"])
+    with open_published(lake.published_file) as session:
+        found = session.execute("SELECT case_id FROM report.finding_case WHERE rule = ?", [rule]).fetchall()
+    ((case_id,),) = found
+    return (lake.root / "reports" / sweep_id(0) / "cases" / f"{case_id}.html").read_text()
+
+
+def row_of(page: str, label: str) -> list[str]:
+    """What a row of the comparison says, cell by cell."""
+    (row,) = re.findall(rf'<tr><th scope="row">{label}</th>(.*?)</tr>', page)
+    return [html.unescape(re.sub(r"<[^>]*>", "", cell)) for cell in re.findall(r"<td>(.*?)</td>", row)]
+
+
+def test_the_numbers_of_a_page_are_those_of_the_two_raw_answers(lake):
+    page = page_of(lake, "list_detail_mismatch")
+    # 131.005 - 120.25, with every digit that was sent.
+    assert row_of(page, "Total for the stay") == ["131.005 EUR", "120.25 EUR", "≠ +10.755 (+8.9%)"]
+    assert row_of(page, "Floor") == ["80.00 EUR", "80.00 EUR", ""]
+    assert re.findall(r"<mark>([^<]*)</mark>", page) == ["Marked", "131.005 EUR", "120.25 EUR"]
+    for body in (LIST, DETAIL):
+        assert hashlib.sha256(json.dumps(body).encode()).hexdigest() in page
+    text = html.unescape(page)
+    for said in ("POST /v1/property/multi", "POST /v1/property/single", "2 property ids", '"checkIn": "2030-02-01"'):
+        assert said in text
+    assert re.search(r"nightaudit explain list_detail_mismatch-[0-9a-f]{16}", page)
+    assert f"nightaudit show raw/{sweep_id(0)}/multi-GB-000000.parquet#0" in page
+
+
+def test_a_page_has_no_secret_and_no_markup_of_a_supplier_and_stays_small(lake):
+    page = page_of(lake, "list_detail_mismatch")
+    assert "hush" not in page
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "\u202e" not in page
+    assert len(page) < 40_000
+
+
+def test_the_digest_links_each_case_and_each_new_finding_to_its_page(lake):
+    (digest,) = write_reports(lake, ["digest"])
+    text = digest.file.read_text()
+    linked = set(re.findall(r'href="(cases/[^"]+)"', text))
+    assert {f"cases/{file.name}" for file in (digest.file.parent / "cases").iterdir()} == linked
+    assert re.search(r'Call .*<a href="cases/case-[0-9a-f]{16}\.html">see the evidence</a>', text)
+    for page in linked:
+        for link in re.findall(r'href="([^"#]+)"', (digest.file.parent / page).read_text()):
+            assert (digest.file.parent / "cases" / link).exists(), link
+
+
+def test_the_same_night_gives_the_same_pages(lake):
+    first = page_of(lake, "list_detail_mismatch")
+    assert page_of(lake, "list_detail_mismatch") == first
+
+
+def test_raw_answers_that_are_not_kept_are_said_to_be_gone_and_the_numbers_stay(lake):
+    shutil.rmtree(lake.root / "raw")
+    page = page_of(lake, "list_detail_mismatch")
+    assert page.count("The raw answer is not kept any more") == 2
+    assert row_of(page, "Total for the stay")[:2] == ["131.005 EUR", "120.25 EUR"]
+    assert "<dt>Body</dt>" not in page
+
+
+def test_a_raw_answer_that_is_not_the_one_that_was_loaded_is_not_shown(lake):
+    (shard,) = (lake.root / "raw" / sweep_id(0)).glob("single-*.parquet")
+    other = record(1, {"property": house(1)}, (1,), Operation.SINGLE, started_at=night_at(0), ended_at=night_at(0))
+    shard.unlink()
+    land(lake, [other], Operation.SINGLE, sweep_id(0))
+    page = page_of(lake, "list_detail_mismatch")
+    assert page.count("is not the one that was loaded") == 1
+    assert page.count("<dt>Body</dt>") == 1
+
+
+def test_a_night_has_a_bounded_number_of_pages_and_says_so(lake, monkeypatch):
+    (whole,) = write_reports(lake, ["digest"])
+    assert "a page, the first in this order" not in whole.file.read_text()
+    shutil.rmtree(whole.file.parent / "cases")
+    monkeypatch.setattr(reading, "CASE_PAGES", 0)
+    (bounded,) = write_reports(lake, ["digest"])
+    assert not (bounded.file.parent / "cases").exists()
+    assert "0 cases have a page, the first in this order" in bounded.file.read_text()
+    assert "cases/" not in bounded.file.read_text()
+
+
+def test_the_id_under_which_an_opaque_offer_is_sold_is_on_no_page(lake):
+    with open_published(lake.published_file) as session:
+        flags = session.execute("SELECT flag_id FROM report.flag WHERE rule = 'list_detail_mismatch'").fetchall()
+        (piece,) = pieces(session, lake, [flag for (flag,) in flags]).values()
+    sent = [_body(each, each.search | {"sent_property_id": 4711}) for each in piece.answers]
+    assert [json.loads(body).get("propertyId") for body in sent] == ["from your private id map", None]
+    assert json.loads(sent[1])["propertyIds"] == "from your private id map"
+
+
+@pytest.mark.parametrize("rule", finding_rules().values(), ids=lambda rule: rule.name)
+def test_every_rule_names_the_numbers_that_it_rests_on(rule):
+    sql = relation(*rule.full_name.split(".")).sql
+    columns = {column.name for column in OFFER.columns} | {"penalties", "promotions", "status"}
+    for number in rule.numbers:
+        role, _, column = number.partition(".")
+        assert f"'{role}'" in sql
+        assert column in columns
+    assert rule.numbers
