@@ -1,9 +1,13 @@
-"""Making the demo: each night is the steps of a night, at its own instant, from one sandbox that runs throughout."""
+"""Making the demo: each night is the steps of a night, at its own instant, from one sandbox that runs throughout.
+
+Sweeping keeps one core busy, and so does publishing: a few nights are published while the next ones are swept.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -19,10 +23,11 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.demo_lake import mark_as_demo
-from pipeline.night.gate import accept, publish_checked
+from pipeline.night.gate import accept
 from pipeline.night.night import Night
 from pipeline.night.nightly import audit
 from pipeline.night.quotes import WRITE_SCOPE, quote
+from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
 from pipeline.report import reports_page, write_reports
@@ -33,9 +38,10 @@ from pipeline.settings import Settings
 
 # When each night begins (UTC).
 _AT: Final = time(2, 30)
-# So many nights are published in one go. A shop's prices are observed then, and quotes are asked.
-_PUBLISHED_EVERY: Final = 9
-_QUOTES: Final = 4
+# So many nights are published in one go. A shop's prices are observed then.
+_PUBLISHED_EVERY: Final = 5
+# So many quotes are asked on the last night.
+_QUOTES: Final = 8
 _WHY_PUBLISHED: Final = "A night of the demo: simulated, and of few properties."
 
 
@@ -83,15 +89,23 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
             story=nights,
         ) as sandbox,
         TemporaryDirectory() as folder,
+        ThreadPoolExecutor(1) as beside,
     ):
         spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights)
         for kind, text in input_files(settings.sandbox_seed, settings.sandbox_properties, chosen.indices, days).items():
             _load(lake, kind, Path(folder), text, _instant(days[0]))
+        published: Future[None] | None = None
         for made, day in enumerate(days):
             night = _Night(_at(settings, spec, day), lake, sandbox, partial(_say, watch, made, nights, day))
             night.sweep_and_audit()
             if made % _PUBLISHED_EVERY == _PUBLISHED_EVERY - 1 or day == last:
-                night.publish(Path(folder), is_last=day == last)
+                if published is not None:
+                    published.result()
+                published = beside.submit(night.publish, lake.sweep_ids()[-1], Path(folder))
+                if day == last:
+                    night.watch("publish")
+                    published.result()
+                    night.ask_quotes()
         watch(DemoProgress(nights, nights, last, "reports"))
         write_reports(lake)
     return Demo(days[0], last, len(ids), reports_page(lake))
@@ -118,20 +132,21 @@ class _Night:
         # down, and the quality page shows what failed.
         accept(lake, night.sweep.sweep_id, now, _WHY_PUBLISHED, settings.analysis)
 
-    def publish(self, folder: Path, *, is_last: bool) -> None:
-        """Publish the nights since the last time, load what a shop asks this night, and ask a few quotes.
+    def publish(self, sweep_id: str, folder: Path) -> None:
+        """Publish the nights since the last time, and load what a shop asks this night: the next publication shows it.
 
-        The next publication shows prices and quotes.
+        Later nights may be swept meanwhile: they write other tables, and none of their steps reads the published file.
         """
         now = self.settings.clock()
-        self.watch("publish")
-        publish_checked(self.lake, self.lake.sweep_ids()[-1], now)
-        self.watch("prices and quotes")
+        publish(self.lake, sweep_id, now)
         _load(self.lake, "prices", folder, shop_prices(self.lake, now), now)
+
+    def ask_quotes(self) -> None:
+        """Ask a few quotes about this night, the last one, and show them and the shop's prices."""
+        self.watch("quotes")
         sample = Sample(_QUOTES)
         asyncio.run(quote(self.settings, self.lake, sample, is_confirmed=True, sandbox=self.sandbox))
-        if is_last:
-            refresh(self.lake)
+        refresh(self.lake)
 
 
 def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:

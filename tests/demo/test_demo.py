@@ -52,7 +52,7 @@ def test_what_users_load_and_ask_is_there(two_nights):
     assert rows(settings, counts.format("cell_latest")) == [(made.properties,)]
     assert rows(settings, f"{counts.format('property')} ") == [(made.properties,)]
     assert rows(settings, "SELECT count(*) > 200 FROM mart.selling_price") == [(True,)]
-    assert rows(settings, "SELECT count(*) FROM mart.quote_check") == [(4,)]
+    assert rows(settings, "SELECT count(*) FROM mart.quote_check") == [(8,)]
     assert rows(settings, "SELECT count(DISTINCT market), count(DISTINCT product_type) FROM mart.offer_latest") == [
         (5, 2)
     ]
