@@ -107,7 +107,7 @@ def _measure(market: str, table: str, column: Column, what: str, count: int, tot
         return Measure(market, table, check, severity, meaning, "history", count / total, of=total)
     meaning = {
         "null": f"rows without {column.name}, which is required",
-        "value": f"rows with another {column.name} than {', '.join(column.values)}",
+        "value": f"rows whose {column.name} is none of: {', '.join(column.values)}",
     }[what]
     return Measure(market, table, check, "critical", meaning, "rule", float(count), highest=0.0, violations=count)
 

@@ -71,10 +71,11 @@ def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[st
         session, "SELECT * FROM report.flag WHERE list_contains($ids::VARCHAR[], flag_id)", {"ids": sorted(flag_ids)}
     )
     chosen = {flag["flag_id"]: _chosen(flag["evidence"]) for flag in flags}
-    tables = _Tables(session, lake, [item for main, others in chosen.values() for item in (*main, *others)])
+    shown_items = [item for main, _ in chosen.values() for item in main]
+    tables = _Tables(session, lake, shown_items, [item for _, others in chosen.values() for item in others[:_LISTED]])
     records_of = lru_cache(maxsize=2)(read_shard)
     # Answers of one shard stand together, so that each shard is read once.
-    shown = sorted({_place(item) for main, _ in chosen.values() for item in main})
+    shown = sorted({_place(item) for item in shown_items})
     addressed = sorted((search["raw_address"], place) for place in shown if (search := tables.search.get(place)))
     raw = {place: _raw(lake, address, tables.search[place], records_of) for address, place in addressed}
     prices = _prices(session, flags)
@@ -100,6 +101,10 @@ def _chosen(evidence: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return main, [item for item in evidence if (_place(item), item["offer_no"]) not in places]
 
 
+def _offers_of(items: Sequence[Row]) -> list[tuple[str, int, int]]:
+    return [(*_place(item), item["offer_no"]) for item in items if item["offer_no"] is not None]
+
+
 def _place(item: Row) -> tuple[str, int]:
     return item["sweep_id"], item["search_id"]
 
@@ -107,18 +112,17 @@ def _place(item: Row) -> tuple[str, int]:
 class _Tables:
     """The rows of the tables that some observations name."""
 
-    def __init__(self, session: duckdb.DuckDBPyConnection, lake: Lake, items: Sequence[Row]) -> None:
+    def __init__(
+        self, session: duckdb.DuckDBPyConnection, lake: Lake, shown: Sequence[Row], listed: Sequence[Row]
+    ) -> None:
         self._session, self._lake = session, lake
-        self._sweeps = sorted({item["sweep_id"] for item in items})
-        self._searches = sorted({item["search_id"] for item in items})
-        offers = {(*_place(item), item["offer_no"]) for item in items if item["offer_no"] is not None}
+        items = [*shown, *listed]
         self.search = {_place(row): row for row in self._of(SEARCH.name, [(*_place(item), None) for item in items])}
-        named = sorted(offers)
-        self._offer = {(*_place(row), row["offer_no"]): row for row in self._of(OFFER.name, named)}
+        self._offer = {(*_place(row), row["offer_no"]): row for row in self._of(OFFER.name, _offers_of(items))}
         self._parts: dict[str, dict[tuple[str, int, int], list[Row]]] = {}
         for name, order in ((PENALTY.name, "penalty_no"), (PROMOTION.name, "promotion_no")):
             held = self._parts[name] = defaultdict(list)
-            for row in sorted(self._of(name, named), key=lambda row: row[order]):
+            for row in sorted(self._of(name, _offers_of(shown)), key=lambda row: row[order]):
                 held[*_place(row), row["offer_no"]].append(row)
         without = [(*_place(item), item["property_id"]) for item in items if item["offer_no"] is None]
         self._cell = {(*_place(row), row["property_id"]): row for row in self._of(CELL.name, without, "property_id")}
@@ -144,9 +148,9 @@ class _Tables:
         if keys.is_empty():
             return []
         held = sweep_files(self._lake, {each.name: each for each in (SEARCH, OFFER, PENALTY, PROMOTION, CELL)}[table])
-        files = [file for sweep in self._sweeps for file in held.get(sweep, [])]
+        files = [file for sweep in sorted(set(keys["sweep_id"])) for file in held.get(sweep, [])]
         # The list lets whole parts of the files be skipped.
-        searches = ", ".join(map(str, self._searches))
+        searches = ", ".join(map(str, sorted(set(keys["search_id"]))))
         same = f"(wanted.{third} IS NULL OR wanted.{third} = held.{third})" if table != SEARCH.name else "true"
         self._session.register("wanted", keys.to_arrow())
         try:

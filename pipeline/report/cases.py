@@ -64,8 +64,15 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
             pl.col("flags").sum(),
             pl.when(is_many).then(size).otherwise(pl.col("finding").first()).alias("finding"),
             pl.col("case_id").str.join(" ").alias("case_id"),
-            pl.struct(pl.coalesce("market", pl.lit("open")).alias("text"), pl.col("case_page").alias("href"))
+            pl.col("case_id")
+            .filter(pl.col("case_page").is_null())
+            .str.join(" ")
+            .replace("", None)
+            .alias("without_page"),
+            pl.col("case_page").first(),
+            pl.struct(pl.coalesce("market", pl.lit("the answers")).alias("text"), pl.col("case_page").alias("href"))
             .filter(pl.col("case_page").is_not_null())
+            .sort_by(pl.coalesce("market", pl.lit("")).filter(pl.col("case_page").is_not_null()))
             .alias("pages"),
             pl.len().alias("cases"),
         )
@@ -79,9 +86,9 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "cases",
         f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No case waits for a decision",
         "One line is one problem to call about: one rule at one property, in every market where it was found. Where "
-        "most properties are affected, it is of the market or the supplier. Its cases, one a market, are below it, "
-        "each with a page of its evidence: the answers side by side. nightaudit case shows, acknowledges or mutes a "
-        f"case by its id; explain and confirm take the id too.{_without_page(cases)}",
+        "most properties are affected, it is of the market or the supplier. Each market is a case with a page of its "
+        "evidence, the answers side by side, and its id. nightaudit case shows, acknowledges or mutes a case by its "
+        f"id; explain and confirm take the id too.{_without_page(cases)}",
         cases.drop("evidence", "case_page"),
         columns=[
             PROPERTY,
@@ -90,7 +97,9 @@ def cases_section(cases: pl.DataFrame) -> Section:
             Column("severity", "Severity"),
             Column("status", "Status"),
             Column("flags", "Findings", digits=0),
-            Column("finding", "In words, the cases, and their evidence", is_wide=True, below="case_id", links="pages"),
+            Column(
+                "finding", "In words, and the evidence by market", is_wide=True, below="without_page", links="pages"
+            ),
         ],
         why_empty="No case is open.",
         shown=_SHOWN,
@@ -112,15 +121,15 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
         place = f" ({row['market']})" if row["market"] else ""
         name = row["property_name"] or f"property {row['property_id']}"
         text = f"Call {name} about: {row['rule_words']}{place}. {row['finding']}"
-        told.append(Point(text, "cases", tone, row["pages"][0]["href"] if row["pages"] else ""))
+        told.append(Point(text, "cases", tone, row["case_page"] or ""))
     return told
 
 
 def _without_page(cases: pl.DataFrame) -> str:
     left = cases["case_page"].null_count()
     return (
-        f" {counted(cases.height - left, 'case has', 'cases have')} a page, the first in this order; for the "
-        "others: nightaudit report digest --property ID, with the id of a property."
+        f" {counted(cases.height - left, 'case has', 'cases have')} a page, the most urgent; to write those of a "
+        "property: nightaudit report digest --property ID."
         if left
         else ""
     )

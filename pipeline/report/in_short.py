@@ -14,6 +14,8 @@ from pipeline.report.read import Reader
 
 # Share of the planned cells that failed or were not asked above which a night is reported as bad.
 _MANY_LOST = 0.05
+# Nights over which offers that came and went are added up beside those of the last one.
+_RECENT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,23 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     ]
     if reader.is_first_night:
         return [*of_all, (shown(changes.standing.height, 0), "findings open")]
+    new, gone, days = _came_and_went(reader)
     return [
         *of_all,
-        (shown(night["offers_first"] + night["offers_back"], 0), "offers new or back"),
-        (shown(night["offers_gone"], 0), "offers gone"),
+        (shown(night["offers_first"] + night["offers_back"], 0), f"offers new or back; {new:,} in {days}"),
+        (shown(night["offers_gone"], 0), f"offers gone; {gone:,} in {days}"),
         *limited,
     ]
+
+
+def _came_and_went(reader: Reader) -> tuple[int, int, str]:
+    """Return how many offers were new or back, and gone, over the last nights, and which these are.
+
+    On many a night none is; of the first night of all, every offer is new.
+    """
+    recent = reader.nights[:-1][:_RECENT]
+    new = sum(night["offers_first"] + night["offers_back"] for night in recent)
+    return new, sum(night["offers_gone"] for night in recent), counted(len(recent), "night")
 
 
 def answered(night: Mapping[str, Any]) -> int:

@@ -56,7 +56,8 @@ class Column:
 
     def small(self, row: Mapping[str, Any]) -> str | None:
         """Return what stands beneath the value of a row."""
-        return str(row[self.below]) if self.below and row[self.name] is not None else None
+        small = row[self.below] if self.below and row[self.name] is not None else None
+        return None if small is None else str(small)
 
     def linked(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
         """Return the pages that are linked beneath the value of a row."""

@@ -129,6 +129,15 @@ class Reader:
     def _names(self) -> pl.DataFrame:
         return self.query("SELECT property_id, property_name FROM mart.property")
 
+    @property
+    def limits(self) -> str:
+        """The limits in words, with the name of the property that the report is about; empty where there is none."""
+        number, words = self.scope.property_id, self.scope.words
+        if number is None:
+            return words
+        names = self._names.filter(pl.col("property_id") == number)["property_name"].drop_nulls()
+        return words.replace(f"property {number}", f"property {number} ({names[0]})", 1) if names.len() else words
+
     @cached_property
     def nights(self) -> list[dict[str, Any]]:
         """The rows of `mart.sweep` of the nights published, the last one first."""

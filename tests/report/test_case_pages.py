@@ -140,12 +140,12 @@ def test_a_raw_answer_that_is_not_the_one_that_was_loaded_is_not_shown(lake):
 
 def test_a_night_has_a_bounded_number_of_pages_and_says_so(lake, monkeypatch):
     (whole,) = write_reports(lake, ["digest"])
-    assert "a page, the first in this order" not in whole.file.read_text()
+    assert "a page, the most urgent" not in whole.file.read_text()
     shutil.rmtree(whole.file.parent / "cases")
     monkeypatch.setattr(reading, "CASE_PAGES", 0)
     (bounded,) = write_reports(lake, ["digest"])
     assert not (bounded.file.parent / "cases").exists()
-    assert "0 cases have a page, the first in this order" in bounded.file.read_text()
+    assert "0 cases have a page, the most urgent" in bounded.file.read_text()
     assert "cases/" not in bounded.file.read_text()
 
 

@@ -39,8 +39,8 @@ def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_ca
     assert found[0]["finding"] == "4 offers in 2 markets, 4.0% to 9.0%. Of SE."
     assert found[0]["flags"] == 4
     assert found[0]["pages"] == [
-        {"text": "SE", "href": "cases/case-1.html"},
         {"text": "DE", "href": "cases/case-2.html"},
+        {"text": "SE", "href": "cases/case-1.html"},
     ]
     assert found[1]["finding"] == "2 offers over 1 stay, +4.0%. Of GB."
 
