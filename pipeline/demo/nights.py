@@ -6,8 +6,11 @@ Sweeping keeps one core busy, and so does publishing: a few nights are published
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -18,7 +21,7 @@ from typing import Final
 from pipeline.demo.inputs import MARKUP_PCT, input_files, shop_prices
 from pipeline.demo.properties import choose
 from pipeline.demo.spec import MARKETS, demo_spec_text
-from pipeline.domain.errors import InputError, SettingsError
+from pipeline.domain.errors import InputError, NightauditError, SettingsError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
@@ -27,6 +30,8 @@ from pipeline.night.gate import accept
 from pipeline.night.night import Night
 from pipeline.night.nightly import audit
 from pipeline.night.quotes import WRITE_SCOPE, quote
+from pipeline.normalise import worker
+from pipeline.process.tracker import run_tracker
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
@@ -35,6 +40,7 @@ from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_id
 from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
+from pipeline.sweep.normalisers import interrupts_held_back
 
 # When each night begins (UTC).
 _AT: Final = time(2, 30)
@@ -89,7 +95,7 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
             story=nights,
         ) as sandbox,
         TemporaryDirectory() as folder,
-        ThreadPoolExecutor(1) as beside,
+        _process_beside() as beside,
     ):
         spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights)
         for kind, text in input_files(settings.sandbox_seed, settings.sandbox_properties, chosen.indices, days).items():
@@ -100,11 +106,11 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
             night.sweep_and_audit()
             if made % _PUBLISHED_EVERY == _PUBLISHED_EVERY - 1 or day == last:
                 if published is not None:
-                    published.result()
-                published = beside.submit(night.publish, lake.sweep_ids()[-1], Path(folder))
+                    _await(published)
+                published = night.publish(beside, Path(folder))
                 if day == last:
                     night.watch("publish")
-                    published.result()
+                    _await(published)
                     night.ask_quotes()
         watch(DemoProgress(nights, nights, last, "reports"))
         write_reports(lake)
@@ -132,14 +138,10 @@ class _Night:
         # down, and the quality page shows what failed.
         accept(lake, night.sweep.sweep_id, now, _WHY_PUBLISHED, settings.analysis)
 
-    def publish(self, sweep_id: str, folder: Path) -> None:
-        """Publish the nights since the last time, and load what a shop asks this night: the next publication shows it.
-
-        Later nights may be swept meanwhile: they write other tables, and none of their steps reads the published file.
-        """
-        now = self.settings.clock()
-        publish(self.lake, sweep_id, now)
-        _load(self.lake, "prices", folder, shop_prices(self.lake, now), now)
+    def publish(self, beside: ProcessPoolExecutor, folder: Path) -> Future[None]:
+        """Have another process publish the nights since the last time; see `_publish`."""
+        with interrupts_held_back():
+            return beside.submit(_publish, self.lake, self.lake.sweep_ids()[-1], self.settings.clock(), folder)
 
     def ask_quotes(self) -> None:
         """Ask a few quotes about this night, the last one, and show them and the shop's prices."""
@@ -147,6 +149,44 @@ class _Night:
         sample = Sample(_QUOTES)
         asyncio.run(quote(self.settings, self.lake, sample, is_confirmed=True, sandbox=self.sandbox))
         refresh(self.lake)
+
+
+def _publish(lake: Lake, sweep_id: str, now: datetime, folder: Path) -> None:
+    """Publish the nights up to a sweep, and load what a shop asks at that time: the next publication shows it.
+
+    Later nights may be swept meanwhile: they write other tables, and none of their steps reads the published file.
+    """
+    publish(lake, sweep_id, now)
+    _load(lake, "prices", folder, shop_prices(lake, now), now)
+
+
+@contextmanager
+def _process_beside() -> Iterator[ProcessPoolExecutor]:
+    """Give a process that publishes while this one sweeps. Where the demo is stopped, it is ended at once.
+
+    Wherever publishing is ended, the last published file stays as it is.
+    """
+    others = set(multiprocessing.active_children())
+    # Not fork: threads of DuckDB and of the object store do not survive it.
+    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=worker.prepare)
+    try:
+        yield pool
+    finally:
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        run_tracker()
+        pool.shutdown()
+
+
+def _await(published: Future[None]) -> None:
+    try:
+        published.result()
+    except BrokenProcessPool:
+        raise NightauditError(
+            "The process that publishes the demo's nights was killed, perhaps because memory ran out.",
+            kept="The nights that were made stay in the lake.",
+            hint="Remove that lake, and when more memory is free: nightaudit demo",
+        ) from None
 
 
 def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:
