@@ -13,6 +13,7 @@ from pipeline.domain.tables import CELL
 from pipeline.normalise.asked_searches import AskedSearches
 from pipeline.normalise.columns import constant, in_declared_order, spread
 from pipeline.normalise.read_answer import Reading
+from pipeline.supplier.envelope import Rest
 
 Verdict = tuple[CellStatus, int | None]
 """The status of a cell, with the code that goes with it."""
@@ -20,7 +21,6 @@ Verdict = tuple[CellStatus, int | None]
 _STATUS_OF_KIND = {
     CodeKind.NO_AVAILABILITY: CellStatus.NO_OFFER,
     CodeKind.VALIDATION: CellStatus.REJECTED,
-    CodeKind.SERVER: CellStatus.FAILED,
 }
 OFFERED: Verdict = (CellStatus.OFFERED, None)
 FAILED: Verdict = (CellStatus.FAILED, None)
@@ -65,12 +65,10 @@ class Cells:
 
 def verdict_on_unlisted(operation: Operation, reading: Reading) -> Verdict:
     """Return what an answer says of the properties that it does not list."""
-    if not reading.has_errors:
+    rest, code = reading.rest
+    if rest is Rest.NOT_LISTED:
         return (CellStatus.ABSENT if operation is Operation.MULTI else CellStatus.NO_OFFER), None
-    documented = [ERROR_CODES[code] for code in reading.codes if code in ERROR_CODES]
-    for kind, status in _STATUS_OF_KIND.items():
-        for error in documented:
-            if error.kind is kind:
-                return status, error.code
-    # An unknown code, or none that could be read: that is no word about what is on sale.
-    return CellStatus.FAILED, reading.codes[0] if reading.codes else None
+    if rest is Rest.CODE and code is not None:
+        return _STATUS_OF_KIND[ERROR_CODES[code].kind], code
+    # An unknown code, or a failure: that is no word about what is on sale.
+    return CellStatus.FAILED, code

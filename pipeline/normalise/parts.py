@@ -6,7 +6,6 @@ fit raises `Unfit`.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -24,8 +23,6 @@ S = TypeVar("S", bound=msgspec.Struct)
 _CONTENT = frozenset({"propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities"})
 # Exact dates and amounts of penalties are kept wherever they come.
 _READ_AS: dict[type[msgspec.Struct], type[msgspec.Struct]] = {wire.ListPenalty: wire.Penalty[float]}
-# More digits than any integer that we could keep; reading far more of them takes quadratic time.
-_MOST_DIGITS = 40
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -40,26 +37,6 @@ class Deviation:
 
 class Unfit(ValueError):
     """A value that no lenient reading makes fit."""
-
-
-def decoded(body: bytes) -> Any:
-    """Decode a body. Raises msgspec's errors, ValueError or RecursionError where it is no JSON.
-
-    NaN, numbers beyond a double and bytes that are no UTF-8 end msgspec's reading of a whole body. The standard
-    library leaves them where they stand, so that they cost the part that they stand in.
-    """
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        try:
-            return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer)
-        except ValueError:
-            pass
-        raise
-
-
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
 
@@ -20,6 +20,8 @@ from pipeline.normalise.money import money_columns
 from pipeline.normalise.parts import Deviation
 from pipeline.normalise.tolerant import Refusal
 from pipeline.supplier import wire
+from pipeline.supplier.envelope import Rest, repeats_its_envelope, rest_of
+from pipeline.supplier.failure_signs import SERVER_CODES
 
 _EMPTY_LIST_CHARGES, _EMPTY_CHARGES, _EMPTY_EXCLUDED = wire.ChargeTotal(), wire.Charge(), wire.ExcludedCharges()
 
@@ -66,6 +68,8 @@ class Reading:
     codes: tuple[int, ...] = ()
     has_errors: bool = False
     """Whether the answer speaks of errors, with a code or without."""
+    rest: tuple[Rest, int | None] = (Rest.FAILURE, None)
+    """What it says of the properties that it does not list, and the code that says so."""
     unreadable: frozenset[int] = frozenset()
     """Properties of which a part was refused."""
     is_unreadable: bool = False
@@ -76,6 +80,15 @@ class Reading:
     """Texts of the errors."""
     content: PropertyContent | None = None
     """What a single answer says beside prices."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it says nothing of the properties that it does not list, because the server failed."""
+        return self.is_unreadable or self.rest[0] is Rest.FAILURE
+
+    def unanswered(self, asked: Iterable[int]) -> tuple[int, ...]:
+        """Return the properties that are to be asked again: of those asked, the ones that a failure leaves open."""
+        return tuple(each for each in asked if not self.returned.get(each)) if self.is_failure else ()
 
 
 def read_answer(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -99,7 +112,9 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     else:
         answer = _SINGLE.decode(body)
         properties = [answer.property] if answer.property else []
-    codes = tuple(error.number for error in answer.errors or () if error.number is not None)
+    errors = answer.errors or ()
+    codes = tuple(error.number for error in errors if error.number is not None)
+    is_listing = _is_listing(answer)
     refusals: list[Refusal] = []
     nameless = [found for found in properties if found.property_id is None]
     if nameless and operation is Operation.SINGLE:
@@ -118,10 +133,28 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
         returned=returned,
         codes=codes,
         refusals=refusals,
-        has_errors=bool(answer.errors),
+        has_errors=bool(errors),
+        rest=rest_of(
+            codes,
+            has_errors=bool(errors),
+            is_listing=is_listing,
+            failed_code=next((error.error_code for error in errors if error.error_code in SERVER_CODES), None),
+            is_failure=repeats_its_envelope(body, operation),
+        ),
         deviations=new_codes(codes) + _repeated_products(properties, operation),
         content=_content(properties),
     )
+
+
+def _is_listing(answer: wire.MultiAnswer | wire.SingleAnswer) -> bool:
+    """Return whether an answer lists properties: an empty list, or at least one that says something."""
+    if isinstance(answer, wire.SingleAnswer):
+        return answer.property is not None and _tells(answer.property)
+    return answer.properties is not None and (not answer.properties or any(map(_tells, answer.properties)))
+
+
+def _tells(found: wire.Property) -> bool:
+    return found.property_id is not None or found.room_stays is not None
 
 
 def _nameless(index: int, found: wire.Property) -> Refusal:
@@ -159,6 +192,7 @@ def _read_tolerantly(body: bytes, operation: Operation, asked: frozenset[int], i
         returned=returned,
         codes=second.codes,
         has_errors=second.has_errors,
+        rest=second.rest,
         unreadable=frozenset(second.unreadable),
         is_unreadable=second.is_unreadable,
         refusals=second.refusals,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,25 +75,37 @@ class SegmentRows:
         self._cells.add_all(position, asked.property_ids, CellStatus.REJECTED, _first_int32(codes))
 
     def add_answered(
-        self, record: RawRecord, asked: Asked, address: str, reading: Reading, body_bytes: int | None
+        self,
+        record: RawRecord,
+        asked: Asked,
+        address: str,
+        reading: Reading,
+        body_bytes: int | None,
+        asked_again: Container[int] = (),
     ) -> None:
-        """Add a search that was answered with 200, whatever could be read of it."""
+        """Add a search that was answered with 200, whatever could be read of it.
+
+        Properties that were `asked_again` because it said nothing of them have their cells there.
+        """
         position = self._asked_searches.add(record.search_id, asked, record.started_at, address)
         if reading.offers is not None:
             self._offers.append((position, reading.offers))
         if reading.content is not None:
             self._content.add(record.search_id, reading.content)
-        self._add_answered_cells(position, asked, reading)
+        own = [property_id for property_id in asked.property_ids if property_id not in asked_again]
+        self._add_answered_cells(position, own, reading)
+        offers = sum(reading.returned.values())
+        failure = "unreadable" if reading.is_unreadable else "server_error" if reading.is_failure else None
         self._add_search(
             record,
             asked,
             address,
-            outcome="failed" if reading.is_unreadable else "answered",
+            outcome="failed" if failure and not offers else "answered",
             codes=reading.codes,
             messages=reading.messages,
-            failure="unreadable" if reading.is_unreadable else None,
+            failure=failure,
             body_bytes=body_bytes,
-            offers=sum(reading.returned.values()),
+            offers=offers,
             rejects=len(reading.refusals),
         )
         for number, refusal in enumerate(reading.refusals):
@@ -112,19 +124,21 @@ class SegmentRows:
         for deviation in reading.deviations:
             self._note((deviation.path, deviation.kind, deviation.detail), address)
 
-    def _add_answered_cells(self, position: int, asked: Asked, reading: Reading) -> None:
+    def _add_answered_cells(self, position: int, property_ids: Sequence[int], reading: Reading) -> None:
         unlisted, code = verdict_on_unlisted(self._operation, reading)
         listed_empty = (CellStatus.NO_OFFER, code if unlisted is CellStatus.NO_OFFER else None)
+        if reading.is_failure:
+            listed_empty = unlisted, code
         verdicts: list[Verdict] = []
-        offers = [reading.returned.get(property_id) for property_id in asked.property_ids]
-        for property_id, found in zip(asked.property_ids, offers, strict=True):
+        offers = [reading.returned.get(property_id) for property_id in property_ids]
+        for property_id, found in zip(property_ids, offers, strict=True):
             if found:
                 verdicts.append(OFFERED)
             elif reading.is_unreadable or property_id in reading.unreadable:
                 verdicts.append(FAILED)
             else:
                 verdicts.append((unlisted, code) if found is None else listed_empty)
-        self._cells.add(position, asked.property_ids, verdicts, [found or 0 for found in offers])
+        self._cells.add(position, property_ids, verdicts, [found or 0 for found in offers])
 
     def _add_search(
         self,

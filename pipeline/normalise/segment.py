@@ -7,9 +7,10 @@ names, the `cell` file last: where it exists, the segment is done.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import pyarrow as pa
@@ -30,7 +31,7 @@ from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.error_bodies import error_codes, error_messages
 
 # Raised whenever the same raw answers would give other rows.
-RULES_VERSION = 2
+RULES_VERSION = 3
 
 # Where the smallest file wins over the fastest write; measured on generated nights.
 _ZSTD_LEVEL = 3
@@ -57,8 +58,8 @@ class SegmentResult:
     offers: int
     rejects: int
     cells_by_status: dict[str, int]
-    unreadable: tuple[int, ...] = ()
-    """Searches, by id, with unreadable answers, and not asked again since."""
+    unanswered: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Properties, by search id, of which an answer says nothing: it is unreadable, or the server failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,15 @@ def _shards_there(lake: Lake, sweep_id: str, segment: Segment) -> tuple[str, ...
     return tuple(name for name in names if lake.exists(lake.shard_path(sweep_id, name)))
 
 
-def is_unreadable(body: bytes, content_encoding: str, operation: Operation, max_body_bytes: int) -> bool:
-    """Whether nothing of a 200 body can be read, by the same reading that its rows come from."""
+def unanswered(
+    body: bytes, content_encoding: str, operation: Operation, property_ids: tuple[int, ...], max_body_bytes: int
+) -> tuple[int, ...]:
+    """Return the properties of which a 200 says nothing, by the same reading that its rows come from."""
     try:
         plain = inflate(body, content_encoding, limit_bytes=max_body_bytes)
     except UnreadableBody:
-        return True
-    return read_answer(plain, operation, frozenset(), Interned()).is_unreadable
+        return property_ids
+    return read_answer(plain, operation, frozenset(property_ids), Interned()).unanswered(property_ids)
 
 
 def normalise_segment(
@@ -110,11 +113,11 @@ def normalise_segment(
     """
     # The rows have gone when the collector comes back: it would walk through all of them.
     with _without_collector():
-        built, unreadable = _tables(lake, sweep_id, segment, max_body_bytes, unasked)
+        built, open_questions = _tables(lake, sweep_id, segment, max_body_bytes, unasked)
     rows_of = {name: table.num_rows for name, table in built.items()}
     statuses = built["cell"]["status"].value_counts().to_pylist()
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
-    result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, unreadable)
+    result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, open_questions)
     file_bytes: dict[str, int] = {}
     # Normalised before, it may have had rows of a table of which it has none now that some was asked again.
     for name in _HELD - built.keys():
@@ -129,9 +132,9 @@ def normalise_segment(
 
 def _tables(
     lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
-) -> tuple[dict[str, pa.Table], tuple[int, ...]]:
-    """Return the rows of a segment, by table, and the searches with unreadable answers."""
-    unreadable: list[int] = []
+) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]]]:
+    """Return the rows of a segment, by table, and the properties, by search, of which an answer says nothing."""
+    left: dict[int, tuple[int, ...]] = {}
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
     for shard in segment.shards:
         first, stop = shard.start, shard.stop
@@ -140,26 +143,34 @@ def _tables(
             for search_id, asked in missing.items():
                 rows.add_unasked(search_id, asked)
             continue
-        for address, record in _records(lake, sweep_id, shard):
-            if _add(rows, record, address, segment.partition.operation, max_body_bytes):
-                unreadable.append(record.search_id)
-    return rows.arrow_tables(), tuple(unreadable)
+        for address, record, asked_again in _records(lake, sweep_id, shard):
+            if open_ids := _add(rows, record, address, segment.partition.operation, max_body_bytes, asked_again):
+                left[record.search_id] = open_ids
+    return rows.arrow_tables(), left
 
 
-def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord]]:
-    """Give a shard's records with their addresses; what was asked again comes after what it replaces."""
+def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord, frozenset[int]]]:
+    """Give a shard's records with their addresses, and the properties of each that were asked again since.
+
+    What was asked again comes after what it replaces.
+    """
     again = second_look(shard.name)
     later = read_shard(lake, sweep_id, again) if lake.exists(lake.shard_path(sweep_id, again)) else []
-    # A half knows whose half it is: same planned search, half the node.
-    replaced = {
-        record.search_id - record.search_id % NODES_PER_SEARCH + record.search_id % NODES_PER_SEARCH // 2
-        for record in later
-    }
-    for number, record in enumerate(read_shard(lake, sweep_id, shard.name)):
-        is_split = record.is_split or record.search_id in replaced
-        yield raw_address(sweep_id, shard.name, number), replace(record, is_split=is_split)
-    for number, record in enumerate(later):
-        yield raw_address(sweep_id, again, number), record
+    asked_again: defaultdict[int, set[int]] = defaultdict(set)
+    for record in later:
+        # A half knows whose half it is: same planned search, half the node.
+        node = record.search_id % NODES_PER_SEARCH
+        asked_again[record.search_id - node + node // 2].update(_asked_of(record).property_ids)
+    for name, records in ((shard.name, read_shard(lake, sweep_id, shard.name)), (again, later)):
+        for number, record in enumerate(records):
+            since = frozenset(asked_again.get(record.search_id, ()))
+            is_split = record.is_split or (bool(since) and since.issuperset(_asked_of(record).property_ids))
+            yield raw_address(sweep_id, name, number), replace(record, is_split=is_split), since
+
+
+def _asked_of(record: RawRecord) -> Asked:
+    """Return what a record asked, by the property ids of the plan."""
+    return asked_for(asked_of_request(record.request), record.own_property_id)
 
 
 def rows_of_answers(
@@ -175,12 +186,19 @@ def rows_of_answers(
     return rows.arrow_tables()
 
 
-def _add(rows: SegmentRows, record: RawRecord, address: str, operation: Operation, max_body_bytes: int) -> bool:
-    """Add one record's rows. Returns whether the answer was unreadable."""
-    asked = asked_for(asked_of_request(record.request), record.own_property_id)
+def _add(
+    rows: SegmentRows,
+    record: RawRecord,
+    address: str,
+    operation: Operation,
+    max_body_bytes: int,
+    asked_again: Container[int] = (),
+) -> tuple[int, ...]:
+    """Add one record's rows. Returns the properties of which its answer says nothing."""
+    asked = _asked_of(record)
     if record.is_split:
         rows.add_split(record, asked, address)
-        return False
+        return ()
     if record.failure or record.http_status not in {200, 400}:
         codes = error_codes(record.body, record.content_encoding)
         rows.add_failed(record, asked, address, codes, error_messages(record.body, record.content_encoding))
@@ -189,9 +207,9 @@ def _add(rows: SegmentRows, record: RawRecord, address: str, operation: Operatio
         rows.add_rejected(record, asked, address, codes, error_messages(record.body, record.content_encoding))
     else:
         reading, size = _read(rows, record, asked, operation, max_body_bytes)
-        rows.add_answered(record, asked, address, reading, size)
-        return reading.is_unreadable
-    return False
+        rows.add_answered(record, asked, address, reading, size, asked_again)
+        return reading.unanswered(asked.property_ids)
+    return ()
 
 
 def _read(

@@ -14,14 +14,25 @@ from typing import Any
 import msgspec
 
 from pipeline.domain.search import Operation
-from pipeline.normalise.parts import Deviation, PartReader, Unfit, decoded, kind_of, storable
+from pipeline.normalise.parts import Deviation, PartReader, Unfit, kind_of, storable
 from pipeline.supplier import wire
+from pipeline.supplier.bodies import BYTE_ORDER_MARK
+from pipeline.supplier.envelope import (
+    LISTING,
+    Rest,
+    beside_listing,
+    decoded,
+    repeats_its_envelope,
+    rest_of,
+    speaks_of_other_errors,
+    tells_of_a_property,
+)
+from pipeline.supplier.failure_signs import server_code, speaks_of_failure
 from pipeline.supplier.fields import fields_of
 
 NO_ID = "has no propertyId"
 
 _SAMPLE_CHARACTERS = 500
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,7 @@ class SecondReading:
     codes: tuple[int, ...] = ()
     has_errors: bool = False
     unreadable: set[int] = field(default_factory=set)
+    rest: tuple[Rest, int | None] = (Rest.FAILURE, None)
     is_unreadable: bool = False
     refusals: list[Refusal] = field(default_factory=list)
     deviations: list[Deviation] = field(default_factory=list)
@@ -68,14 +80,14 @@ def read(
     """Read a body part by part. `fits` raises where one of some products cannot be stored. Never raises itself."""
     reader = _Reader(operation, asked, fits)
     try:
-        document = decoded(body.removeprefix(_BYTE_ORDER_MARK))
+        document = decoded(body.removeprefix(BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         reader.found.refusals.append(refusal("answer", None, "$", _reason(error), body))
         reader.found.is_unreadable = True
         return reader.found
-    if body.startswith(_BYTE_ORDER_MARK):
+    if body.startswith(BYTE_ORDER_MARK):
         reader.found.deviations.append(Deviation("$", "changed_type", "byte order mark"))
-    reader.answer(document)
+    reader.answer(document, is_repetitive=repeats_its_envelope(body, operation))
     return reader.found
 
 
@@ -92,22 +104,27 @@ class _Reader:
         self, operation: Operation, asked: frozenset[int], fits: Callable[[Sequence[wire.Product]], None]
     ) -> None:
         self.found = SecondReading()
+        self._operation = operation
         self._is_multi = operation is Operation.MULTI
         self._product_kind: type[wire.Product] = wire.ListProduct if self._is_multi else wire.DetailProduct[float]
         self._asked = asked
         self._fits = fits
         self._seen: set[int] = set()
+        # Whether an error stands in the place of a property, or of its rooms; and with which code.
+        self._failed_code: int | None = None
+        self._is_failure = False
+        self._is_listing = False
         self._next_offer_no = 0
         self._candidates: list[_Candidate] = []
         # What it notes of a part counts only if the part is kept.
         self._parts = PartReader()
 
-    def answer(self, body: Any) -> None:
+    def answer(self, body: Any, *, is_repetitive: bool = False) -> None:
         if not isinstance(body, dict):
             self._refuse("answer", None, "$", f"is {kind_of(body)}, not an object", body)
             self.found.is_unreadable = True
             return
-        name = "properties" if self._is_multi else "property"
+        name = LISTING[self._operation]
         self._parts.unknown_fields(body, {name, "errors"}, "")
         self.found.codes = self._codes(body.get("errors"))
         listed = body.get(name)
@@ -121,6 +138,14 @@ class _Reader:
             self._property(value, place, path)
         self._keep_fitting()
         self._flush()
+        beside = beside_listing(body, self._operation)
+        self.found.rest = rest_of(
+            self.found.codes,
+            has_errors=self.found.has_errors,
+            is_listing=self._is_listing or (self._is_multi and listed == []),
+            failed_code=server_code(beside) or self._failed_code,
+            is_failure=is_repetitive or self._is_failure or speaks_of_other_errors(beside),
+        )
 
     def _codes(self, errors: Any) -> tuple[int, ...]:
         """Return the error codes, in either item shape, in their order."""
@@ -159,7 +184,10 @@ class _Reader:
                 raise Unfit("was not asked for")
             room_stays = self._parts.items(value.get("roomStays"), f"{path}.roomStays")
         except Unfit as error:
-            self._refuse("property", self._id_of(value), place, str(error), value)
+            known_id = self._id_of(value)
+            self._refuse("property", known_id, place, str(error), value)
+            self._note_failure(value)
+            self._is_listing |= known_id in self._asked or (known_id is None and tells_of_a_property(value))
             if not self._is_multi:
                 # Nothing else was asked for: what the answer says of it is in here, or nowhere.
                 self.found.unreadable |= self._asked
@@ -167,6 +195,7 @@ class _Reader:
         if property_id in self._seen:
             self._parts.noted.append(Deviation(f"{path}.propertyId", "duplicate", "property"))
         self._seen.add(property_id)
+        self._is_listing |= tells_of_a_property(value)
         kept: list[Any] = [
             room
             for index, item in enumerate(room_stays)
@@ -174,6 +203,13 @@ class _Reader:
         ]
         self.found.properties.append(kind(**fields, room_stays=kept))
         self._flush()
+        if not any(room.products for room in kept):
+            self._note_failure(value)
+
+    def _note_failure(self, value: Any) -> None:
+        """Note an error that stands in the place of a property, or of what it has on sale."""
+        self._failed_code = self._failed_code or server_code(value)
+        self._is_failure |= speaks_of_failure(value)
 
     def _id_of(self, value: Any) -> int | None:
         """Return the id of a property that is refused, if at least that can be read."""

@@ -16,8 +16,8 @@ class Failure(StrEnum):
     TIMEOUT = "timeout"  # no answer, or not all of it, in time
     TRUNCATED = "truncated"  # the answer began and broke off
     BODY_TOO_LARGE = "body_too_large"  # more wire bytes than the limit
-    NOT_JSON = "not_json"  # 200 with something that is plainly not JSON
-    SERVER_ERROR = "server_error"  # 5xx, or a 200 or 400 that says the same in its body
+    NOT_JSON = "not_json"  # 200 with something that is no JSON object
+    SERVER_ERROR = "server_error"  # 5xx, or a 200 or 400 that says so, or a 200 that says nothing
     THROTTLED = "throttled"  # 429, or 503 with a Retry-After
     REDIRECT = "redirect"  # 3xx that is not followed: to another origin, in a circle, or not a 307 or 308
     UNEXPECTED_STATUS = "unexpected_status"  # any other status that the document does not know

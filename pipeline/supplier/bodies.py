@@ -8,8 +8,9 @@ from isal import isal_zlib
 _GZIP_OR_ZLIB = isal_zlib.MAX_WBITS | 32
 # Its stub calls the class an instance.
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]
+_START_BYTES = 64
 _BLANK = b" \t\r\n"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLAIN = frozenset({"", "identity"})
 _DEFLATED = frozenset({"gzip", "x-gzip", "deflate"})
 
@@ -45,8 +46,10 @@ def is_plainly_not_json(content_type: str, content_encoding: str, body: bytes) -
     if content_encoding.strip().lower() not in _PLAIN and "json" in content_type.lower():
         return not body
     # Called something else, which servers do to JSON too: look at the first bytes.
-    start = beginning(body, content_encoding, 64)
-    return not start.removeprefix(_BYTE_ORDER_MARK).lstrip(_BLANK).startswith(b"{")
+    start = beginning(body, content_encoding, _START_BYTES)
+    first = start.removeprefix(BYTE_ORDER_MARK).lstrip(_BLANK)[:1]
+    # Nothing but blanks so far: what follows them is read later.
+    return first != b"{" and (bool(first) or len(start) < _START_BYTES)
 
 
 def beginning(body: bytes, content_encoding: str, size: int) -> bytes:

@@ -21,6 +21,7 @@ from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.auth import TOKEN_PATH, USER_AGENT, ClientCredentials, TokenUnavailable
 from pipeline.supplier.connection import PooledTransport
+from pipeline.supplier.envelope import failure_in
 from pipeline.supplier.error_bodies import server_failure
 from pipeline.supplier.exchange import Limits, Reply, exchange
 from pipeline.supplier.failures import describe, failure_of_status
@@ -304,9 +305,11 @@ def _judged(operation: Operation, reply: Reply) -> tuple[Failure | None, str]:
     failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
     # A quote may have made a reservation whatever else its answer says: its own reading decides.
     if failure is None and operation is not Operation.QUOTE:
-        said = server_failure(reply.status, reply.body, reply.headers.get("content-encoding", ""))
-        if said:
-            return Failure.SERVER_ERROR, f"HTTP {reply.status} with {said}"
+        encoding = reply.headers.get("content-encoding", "")
+        if reply.status == httpx.codes.OK:
+            return failure_in(operation, reply.body, encoding)
+        if (code := server_failure(reply.body, encoding)) is not None:
+            return Failure.SERVER_ERROR, f"HTTP {reply.status} with error {code}"
     return failure, detail
 
 

@@ -6,20 +6,11 @@ import json
 from collections.abc import Iterator
 
 from pipeline.domain.codes import ERROR_CODES
-from pipeline.supplier.bodies import UnreadableBody, beginning, inflate
+from pipeline.supplier.bodies import UnreadableBody, inflate
+from pipeline.supplier.failure_signs import SERVER_CODES, server_code
 
-# An error answer is a few lines; what is larger is not one.
-_ERROR_BODY_BYTES = 64 * 1024
-
-# Where an answer has properties, they fill its beginning; one of errors alone names these within it.
-_BEGINNING_BYTES = 512
-_MARKS = (b"error", b'"code"')
-_ANSWERS = ("properties", "property")
-
-_OK = 200
-
-# The document has 500 alone; services tell a timeout or an overload by the codes of HTTP.
-_SERVER_CODES = range(500, 600)
+# An error answer is a few lines, and some carry a stack trace; what is larger is not one.
+_ERROR_BODY_BYTES = 1024 * 1024
 
 
 def error_codes(body: bytes, content_encoding: str = "") -> tuple[int, ...]:
@@ -36,22 +27,15 @@ def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int 
     return tuple(text.encode("utf-8", "replace").decode() for text in texts if isinstance(text, str) and text)
 
 
-def server_failure(status: int, body: bytes, content_encoding: str) -> str:
-    """Return what a whole 200 or 400 says of a failure of the server itself, in a few words; nothing if it does not.
+def server_failure(body: bytes, content_encoding: str) -> int | None:
+    """Return the code of a failure of the server that a 400 speaks of, wherever it stands."""
+    return server_code(_document(body, content_encoding, _ERROR_BODY_BYTES))
 
-    Such an answer names no property, and an error with the code of a server's failure; or, with 200, errors without
-    any code. Cheap: of an answer with offers, it inflates the beginning.
-    """
-    if not any(mark in beginning(body, content_encoding, _BEGINNING_BYTES).lower() for mark in _MARKS):
-        return ""
-    document = _document(body, content_encoding, _ERROR_BODY_BYTES)
-    if not isinstance(document, dict) or any(document.get(name) for name in _ANSWERS):
-        return ""
-    items = list(_items(document))
-    codes = [code for code in map(_code, items) if code is not None]
-    if failed := next((code for code in codes if code in _SERVER_CODES), None):
-        return f"error {failed}"
-    return "errors without a code" if status == _OK and items and not codes else ""
+
+def codes_of(errors: object) -> list[int]:
+    """Return the codes of what stands as `errors` in an answer, in either item shape."""
+    items = errors if isinstance(errors, list) else [errors]
+    return [code for item in items if isinstance(item, dict) and (code := _code(item)) is not None]
 
 
 def _document(body: bytes, content_encoding: str, limit_bytes: int) -> object:
@@ -79,7 +63,7 @@ def _code(item: object) -> int | None:
     if isinstance(item, dict):
         return next((code for name in ("errorCode", "code") if (code := _code_of(item.get(name))) is not None), None)
     found = _code_of(item)
-    return found if found in _SERVER_CODES or found in ERROR_CODES else None
+    return found if found in SERVER_CODES or found in ERROR_CODES else None
 
 
 def _code_of(value: object) -> int | None:

@@ -33,7 +33,8 @@ ATTEMPTS_OF_A_HALF = 2
 EXTRA_OPEN_SHARDS = 2
 
 
-IsUnreadable = Callable[[Answer], bool]
+# The properties that an answer leaves open, and that are asked again in halves.
+LeftOpen = Callable[[Search, Answer], tuple[int, ...]]
 
 # Whether what is left of the daily cap suffices for so many calls.
 Covers = Callable[[int], bool]
@@ -211,22 +212,24 @@ class Collector:
 
     async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
         """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
-        return await self._ask_all([search], may_be_poisoned)
+        return await self._ask_all([search], _all_if_poisoned)
 
-    async def look_again(self, shard: Shard, unreadable: Iterable[Search], is_unreadable: IsUnreadable) -> None:
-        """Ask the halves of searches of a landed shard with unreadable answers, and land them.
+    async def look_again(self, shard: Shard, unanswered: Iterable[Search], left_open: LeftOpen) -> None:
+        """Ask the halves of searches of a landed shard whose answers said nothing of their properties, and land them.
 
-        Halves whose answers cannot be read either are halved in turn. A search of one property is asked once more.
+        What halves leave open is halved in turn. A search of one property is asked once more.
         """
         records: list[RawRecord] = []
-        for search in unreadable:
+        for search in unanswered:
             if 2 * search.node + 1 < NODES_PER_SEARCH:
                 parts = [half for half in search.halves() if half.property_ids]
-                records += await self._ask_all(parts, lambda answer: may_be_poisoned(answer) or is_unreadable(answer))
+                records += await self._ask_all(
+                    parts, lambda part, answer: _all_if_poisoned(part, answer) or left_open(part, answer)
+                )
         if records:
             await asyncio.to_thread(self._put_records, second_look(shard.name), records)
 
-    async def _ask_all(self, searches: Iterable[Search], is_worth_halving: IsUnreadable) -> list[RawRecord]:
+    async def _ask_all(self, searches: Iterable[Search], left_open: LeftOpen) -> list[RawRecord]:
         records: list[RawRecord] = []
         # Both halves before the quarters of either: where one property is poisoned, every second question succeeds.
         waiting = deque(searches)
@@ -235,13 +238,13 @@ class Collector:
             request = self._request_of(part)
             attempts = None if part.node == 1 else ATTEMPTS_OF_A_HALF
             answer = await self._ask(part.operation, request, attempts=attempts)
-            is_split = len(part.property_ids) > 1 and is_worth_halving(answer)
+            again = left_open(part, answer) if len(part.property_ids) > 1 else ()
+            is_split = len(again) == len(part.property_ids)
             self._count(part, answer, is_split=is_split)
             if self._failures.say_so:
                 await self._give_up_unless_answered(answer)
             records.append(record_of(part, request, answer, is_split=is_split))
-            if is_split:
-                waiting.extend(part.halves())
+            waiting.extend(half for half in replace(part, property_ids=again).halves() if half.property_ids)
         return records
 
     def _count(self, search: Search, answer: Answer, *, is_split: bool) -> None:
@@ -310,6 +313,10 @@ class Collector:
 
     def _put_records(self, shard_name: str, records: Sequence[RawRecord]) -> None:
         self._lake.put_new(self._lake.shard_path(self._sweep_id, shard_name), encode_shard(records))
+
+
+def _all_if_poisoned(search: Search, answer: Answer) -> tuple[int, ...]:
+    return search.property_ids if may_be_poisoned(answer) else ()
 
 
 async def _to_its_end(work: Coroutine[object, object, None]) -> None:

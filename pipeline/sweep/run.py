@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -15,7 +15,7 @@ from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.lake.raw import Ending, Manifest, read_ending, second_look, write_ending
-from pipeline.normalise.segment import is_unreadable
+from pipeline.normalise.segment import unanswered as left_open_by
 from pipeline.plan import SweepPlan
 from pipeline.supplier.answer import Answer
 from pipeline.sweep.begin import plan_of
@@ -128,26 +128,27 @@ async def _look_again(
     plan: SweepPlan,
     max_body_bytes: int,
     segment: Segment,
-    unreadable: Sequence[int],
+    unanswered: Mapping[int, tuple[int, ...]],
 ) -> bool:
-    """Ask again what could not be read, once, while the sweep is still open. Returns whether anything was asked."""
+    """Ask again what answers said nothing of, once, while the sweep is open. Returns whether anything was asked."""
     operation = segment.partition.operation
 
-    def cannot_be_read(answer: Answer) -> bool:
-        is_answered = answer.failure is None and answer.http_status == 200
-        return is_answered and is_unreadable(answer.body, answer.content_encoding, operation, max_body_bytes)
+    def left_open(search: Search, answer: Answer) -> tuple[int, ...]:
+        if answer.failure is not None or answer.http_status != 200:
+            return ()
+        return left_open_by(answer.body, answer.content_encoding, operation, search.property_ids, max_body_bytes)
 
     has_asked = False
     for shard in segment.shards:
         again = second_look(shard.name)
         numbers = range(shard.start, shard.stop)
         searches = [
-            plan.search_at(key // NODES_PER_SEARCH).at_node(key % NODES_PER_SEARCH)
-            for key in unreadable
+            replace(plan.search_at(key // NODES_PER_SEARCH).at_node(key % NODES_PER_SEARCH), property_ids=property_ids)
+            for key, property_ids in unanswered.items()
             if key // NODES_PER_SEARCH in numbers
         ]
         if searches and not lake.exists(lake.shard_path(sweep_id, again)):
-            await collector.look_again(shard, searches, cannot_be_read)
+            await collector.look_again(shard, searches, left_open)
             has_asked = True
     return has_asked
 

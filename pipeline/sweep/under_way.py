@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 _SIGNAL_SECONDS = 0.2
 
-# Asks again what could not be read of a segment, the numbers of its searches given; returns whether it asked anything.
-LookAgain = Callable[[Segment, Sequence[int]], Awaitable[bool]]
+# Asks again the properties of which a segment's answers say nothing, by search; returns whether it asked anything.
+LookAgain = Callable[[Segment, Mapping[int, tuple[int, ...]]], Awaitable[bool]]
 
 
 class UnderWay:
@@ -61,7 +61,7 @@ class UnderWay:
             self._left_to_load[segment.partition.name].add(segment.name)
         self._to_load: list[Partition] = []
         self._loading = asyncio.Lock()
-        # Set while the sweep is open: what an ended sweep could not read stays so.
+        # Set while the sweep is open: what is open in an ended sweep stays so.
         self.look_again: LookAgain | None = None
 
     async def __aenter__(self) -> Self:
@@ -153,7 +153,7 @@ class UnderWay:
                 return
             if result is None:
                 result = await self._normalised(segment, unasked)
-            if result.unreadable and self.look_again and await self.look_again(segment, result.unreadable):
+            if result.unanswered and self.look_again and await self.look_again(segment, result.unanswered):
                 result = await self._normalised(segment, unasked)
             self._count(result)
         finally:

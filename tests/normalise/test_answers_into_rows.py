@@ -44,7 +44,7 @@ def test_an_answer_with_offers_and_errors_keeps_both(lake):
     [
         ([{"errorCode": 500}], ("failed", 500, 0)),
         ([{"errorCode": 1027}], ("rejected", 1027, 0)),
-        ([{"errorCode": 500}, {"code": 1024}], ("no_offer", 1024, 0)),
+        ([{"errorCode": 500}, {"code": 1024}], ("failed", 500, 0)),
         ([{"code": 1999}], ("failed", 1999, 0)),
         ([{"code": None, "message": "out of order"}], ("failed", None, 0)),
         (["out of order"], ("failed", None, 0)),
@@ -52,8 +52,8 @@ def test_an_answer_with_offers_and_errors_keeps_both(lake):
         ([{"code": 2**40}], ("failed", None, 0)),
         ({"code": 1023}, ("no_offer", 1023, 0)),
         ([{"code": "1023"}], ("no_offer", 1023, 0)),
-        ([], ("absent", None, 0)),
-        (None, ("absent", None, 0)),
+        ([], ("failed", None, 0)),
+        (None, ("failed", None, 0)),
     ],
 )
 def test_an_error_of_a_200_says_no_more_than_its_code_does(lake, errors, expected):
@@ -149,10 +149,24 @@ def test_a_single_answer_about_something_else_says_nothing_of_the_property(lake,
     assert cells_of(tables) == {1: ("failed", None, 0)}
 
 
-@pytest.mark.parametrize("body", [{}, {"property": None}])
-def test_an_empty_single_answer_is_no_offer(lake, body):
+@pytest.mark.parametrize("errors", [[], None])
+def test_an_empty_list_of_properties_says_that_all_are_absent(lake, errors):
+    assert cells(lake, answer(errors=errors)) == dict.fromkeys((1, 2), ("absent", None, 0))
+
+
+@pytest.mark.parametrize("body", [{"property": {"propertyId": 1}}, {"property": {"roomStays": []}, "errors": None}])
+def test_a_property_without_products_is_no_offer(lake, body):
     tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
     assert cells_of(tables) == {1: ("no_offer", None, 0)}
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"property": None}, {"property": {}}, {"property": {"propertyName": "x"}}, {"properties": [house(1)]}]
+)
+def test_a_single_answer_that_says_nothing_of_the_property_has_failed(lake, body):
+    tables = normalised(lake, [record(body=body, property_ids=(1,), operation=SINGLE)], SINGLE)
+    assert cells_of(tables) == {1: ("failed", None, 0)}
+    assert [(s["outcome"], s["failure"]) for s in tables["search"].to_pylist()] == [("failed", "server_error")]
 
 
 def test_a_single_answer_without_its_id_is_about_the_property_asked_for(lake):

@@ -81,9 +81,19 @@ def _records(folder: Path) -> Iterator[dict[str, Any]]:
             continue
         again = shard.with_name(f"{shard.stem}-again.parquet")
         later = pl.read_parquet(again).to_dicts() if again.exists() else []
-        replaced = {record["search_id"] // NODES * NODES + record["search_id"] % NODES // 2 for record in later}
-        first = [each for each in pl.read_parquet(shard).to_dicts() if each["search_id"] not in replaced]
-        yield from (each for each in first + later if not each["is_split"])
+        asked_again: dict[int, set[int]] = {}
+        for record in later:
+            node = record["search_id"] % NODES
+            asked_again.setdefault(record["search_id"] - node + node // 2, set()).update(_ids(record))
+        for record in (*pl.read_parquet(shard).to_dicts(), *later):
+            since = asked_again.get(record["search_id"], set())
+            if not record["is_split"] and not since.issuperset(_ids(record)):
+                yield record | {"asked_again": since}
+
+
+def _ids(record: dict[str, Any]) -> list[int]:
+    asked = orjson.loads(record["request"])
+    return asked.get("propertyIds") or [asked["propertyId"]]
 
 
 def _add(sweep: Sweep, record: dict[str, Any]) -> None:
@@ -106,11 +116,13 @@ def _add(sweep: Sweep, record: dict[str, Any]) -> None:
     found: dict[int, int] = {}
     status, code, unread = _answer(sweep, record, common, set(ids), found)
     for property_id in ids:
+        if property_id in record["asked_again"]:
+            continue
         if found.get(property_id):
             told: tuple[str, int | None] = ("offered", None)
         elif property_id in unread:
             told = ("failed", None)
-        elif property_id in found:
+        elif property_id in found and status != "failed":
             # It is listed, and nothing of it is on sale.
             told = ("no_offer", code if status == "no_offer" else None)
         else:
@@ -180,11 +192,12 @@ def _answer(
                         }
                     )
                 position += 1
-    if body.get("errors") in (None, []):
-        return ("absent" if is_multi else "no_offer"), None, unread
     known = [code for code in codes if code in NO_AVAILABILITY]
-    if known:
+    if known and not any(500 <= code < 600 for code in codes):
         return "no_offer", known[0], unread
+    # It lists properties, or says that it lists none; everything else says nothing of any.
+    if body.get("errors") in (None, []) and isinstance(body.get(name), list if is_multi else dict):
+        return ("absent" if is_multi else "no_offer"), None, unread
     return "failed", next(iter(codes), None), unread
 
 

@@ -62,7 +62,7 @@ class Received:
 class ScriptedSupplier:
     """Answers searches and token requests from two scripts, one reply each; the last reply of a script is repeated."""
 
-    searches: list[Reply] = field(default_factory=lambda: [reply(200, b"{}")])
+    searches: list[Reply] = field(default_factory=lambda: [reply(200, b'{"properties":[]}')])
     tokens: list[Reply] = field(default_factory=lambda: [token_reply("token-1", expires_in=3600)])
     decide: Callable[[Received], Reply] | None = None
     received: list[Received] = field(default_factory=list)

@@ -36,7 +36,7 @@ def ask(wire, supplier, *, times=1, operation=MULTI, attempts=None, **given):
 
 
 def test_a_body_is_kept_byte_for_byte_as_it_came(wire):
-    body = gzip.compress(GOOD * 3000, mtime=0)
+    body = gzip.compress(GOOD + b" " * 50_000, mtime=0)
     supplier = wire.Supplier([wire.reply(200, body, headers=("Content-Encoding: gzip", "X-Request-Id: abc", "A: b"))])
     (answer,) = ask(wire, supplier)
     assert answer.body == body
@@ -52,7 +52,7 @@ def test_a_body_is_kept_byte_for_byte_as_it_came(wire):
 
 def test_a_search_goes_out_as_compact_json_with_a_bearer_token_and_asks_for_gzip(wire):
     supplier = wire.Supplier()
-    ask(wire, supplier, operation=SINGLE)
+    ask(wire, supplier, operation=SINGLE, attempts=1)
     (request,) = supplier.asked
     assert request.path == "/v1/property/single"
     assert request.body == b"{}"
@@ -134,7 +134,7 @@ def test_a_first_quote_that_is_forbidden_ends_the_quotes(wire):
 
 
 def test_a_search_that_is_forbidden_after_others_were_not_fails_alone(wire):
-    supplier = wire.Supplier([wire.reply(200, b"{}"), wire.reply(403, b"{}"), wire.reply(200, b"{}")])
+    supplier = wire.Supplier([wire.reply(200, GOOD), wire.reply(403, b"{}"), wire.reply(200, GOOD)])
     answers = ask(wire, supplier, times=3, concurrency=1)
     assert sorted(answer.http_status for answer in answers) == [200, 200, 403]
     (forbidden,) = (answer for answer in answers if answer.failure)
@@ -278,6 +278,14 @@ SERVER_FAILURES = [
     b'{"errors":["Internal Server Error"]}',
     b'{"errors":[{"message":"boom"}]}',
     b' \n{ "ERRORS" : 1, "errors": [ { "errorCode" : 500 } ] }',
+    b'{"response":{"errors":[{"errorCode":500}]}}',
+    b'{"Errors":[{"ErrorCode":500}]}',
+    b'{"properties":null,"error":{"status":{"code":"E500"}}}',
+    b'{"padding":"' + b"x" * 600 + b'","errors":[{"errorCode":500}]}',
+    b'{"errors":[{"errorCode":500,"errorDescription":"' + b"trace " * 12_000 + b'"}]}',
+    b" " * 600 + b'{"errors":[{"errorCode":500}]}',
+    b'{"errors":[{"code":1023}],"status":"500.0"}',
+    b'{"errors":[{"code":9999}]}',
 ]
 
 
@@ -295,8 +303,42 @@ def test_a_200_that_tells_of_a_failure_of_the_server_is_tried_again_like_a_500(w
     assert outcome_of(answer).verdict is Verdict.FAILED
 
 
-def test_a_400_with_the_code_of_a_failure_of_the_server_is_one(wire):
-    (answer,) = ask(wire, wire.Supplier([wire.reply(400, SERVER_FAILURES[0]), wire.reply(200, GOOD)]))
+NOTHING_SAID = [
+    b"{}",
+    b'{"errors":[]}',
+    b'{"properties":null}',
+    b'{"properties":{}}',
+    b'{"properties":[{}]}',
+    b'{"ok":1}',
+]
+NO_OBJECTS = [
+    b"null", b"[]", b'"ok"', b"{", b'{"properties":[]}\n{"errors":[]}', b'{"properties":[', b"[" * 100_000,
+    '{"properties":[]}'.encode("utf-16"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", [*NOTHING_SAID, *NO_OBJECTS])
+def test_a_200_that_says_nothing_of_any_property_is_tried_again(wire, body):
+    packed = wire.reply(200, gzip.compress(body), headers=("Content-Type: application/json", "Content-Encoding: gzip"))
+    (answer,) = ask(wire, wire.Supplier([packed, packed, wire.reply(200, GOOD)]))
+    assert (answer.failure, answer.attempts) == (None, 3)
+    (answer,) = ask(wire, wire.Supplier([packed]), attempts=2)
+    expected = Failure.NOT_JSON if body in NO_OBJECTS else Failure.SERVER_ERROR
+    assert (answer.failure, answer.http_status, answer.attempts) == (expected, 200, 2)
+    assert may_be_poisoned(answer)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        SERVER_FAILURES[0],
+        b'{"status":500,"error":"Internal Server Error"}',
+        b'{"errors":[{"errorCode":"500.0"}]}',
+        '{"Errors":[{"ErrorCode":500}]}'.encode("utf-16"),
+    ],
+)
+def test_a_400_with_the_code_of_a_failure_of_the_server_is_one(wire, body):
+    (answer,) = ask(wire, wire.Supplier([wire.reply(400, body), wire.reply(200, GOOD)]))
     assert (answer.http_status, answer.attempts) == (200, 2)
 
 
@@ -305,8 +347,9 @@ def test_a_400_with_the_code_of_a_failure_of_the_server_is_one(wire):
     [
         b'{"errors":[{"code":1023,"message":"no offers, error 500"}]}',
         b'{"errors":[{"code":1999,"message":"a new code"}]}',
-        b'{"errors":[]}',
-        b"{}",
+        b'{"properties":[]}',
+        b'\xef\xbb\xbf { "properties" : [ ] , "errors" : null, "took_ms": 500 }',
+        b'{"errors":[],"properties":[{"propertyId":1}]}',
         b'{"properties":[{"propertyId":500,"errors":[{"errorCode":500}]}]}',
         b'{"properties":[{"propertyId":1}],"errors":[{"errorCode":500}]}',
     ],
@@ -430,10 +473,10 @@ def test_every_response_is_closed_however_its_reading_ends(wire):
 
         async def __aiter__(self):
             Stream.opened += 1
-            yield b"{" * 600
+            yield GOOD.ljust(600)
             if Stream.opened == 2:
                 raise httpx.ReadError("broke")
-            yield b"}" * 600
+            yield b" " * 600
 
         async def aclose(self):
             Stream.closed += 1
@@ -458,7 +501,7 @@ def test_every_response_is_closed_however_its_reading_ends(wire):
 
 
 def test_a_body_of_exactly_the_limit_is_taken(wire):
-    (answer,) = ask(wire, wire.Supplier([wire.reply(200, b"{" * 1000)]), limits=Limits(2, 2, 1000))
+    (answer,) = ask(wire, wire.Supplier([wire.reply(200, GOOD.ljust(1000))]), limits=Limits(2, 2, 1000))
     assert (answer.failure, len(answer.body)) == (None, 1000)
 
 

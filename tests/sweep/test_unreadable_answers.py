@@ -1,4 +1,4 @@
-"""An answer that nobody can read is asked again in halves, until the property that spoils it stands alone."""
+"""An unreadable answer, or an error with status 200, is asked again in halves until the property at fault is alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import segments
+from pipeline.lake import Lake
 from pipeline.lake.raw import landed, read_manifest
 from pipeline.night import steps
 from pipeline.night.night import Night
@@ -97,6 +98,40 @@ def test_what_was_asked_again_leaves_no_reject_behind(lake, tmp_path):
     # None of the searches has a reject, so none is stored: the night would be blocked otherwise.
     assert sum(search["rejects"] for search in rows(lake, "search", sweep_id)) == 0
     assert rows(lake, "reject", sweep_id) == []
+
+
+SERVER_ERRORS = [
+    "error_200", "nested_error", "capital_error", "long_error", "late_error", "utf16_error", "error_beside",
+    "error_in_property", "empty_object", "null_envelope",
+]  # fmt: skip
+
+
+def test_errors_with_status_200_never_turn_an_offer_into_an_absence(tmp_path, sandbox):
+    found = []
+    for number, faults in enumerate(
+        [{}, {"garbage_rate": 0.6, "garbage_kinds": SERVER_ERRORS, "by": "content"}, {"schedule": scheduled()}]
+    ):
+        sandbox.control("faults", faults)
+        lake = Lake(str(tmp_path / f"lake-{number}"))
+        cells = rows(lake, "cell", sweep(lake, sandbox, tmp_path))
+        assert len(cells) == 5 * len(IDS)
+        # What is absent in a batch is without offers where it is asked for alone.
+        alone = {"absent": "no_offer"}
+        found.append(
+            {
+                (cell["property_id"], cell["check_in"]): (alone.get(cell["status"], cell["status"]), cell["offers"])
+                for cell in cells
+            }
+        )
+    clean, often, passing = found
+    assert passing == clean
+    assert {cell: said for cell, said in often.items() if said != clean[cell] and said[0] != "failed"} == {}
+    assert Counter(status for status, _ in often.values())["offered"] > 0
+
+
+def scheduled():
+    """Each error once, with an answer between two of them."""
+    return {str(2 * number + 1): kind for number, kind in enumerate(SERVER_ERRORS)}
 
 
 def test_running_it_again_asks_nothing_and_changes_nothing(lake, sandbox, tmp_path):

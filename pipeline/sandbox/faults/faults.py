@@ -12,7 +12,8 @@ from pipeline.sandbox.world.hashes import mix, mix_text
 GARBAGE_KINDS: Final = (
     "html_200", "empty_200", "bomb", "huge_body", "wrong_types", "extra_fields", "number_as_string",
     "duplicate_keys", "redirect", "invalid_utf8", "not_a_number", "deep_nesting", "both_keys",
-    "other_error_shape", "bare_errors", "null_envelope", "empty_object", "cut_json",
+    "other_error_shape", "bare_errors", "null_envelope", "empty_object", "cut_json", "error_200", "nested_error",
+    "capital_error", "long_error", "late_error", "utf16_error", "error_beside", "error_in_property",
 )  # fmt: skip
 """Answers with which a careless reader comes to grief; see `garbage.spoil`."""
 

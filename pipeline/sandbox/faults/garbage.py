@@ -122,6 +122,25 @@ def _both_keys(body: bytes) -> bytes:
     return body[:-1] + b',"errors":[{"code":1023,"message":"No offers available for a part of the request"}]}'
 
 
+def _error_beside(body: bytes) -> bytes:
+    """Keep the first property, and say that an error took the place of the others."""
+    form = msgspec.json.decode(body)
+    if form.get("properties"):
+        form["properties"] = form["properties"][:1]
+    return msgspec.json.encode(form | {"errors": [_SERVER_ERROR]})
+
+
+def _error_in_property(body: bytes) -> bytes:
+    """Put the error into the place of what the last property has on sale."""
+    form = msgspec.json.decode(body)
+    held = (form.get("properties") or [form.get("property")])[-1]
+    if held:
+        held["roomStays"], held["error"] = None, _SERVER_ERROR
+    return msgspec.json.encode(form)
+
+
+_SERVER_ERROR: Final = {"errorCode": 500, "errorDescription": "An unexpected error occurred"}
+_ERRORS: Final = b'{"errors":[{"errorCode":500,"errorDescription":"An unexpected error occurred"}]}'
 _REWRITTEN: Final[dict[str, Callable[[bytes], bytes]]] = {
     "empty_200": lambda _body: b"",
     "wrong_types": _on_products(_wrong_type),
@@ -137,4 +156,12 @@ _REWRITTEN: Final[dict[str, Callable[[bytes], bytes]]] = {
     "null_envelope": lambda body: body[: body.index(b":")] + b":null}",
     "empty_object": lambda _body: b"{}",
     "cut_json": lambda body: body[: len(body) // 2],
+    "error_200": lambda _body: _ERRORS,
+    "nested_error": lambda _body: b'{"response":' + _ERRORS + b"}",
+    "capital_error": lambda _body: b'{"Errors":[{"ErrorCode":500,"ErrorDescription":"An unexpected error occurred"}]}',
+    "long_error": lambda _body: _ERRORS.replace(b"unexpected", b"unexpected, truly unexpected" * 4000),
+    "late_error": lambda _body: b" " * 600 + b'{"trace":"' + b"0" * 600 + b'",' + _ERRORS[1:],
+    "utf16_error": lambda _body: _ERRORS.decode().encode("utf-16"),
+    "error_beside": _error_beside,
+    "error_in_property": _error_in_property,
 }

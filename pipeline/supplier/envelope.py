@@ -1,0 +1,191 @@
+"""What an answer says as a whole: that it is one, and why it lists no more properties than it does.
+
+A cell becomes `absent` or `no_offer` because its answer says so, and never because nothing was found in it: the answer
+lists properties in the documented shape, or gives a documented code. All else is a failure of the server. The client
+asks here whether to try again at once, and the normaliser what status each cell has: one decision for both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from pipeline.domain.codes import ERROR_CODES, CodeKind
+from pipeline.domain.search import Operation
+from pipeline.supplier.answer import Failure
+from pipeline.supplier.bodies import BYTE_ORDER_MARK, UnreadableBody, beginning, inflate
+from pipeline.supplier.error_bodies import codes_of
+from pipeline.supplier.failure_signs import SERVER_CODES, server_code, speaks_of_failure
+
+# What lists properties, by operation.
+LISTING = {Operation.MULTI: "properties", Operation.SINGLE: "property"}
+
+# The codes of the document, and those that it may be given.
+_DOCUMENT_CODES = range(1000, 2000)
+
+# Answers with offers begin like this and are not read here: who normalises them reads them, once, in another process.
+_PRELUDE = rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"errors"\s*:\s*(?:null|\[\s*\])\s*,\s*)?'
+_BEGINS_WITH_OFFERS = {
+    Operation.MULTI: re.compile(_PRELUDE + rb'"properties"\s*:\s*\[\s*\{\s*"(?!err)'),
+    Operation.SINGLE: re.compile(_PRELUDE + rb'"property"\s*:\s*\{\s*"(?!err)'),
+}
+_BEGINNING_BYTES = 512
+
+# Answers without offers are short. A longer one is left to who normalises it, whose finding is asked again.
+_SHORT_BYTES = 2 << 20
+
+# More digits than any integer that we could keep; reading far more of them takes quadratic time.
+_MOST_DIGITS = 40
+
+
+class Rest(Enum):
+    """What an answer says of the properties that it does not list."""
+
+    NOT_LISTED = "not_listed"  # a list of properties without them
+    CODE = "code"  # a documented code
+    NEW_CODE = "new_code"  # a code that may belong to the document and is not in it
+    FAILURE = "failure"  # nothing: the server failed
+
+
+def rest_of(
+    codes: Sequence[int],
+    *,
+    has_errors: bool,
+    is_listing: bool,
+    failed_code: int | None = None,
+    is_failure: bool = False,
+) -> tuple[Rest, int | None]:
+    """Return what an answer says of the properties that it does not list, and the code that says so.
+
+    `codes` are those of its errors, `failed_code` that of a server's failure anywhere beside the properties, and
+    `is_failure` whether it names errors in another way than the document.
+    """
+    failed_code = failed_code or next((code for code in codes if code in SERVER_CODES), None)
+    if failed_code is not None:
+        return Rest.FAILURE, failed_code
+    for kind in (CodeKind.NO_AVAILABILITY, CodeKind.VALIDATION):
+        for code in codes:
+            if code in ERROR_CODES and ERROR_CODES[code].kind is kind:
+                return Rest.CODE, code
+    new = next((code for code in codes if code in _DOCUMENT_CODES), None)
+    if new is not None:
+        return Rest.NEW_CODE, new
+    if has_errors or is_failure or not is_listing:
+        return Rest.FAILURE, codes[0] if codes else None
+    return Rest.NOT_LISTED, None
+
+
+def beside_listing(document: dict[str, Any], operation: Operation) -> dict[str, Any]:
+    """Return an answer without the properties that it lists in the documented shape."""
+    name = LISTING[operation]
+    kind = list if operation is Operation.MULTI else dict
+    return {key: held for key, held in document.items() if key != name or not isinstance(held, kind)}
+
+
+def speaks_of_other_errors(beside: dict[str, Any]) -> bool:
+    """Return whether what stands beside the properties names errors in another way than the document."""
+    return speaks_of_failure({key: held for key, held in beside.items() if key != "errors"})
+
+
+def repeats_its_envelope(body: bytes, operation: Operation) -> bool:
+    """Return whether an answer has one of its outermost fields twice: readers keep one, and lose what the other says.
+
+    Cheap where none of their names comes twice.
+    """
+    name = LISTING[operation]
+    if all(body.count(f'"{field}"'.encode()) < 2 for field in (name, "errors")):
+        return False
+    outermost: list[tuple[str, Any]] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # The outermost object ends last.
+        outermost[:] = pairs
+        return {}
+
+    try:
+        json.loads(body.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape"), object_pairs_hook=note)
+    except (ValueError, RecursionError):
+        return False
+    names = [key for key, _ in outermost]
+    return names.count(name) > 1 or names.count("errors") > 1
+
+
+def decoded(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """Decode a body. Raises msgspec's errors, ValueError or RecursionError where it is no JSON.
+
+    NaN, numbers beyond a double and bytes that are no UTF-8 end msgspec's reading of a whole body. The standard
+    library leaves them where they stand, so that they cost the part that they stand in.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        try:
+            return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer)
+        except ValueError:
+            pass
+        raise
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+def failure_in(operation: Operation, body: bytes, content_encoding: str) -> tuple[Failure | None, str]:
+    """Return why a complete 200 is no answer to a search, and a short text; None where it is one, or may be.
+
+    Cheap: of an answer with offers, it inflates the beginning.
+    """
+    if _BEGINS_WITH_OFFERS[operation].match(beginning(body, content_encoding, _BEGINNING_BYTES)):
+        return None, ""
+    try:
+        plain = inflate(body, content_encoding, limit_bytes=_SHORT_BYTES).removeprefix(BYTE_ORDER_MARK)
+    except UnreadableBody:
+        return None, ""
+    try:
+        document = decoded(plain)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        return Failure.NOT_JSON, f"HTTP 200 with {len(plain)} bytes that are no JSON object"
+    has_properties = _has_properties(document.get(LISTING[operation]), operation)
+    is_repetitive = repeats_its_envelope(plain, operation)
+    said, code = _rest(document, operation, is_repetitive=is_repetitive)
+    if has_properties or said is not Rest.FAILURE:
+        return None, ""
+    return Failure.SERVER_ERROR, f"HTTP 200 with {_words(code, document, is_repetitive=is_repetitive)}"
+
+
+def _rest(document: dict[str, Any], operation: Operation, *, is_repetitive: bool) -> tuple[Rest, int | None]:
+    """Return what an answer without properties says of those that were asked for."""
+    errors = document.get("errors")
+    return rest_of(
+        codes_of(errors),
+        has_errors=errors not in (None, []),
+        is_listing=document.get(LISTING[operation]) == [] and operation is Operation.MULTI,
+        failed_code=server_code(document),
+        is_failure=is_repetitive or speaks_of_other_errors(beside_listing(document, operation)),
+    )
+
+
+def _words(code: int | None, document: dict[str, Any], *, is_repetitive: bool) -> str:
+    if code is not None:
+        return f"error {code}"
+    if speaks_of_failure(document):
+        return "errors without a code"
+    return "a field twice" if is_repetitive else "neither properties nor a documented code"
+
+
+def tells_of_a_property(value: object) -> bool:
+    """Return whether a value is a property: every field is optional, but one without id and room stays says nothing."""
+    return isinstance(value, dict) and any(value.get(name) is not None for name in ("propertyId", "roomStays"))
+
+
+def _has_properties(listed: object, operation: Operation) -> bool:
+    if operation is Operation.MULTI:
+        return isinstance(listed, list) and any(map(tells_of_a_property, listed))
+    return tells_of_a_property(listed)

@@ -1,0 +1,140 @@
+"""A server's error in a 200 never says that a property is absent, or that it has nothing on sale.
+
+However the error is wrapped, spelt, placed, padded and encoded: its cells have failed, and the client tries again.
+Where it stands beside properties, their offers are kept, and those that are missing have failed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from raw_answers import answer, cells_of, house, normalised, record
+
+from pipeline.domain.search import Operation
+from pipeline.lake import Lake
+from pipeline.supplier.envelope import failure_in
+
+quickly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+
+operations = st.sampled_from([Operation.MULTI, Operation.SINGLE])
+codes = st.integers(500, 599)
+spelt_codes = codes.flatmap(
+    lambda code: st.sampled_from([code, float(code), f"{code}", f"{code}.0", f" {code}", f"E{code}", f"HTTP {code}"])
+)
+code_names = st.sampled_from(
+    ["errorCode", "code", "ErrorCode", "error_code", "CODE", "status", "statusCode", "http-status"]
+)
+items = st.builds(lambda name, code: {name: code, "message": "unexpected"}, code_names, spelt_codes)
+errors = items.flatmap(lambda item: st.sampled_from([[item], item, [{"message": "first"}, item], [None, item]]))
+error_names = st.sampled_from(["errors", "error", "Errors", "ERROR", "fault", "exceptions"])
+wrappers = st.lists(st.sampled_from(["response", "data", "result", "body", "d", "Envelope"]), max_size=4)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
+empty_listings = st.sampled_from([{}, {"properties": []}, {"properties": None}, {"property": None}, {"properties": {}}])
+
+
+@st.composite
+def failures(draw):
+    """An answer that speaks of a server's error in any place, and names no property."""
+    document = {draw(error_names): draw(errors)} if draw(st.booleans()) else draw(items)
+    for name in draw(wrappers):
+        document = {name: [document] if draw(st.booleans()) else document}
+    padding = {"trace": "x" * draw(st.sampled_from([0, 1, 600, 70_000]))} | {"note": draw(words)}
+    parts = [document, padding, draw(empty_listings)]
+    return {name: held for part in draw(st.permutations(parts)) for name, held in part.items()}
+
+
+@st.composite
+def spelt(draw, documents):
+    """The bytes of a document with its content encoding."""
+    text = json.dumps(draw(documents), ensure_ascii=draw(st.booleans()))
+    body = text.encode(draw(st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "utf-16"])))
+    if body.startswith(b"{"):
+        body = b"\n " * draw(st.sampled_from([0, 1, 300])) + body
+    encoding = draw(st.sampled_from(["", "gzip", "x-gzip"]))
+    return (gzip.compress(body) if encoding else body), encoding
+
+
+def cells_after(body, encoding, operation):
+    ids = (1, 2, 3) if operation is Operation.MULTI else (1,)
+    sent = record(body=body, content_encoding=encoding, property_ids=ids, operation=operation)
+    with tempfile.TemporaryDirectory() as folder:
+        return cells_of(normalised(Lake(folder), [sent], operation))
+
+
+@quickly
+@given(operations, spelt(failures()))
+def test_an_error_alone_fails_every_cell_and_is_tried_again(operation, sent):
+    body, encoding = sent
+    failure, detail = failure_in(operation, body, encoding)
+    assert failure is not None
+    assert detail.startswith("HTTP 200 with ")
+    assert {status for status, _, _ in cells_after(body, encoding, operation).values()} == {"failed"}
+
+
+@quickly
+@given(st.data())
+def test_an_error_beside_properties_keeps_their_offers_and_fails_the_others(data):
+    name, said = data.draw(error_names), data.draw(errors)
+    places = st.sampled_from(["beside", "wrapped", "in a property", "in its place", "in its rooms"])
+    place = data.draw(places)
+    listed, beside = [house(1)], {}
+    if place == "beside":
+        beside = {name: said}
+    elif place == "wrapped":
+        beside = {"meta": [{name: said}]}
+    elif place == "in a property":
+        listed.append({"propertyId": 2, name: said})
+    elif place == "in its place":
+        listed.append({name: said})
+    else:
+        listed.append(house(2, rooms=[{name: said}]))
+    parts = [{"properties": data.draw(st.permutations(listed))}, beside]
+    document = {key: held for part in data.draw(st.permutations(parts)) for key, held in part.items()}
+    body, encoding = data.draw(spelt(st.just(document)).filter(lambda sent: not is_utf16(*sent)))
+    cells = cells_after(body, encoding, Operation.MULTI)
+    assert cells[1] == ("offered", None, 1)
+    assert {cells[2][0], cells[3][0]} == {"failed"}
+
+
+@quickly
+@given(
+    operations,
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-5, 5) | words,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    ),
+)
+def test_an_answer_is_of_properties_or_of_a_documented_code_or_it_has_failed(operation, document):
+    body = json.dumps(document).encode()
+    assert failure_in(operation, body, "")[0] is not None
+    assert {status for status, _, _ in cells_after(body, "", operation).values()} == {"failed"}
+
+
+@quickly
+@given(spelt(st.sampled_from([
+    {"errors": [{"code": 1023, "message": "error 500"}]}, {"errors": [{"errorCode": 1025}], "took": 512},
+    {"properties": []}, {"properties": [], "errors": None, "requestId": "500"},
+])))  # fmt: skip
+def test_an_answer_that_says_there_is_nothing_is_taken_at_its_word(sent):
+    body, encoding = sent
+    if not is_utf16(body, encoding):
+        assert failure_in(Operation.MULTI, body, encoding) == (None, "")
+        statuses = {status for status, _, _ in cells_after(body, encoding, Operation.MULTI).values()}
+        assert statuses <= {"absent", "no_offer"}
+
+
+def test_an_answer_with_a_field_twice_calls_no_property_absent(lake):
+    first, second = (json.dumps(answer(house(number))) for number in (1, 2))
+    body = f"{first[:-1]},{second[1:]}".encode()
+    found = cells_of(normalised(lake, [record(body=body, property_ids=(1, 2, 3))]))
+    assert {found[1][0], found[3][0]} == {"failed"}
+    assert found[2][0] == "offered"
+
+
+def is_utf16(body, encoding):
+    plain = gzip.decompress(body) if encoding else body
+    return plain.startswith((b"\xff\xfe", b"\xfe\xff"))
