@@ -63,7 +63,25 @@ class Cells:
         return in_declared_order(CELL, columns, len(search))
 
 
-def verdict_on_unlisted(operation: Operation, reading: Reading) -> Verdict:
+def verdicts(operation: Operation, reading: Reading, property_ids: Sequence[int]) -> list[Verdict]:
+    """Return what an answer says of each property that was asked for."""
+    unlisted = status, code = _verdict_on_unlisted(operation, reading)
+    without_products = (CellStatus.NO_OFFER, code if status is CellStatus.NO_OFFER else None)
+    if reading.is_failure:
+        without_products = unlisted
+    found: list[Verdict] = []
+    for property_id in property_ids:
+        offers = reading.returned.get(property_id)
+        if offers:
+            found.append(OFFERED)
+        elif reading.is_unreadable or property_id in reading.unreadable:
+            found.append(FAILED)
+        else:
+            found.append(unlisted if offers is None else without_products)
+    return found
+
+
+def _verdict_on_unlisted(operation: Operation, reading: Reading) -> Verdict:
     """Return what an answer says of the properties that it does not list."""
     rest, code = reading.rest
     if rest is Rest.NOT_LISTED:

@@ -16,7 +16,7 @@ from pipeline.normalise.asked_searches import AskedSearches
 from pipeline.normalise.columns import Index, concatenated, constant, in_declared_order, joined, spread, spread_array
 from pipeline.normalise.interned import Interned, PenaltyRow
 from pipeline.normalise.money import money_columns
-from pipeline.normalise.read_answer import Offers
+from pipeline.normalise.offers import Offers
 
 _SOURCES = {Operation.MULTI: "multi", Operation.SINGLE: "detail"}
 

@@ -14,12 +14,13 @@ from pipeline.domain import tables
 from pipeline.domain.search import CellStatus, Operation
 from pipeline.lake.raw import RawRecord
 from pipeline.normalise.asked_searches import AskedSearches
-from pipeline.normalise.cells import FAILED, OFFERED, Cells, Verdict, verdict_on_unlisted
+from pipeline.normalise.cells import Cells, verdicts
 from pipeline.normalise.columns import Index
 from pipeline.normalise.content import SegmentContent
 from pipeline.normalise.interned import Distinct, Interned, Note
 from pipeline.normalise.offer_tables import JoinedOffers, offer_table, penalty_table, promotion_table
-from pipeline.normalise.read_answer import Offers, Reading
+from pipeline.normalise.offers import Offers
+from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.request import Asked
 
 _PRODUCT_PATHS = {
@@ -93,7 +94,8 @@ class SegmentRows:
         if reading.content is not None:
             self._content.add(record.search_id, reading.content)
         own = [property_id for property_id in asked.property_ids if property_id not in asked_again]
-        self._add_answered_cells(position, own, reading)
+        counts = [reading.returned.get(property_id, 0) for property_id in own]
+        self._cells.add(position, own, verdicts(self._operation, reading, own), counts)
         offers = sum(reading.returned.values())
         failure = "unreadable" if reading.is_unreadable else "server_error" if reading.is_failure else None
         self._add_search(
@@ -123,22 +125,6 @@ class SegmentRows:
             )
         for deviation in reading.deviations:
             self._note((deviation.path, deviation.kind, deviation.detail), address)
-
-    def _add_answered_cells(self, position: int, property_ids: Sequence[int], reading: Reading) -> None:
-        unlisted, code = verdict_on_unlisted(self._operation, reading)
-        listed_empty = (CellStatus.NO_OFFER, code if unlisted is CellStatus.NO_OFFER else None)
-        if reading.is_failure:
-            listed_empty = unlisted, code
-        verdicts: list[Verdict] = []
-        offers = [reading.returned.get(property_id) for property_id in property_ids]
-        for property_id, found in zip(property_ids, offers, strict=True):
-            if found:
-                verdicts.append(OFFERED)
-            elif reading.is_unreadable or property_id in reading.unreadable:
-                verdicts.append(FAILED)
-            else:
-                verdicts.append((unlisted, code) if found is None else listed_empty)
-        self._cells.add(position, property_ids, verdicts, [found or 0 for found in offers])
 
     def _add_search(
         self,

@@ -13,7 +13,7 @@ from pipeline.domain.shards import Partition, segments
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.normalise.interned import Interned
-from pipeline.normalise.read_answer import collect_offers
+from pipeline.normalise.offers import collect_offers
 from pipeline.normalise.segment import encode_table, normalise_segment, rows_of_answers
 from pipeline.supplier.bodies import inflate
 from pipeline.supplier.wire import MultiAnswer
