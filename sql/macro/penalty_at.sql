@@ -1,5 +1,5 @@
 -- What cancelling at a moment costs: one row per offer of a sweep. The arguments beyond are those of mart.penalty_step.
-CREATE OR REPLACE MACRO mart.penalty_at(wanted_sweep_id, wanted_at, check_in_hour := 15) AS TABLE (
+CREATE OR REPLACE MACRO mart.penalty_at(wanted_sweep_id, wanted_at, check_in_hour := NULL) AS TABLE (
     SELECT
         step.sweep_id,
         step.search_id,

@@ -1,7 +1,7 @@
 -- What cancelling costs over time: one row per offer of a sweep and stretch of time in which it costs the same.
--- Windows are counted from `check_in_hour` (UTC) of the day of check-in, of all properties alike; exact dates, where
--- there are any, stand alone. By each property's own time of check-in: mart.cancellation and mart.stated_penalty.
-CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := 15) AS TABLE (
+-- Windows are counted from the check-in of each property, as in mart.cancellation, or, where `check_in_hour` is given,
+-- from that hour (UTC) of the day of check-in for all properties; exact dates, where there are any, stand alone.
+CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL) AS TABLE (
     WITH offer AS (
         SELECT
             stored.sweep_id,
@@ -11,8 +11,19 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := 15) 
             stored.currency,
             stored.total,
             stored.nights,
-            stored.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(check_in_hour) AS check_in_at -- noqa: RF02, RF03
+            coalesce(
+                stored.check_in::TIMESTAMP AT TIME ZONE 'UTC' + to_hours(check_in_hour), -- noqa: RF02, RF03
+                mart.check_in_at(
+                    stored.check_in,
+                    arrival.check_in_time,
+                    arrival.time_zone,
+                    analysis.check_in_hour,
+                    analysis.check_in_time_zone
+                )
+            ) AS check_in_at
         FROM lake.offer AS stored
+        LEFT JOIN mart.property_check_in AS arrival ON arrival.property_id = stored.property_id
+        CROSS JOIN ref.analysis AS analysis
         WHERE stored.sweep_id = wanted_sweep_id -- noqa: RF02, RF03
     ),
 

@@ -192,7 +192,12 @@ def warehouse():
             "window_hours INTEGER, penalty_pct DOUBLE, penalty_nights DOUBLE, is_refundable BOOLEAN, "
             "start_at TIMESTAMPTZ, end_at TIMESTAMPTZ, amount DECIMAL(18,4))"
         )
-        for name in ("penalty_of_units", "penalty_cost", "penalty_span", "penalty_step", "penalty_at"):
+        session.execute("CREATE SCHEMA ref")
+        session.execute("CREATE TABLE ref.analysis AS SELECT 15 AS check_in_hour, 'UTC' AS check_in_time_zone")
+        session.execute(
+            "CREATE TABLE mart.property_check_in (property_id BIGINT, check_in_time VARCHAR, time_zone VARCHAR)"
+        )
+        for name in ("check_in_at", "penalty_of_units", "penalty_cost", "penalty_span", "penalty_step", "penalty_at"):
             session.execute((sql_folder() / "macro" / f"{name}.sql").read_text())
         yield session
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
-from nights import load_night, started_at
+from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.errors import CorruptObject, InputError, LakeFull
 from pipeline.domain.tables import INPUT_TABLES
@@ -152,15 +152,25 @@ def test_what_is_loaded_between_nights_shows_at_once(lake_of_a_night, tmp_path):
 def test_a_deadline_is_counted_from_the_check_in_of_its_property(lake, tmp_path):
     cells = [{"property_id": each, "search_id": each, "status": "offered"} for each in (1, 2)]
     offers = [{name: cell[name] for name in ("property_id", "search_id")} | {"total": 100} for cell in cells]
-    publish(lake, load_night(lake, 0, cell=cells, offer=offers), started_at(0))
+    penalties = [{"search_id": each, "window_hours": 24, "penalty_pct": 50.0} for each in (1, 2)]
+    publish(lake, load_night(lake, 0, cell=cells, offer=offers, penalty=penalties), started_at(0))
     query = "SELECT property_id, hours_to_check_in FROM mart.cancellation ORDER BY property_id"
     (_, before), _ = published(lake, query)
+    night = f"'{sweep_id(0)}'"
+    # Of a sweep, and of an hour if one is given.
+    steps = (
+        "SELECT property_id, strftime(from_at AT TIME ZONE 'UTC', '%H:%M'), from_hours "
+        "FROM mart.penalty_step({}) WHERE from_at IS NOT NULL ORDER BY property_id"
+    )
+    assert published(lake, steps.format(night)) == [(1, "15:00", 24.0), (2, "15:00", 24.0)]
     file = write(tmp_path, "p.csv", "property_id,check_in_time,time_zone\n1,16:30,Asia/Tokyo\n2,,\n")
     load.load(lake, "properties", file, NOW)
     assert refresh(lake)
     assert published(lake, "SELECT * FROM mart.property_check_in") == [(1, "16:30", "Asia/Tokyo")]
     # 16:30 in Tokyo is 07:30 UTC, and check-in is at 15:00 UTC elsewhere.
     assert published(lake, query) == [(1, before - 7.5), (2, before)]
+    assert published(lake, steps.format(night)) == [(1, "07:30", 24.0), (2, "15:00", 24.0)]
+    assert published(lake, steps.format(f"{night}, check_in_hour := 12")) == [(1, "12:00", 24.0), (2, "12:00", 24.0)]
 
 
 def test_a_lake_from_before_times_of_check_in_takes_them_with_its_next_load(lake_of_a_night, tmp_path):
