@@ -194,7 +194,8 @@ def alert(night: Night) -> Night:
     if settings.alerts is not None:
         rules, again = read_rules(settings.alerts), confirmer(settings, night.lake, night.clock)
         bounds = Bounds(settings.query_seconds, settings.query_memory_mb)
-        page = str(reports_page(night.lake))
+        # The digest names the cases, each with its page; where none was written, the page over all nights.
+        page = str(night.pages[0].file if night.pages else reports_page(night.lake))
         tell_alerts(night.lake, rules, page, block=night.block, confirm=again, bounds=bounds)
     return night
 

@@ -7,7 +7,7 @@ may be of a market. How many there are is bounded, so that a night of thousands 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +28,7 @@ _SIBLINGS: Final = 12
 _ROLES: Final = {
     "reference": "reference market",
     "witness": "a third market",
-    "held_against": "held against",
+    "held_against": "compared with",
     "promotion_began": "when the promotion began",
     "first": "first seen",
     "plain": "without a promotion",
@@ -67,6 +67,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
     for row in rows:
         if row["property_id"] is not None:
             of_property.setdefault(row["property_id"], []).append(row)
+    hosts = {night["sweep_id"]: night["supplier"] for night in reader.nights}
     for row in rows:
         near = [each for each in of_property.get(row["property_id"], []) if each["case_id"] != row["case_id"]]
         held = [found[item["flag_id"]] for item in row["evidence"] if item["flag_id"] in found]
@@ -79,7 +80,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
             "relation": rule.full_name if rule else "report.flag",
             "tiles": _tiles(row),
             "notes": _notes(row),
-            "pieces": [(piece.flag, _placed(piece.flag), lines_of(piece), *_answers(piece)) for piece in held],
+            "pieces": [(piece.flag, _placed(piece.flag), lines_of(piece), *_answers(piece, hosts)) for piece in held],
             "siblings": [
                 (f"{rule_said(each['rule'])}, {each['market'] or 'all markets'}", f"{each['case_id']}.html")
                 for each in near[:_SIBLINGS]
@@ -104,16 +105,13 @@ def whom(case: Row) -> str:
 
 
 def _tiles(case: Row) -> list[tuple[str, str]]:
-    tiles = [
-        (case["status"], f"severity {case['severity']}"),
-        (
-            shown(case["offers"], 0),
-            f"{'offer' if case['offers'] == 1 else 'offers'} over {counted(case['stays'], 'stay')}",
-        ),
-        (f"{case['exposure_weight']:g}", "weight of its properties (exposure)"),
-    ]
+    # What is of a property as a whole, such as one gone quiet, is of no stay.
+    over = f"{'offer' if case['offers'] == 1 else 'offers'} over {counted(case['stays'], 'stay')}"
+    size = (case["offers"], over) if case["stays"] else (case["flags"], "findings" if case["flags"] > 1 else "finding")
     return [
-        *tiles,
+        (case["status"], f"severity {case['severity']}"),
+        (shown(size[0], 0), size[1]),
+        (f"{case['exposure_weight']:g}", "weight of its properties (exposure)"),
         (f"{case['first_seen_at']:%d %b %Y}", "first seen"),
         (f"{case['last_seen_at']:%d %b %Y}", "last seen"),
     ]
@@ -146,13 +144,14 @@ def _placed(flag: Row) -> str:
     return f"{placed[0].upper()}{placed[1:]}"
 
 
-def _answers(piece: Piece) -> tuple[list[Shown], list[str], int]:
+def _answers(piece: Piece, hosts: Mapping[str, str]) -> tuple[list[Shown], list[str], int]:
     """Return the answers that are compared, the others in a line each, and how many more there are."""
     others = [
         f"{_heading(answer)}: {stated(answer, 'total') or stated(answer, 'status') or 'no offer kept'}"
         for answer in piece.others
     ]
-    return [_shown(answer) for answer in piece.answers], others, piece.more
+    # Several searches of a night may have said the same.
+    return [_shown(answer, hosts) for answer in piece.answers], list(dict.fromkeys(others)), piece.more
 
 
 def _heading(answer: Answer) -> str:
@@ -162,13 +161,14 @@ def _heading(answer: Answer) -> str:
     return f"{place} ({role})" if role else place
 
 
-def _shown(answer: Answer) -> Shown:
+def _shown(answer: Answer, hosts: Mapping[str, str]) -> Shown:
     search = answer.search
     if search is None:
         return Shown(_heading(answer), "", [], "", answer.lost)
-    supplier = f"POST {Operation(search['operation']).path}"
+    # Of the address, the host is kept with each sweep, and nothing that could be a secret.
+    address = f"{hosts.get(search['sweep_id'], '')} {Operation(search['operation']).path}".strip()
     facts = [
-        ("Request", supplier),
+        ("Request", f"POST {address}"),
         ("Sent", f"{search['started_at']:%Y-%m-%d %H:%M:%S} UTC"),
         ("Answer", f"HTTP {search['http_status']}" if search["http_status"] else search["failure"] or "none"),
         ("SHA-256", search["body_sha256"] or "no body"),

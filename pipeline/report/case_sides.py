@@ -38,6 +38,9 @@ _FIELDS: Final = {
     "available_rooms": "Rooms left",
 }
 
+# What an answer without an offer says of the property.
+_STATUSES: Final = {"offered": "on sale", "absent": "not in the answer"}
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -67,7 +70,8 @@ def lines_of(piece: Piece) -> list[Line]:
         price = piece.price
         sold = f"{money(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
         lines.append(Line("Your selling price", [f"{sold}, {shown(price['observed_at'])} UTC"], [True], ""))
-    return lines
+    # What the finding rests on stands first.
+    return sorted(lines, key=lambda line: not any(line.marked))
 
 
 def stated(answer: Answer, name: str) -> str:
@@ -93,7 +97,7 @@ def _text(answer: Answer, name: str, value: _Value) -> str:
     if name == "status" and isinstance(value, str):
         code = answer.status["code"] if answer.status else None
         meaning = f" ({code}: {ERROR_CODES[code].meaning})" if code in ERROR_CODES else ""
-        return f"{said('status', value)}{meaning}"
+        return f"{_STATUSES.get(value) or said('status', value)}{meaning}"
     if isinstance(value, Decimal):
         return f"{money(value)} {(answer.offer or {}).get('currency') or ''}".strip()
     if name == "discount_pct":

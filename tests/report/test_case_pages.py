@@ -89,7 +89,12 @@ def test_the_numbers_of_a_page_are_those_of_the_two_raw_answers(lake):
     for body in (LIST, DETAIL):
         assert hashlib.sha256(json.dumps(body).encode()).hexdigest() in page
     text = html.unescape(page)
-    for said in ("POST /v1/property/multi", "POST /v1/property/single", "2 property ids", '"checkIn": "2030-02-01"'):
+    for said in (
+        "POST /v1/property/multi",
+        "POST /v1/property/single",
+        "2 property ids",
+        '"checkIn": "2030-02-01"',
+    ):
         assert said in text
     assert re.search(r"nightaudit explain list_detail_mismatch-[0-9a-f]{16}", page)
     assert f"nightaudit show raw/{sweep_id(0)}/multi-GB-000000.parquet#0" in page
