@@ -104,7 +104,8 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
             has_errors=bool(errors),
             is_listing=is_listing,
             failed_code=next((error.error_code for error in errors if error.error_code in SERVER_CODES), None),
-            is_failure=repeats_its_envelope(body, operation),
+            # Where nothing is missing, nothing is said of what is.
+            is_failure=len(ids) < len(asked) and repeats_its_envelope(body, operation),
         ),
         deviations=new_codes(codes) + _repeated_products(properties, operation),
         content=_content(properties),
