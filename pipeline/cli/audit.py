@@ -11,7 +11,7 @@ from pipeline.cli.given import notification_block, refuse_blocks_without_server
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.gate import audit_sweep, refuse_blocked, report_page, tell_if_blocked
-from pipeline.night.latest import latest_loaded
+from pipeline.night.latest import is_published, latest_loaded
 from pipeline.settings import read_settings
 
 
@@ -29,7 +29,10 @@ def audit(sweep_id: str | None) -> None:
     console.print(audit_view(found))
     console.print(Text(f"See: {report_page(lake, wanted)}"), soft_wrap=True)
     refuse_blocked(lake, wanted, found)
-    console.print(Text(f"Publish it with: nightaudit publish {wanted}", style="cyan"), soft_wrap=True)
+    if is_published(lake, wanted):
+        console.print("It is published already.")
+    else:
+        console.print(Text(f"Publish it with: nightaudit publish {wanted}", style="cyan"), soft_wrap=True)
 
 
 def audit_view(found: Audit) -> RenderableType:

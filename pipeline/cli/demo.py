@@ -12,8 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
-from pipeline.demo import Demo, DemoProgress, make_demo
+from pipeline.demo import Demo, DemoProgress, make_demo, refuse_demo
 from pipeline.domain.errors import InputError
+from pipeline.lake import Lake
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
@@ -51,6 +52,7 @@ def demo(nights: int, until: str | None) -> None:
     settings = read_settings()
     last = settings.clock().date() - timedelta(days=1) if until is None else _day(until)
     console = Terminal()
+    refuse_demo(settings, Lake(settings.lake), last)
     console.print(f"{nights} simulated nights until {last}, into the lake {settings.lake}.")
     stopped = f"The nights that were made stay in {settings.lake}.", "nightaudit demo, once that folder is removed"
     with stoppable(*stopped), _display(console, nights) as watch:

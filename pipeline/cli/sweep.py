@@ -13,7 +13,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_manifest
 from pipeline.night import steps
-from pipeline.night.latest import latest_unfinished
+from pipeline.night.latest import is_published, latest_unfinished
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.read_spec import refuse_before_making
@@ -57,4 +57,7 @@ def _run(settings: Settings, lake: Lake, manifest: Manifest) -> None:
     kept, hint = "The sweep is loaded.", f"To continue anyway: nightaudit audit {manifest.sweep_id}"
     refuse_useless(lake, row, kept)
     refuse_too_many_failures(row, settings.tolerated_failed_share, kept, hint)
-    console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")
+    if is_published(lake, manifest.sweep_id):
+        console.print("It is published already.")
+    else:
+        console.print(f"Check it with: nightaudit audit {manifest.sweep_id}", style="cyan")

@@ -80,7 +80,7 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
     Raises SettingsError where a supplier is set, and InputError where the lake is not empty or `last` has not ended.
     """
     lake = Lake(settings.lake)
-    _refuse(settings, lake, last)
+    refuse_demo(settings, lake, last)
     days = [last - timedelta(days=back) for back in reversed(range(nights))]
     world = World(settings.sandbox_seed, 0, days[0], settings.sandbox_properties)
     chosen = choose(world, tuple(MARKETS), last)
@@ -193,7 +193,8 @@ def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:
     watch(DemoProgress(made, nights, day, step))
 
 
-def _refuse(settings: Settings, lake: Lake, last: date) -> None:
+def refuse_demo(settings: Settings, lake: Lake, last: date) -> None:
+    """Raise SettingsError or InputError where no demo can be made; see `make_demo`."""
     if not settings.is_simulated:
         raise SettingsError(
             "The demo needs the bundled sandbox, but NIGHTAUDIT_BASE_URL names a supplier.",

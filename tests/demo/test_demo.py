@@ -90,6 +90,15 @@ def test_a_supplier_and_a_night_that_has_not_ended_are_refused_before_a_lake_is_
     assert not (tmp_path / "lake").exists()
 
 
+def test_the_command_refuses_before_it_says_what_it_makes(tmp_path, nightaudit):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    done = nightaudit(tmp_path, "demo", NIGHTAUDIT_LAKE="full")
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+    assert done.stdout == ""
+
+
 def kinds(world: World, night: int) -> dict[int, str]:
     """What each of the first properties carries on a night."""
     told = world.at(night, world.today + timedelta(days=night))

@@ -348,6 +348,14 @@ def test_the_command_exits_with_3_and_says_why_and_what_stays(settings, loaded, 
     assert not Lake(settings().lake).published_file.exists()
 
 
+@pytest.mark.parametrize("step", ["resume", "audit"])
+def test_a_step_repeated_on_a_published_sweep_names_no_next_step(first, command, step):
+    done = command(step, first.sweep_id)
+    assert done.returncode == 0, done.stderr
+    assert "It is published already." in done.stdout
+    assert "with: nightaudit" not in done.stdout
+
+
 @pytest.mark.slow
 def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(tmp_path):
     script = tmp_path / "night.py"
