@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -156,16 +156,22 @@ def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, Raw
     """
     again = second_look(shard.name)
     later = read_shard(lake, sweep_id, again) if lake.exists(lake.shard_path(sweep_id, again)) else []
-    asked_again: defaultdict[int, set[int]] = defaultdict(set)
-    for record in later:
-        # A half knows whose half it is: same planned search, half the node.
-        node = record.search_id % NODES_PER_SEARCH
-        asked_again[record.search_id - node + node // 2].update(_asked_of(record).property_ids)
+    asked_again = _asked_again(later)
     for name, records in ((shard.name, read_shard(lake, sweep_id, shard.name)), (again, later)):
         for number, record in enumerate(records):
             since = frozenset(asked_again.get(record.search_id, ()))
             is_split = record.is_split or (bool(since) and since.issuperset(_asked_of(record).property_ids))
             yield raw_address(sweep_id, name, number), replace(record, is_split=is_split), since
+
+
+def _asked_again(later: Iterable[RawRecord]) -> Mapping[int, set[int]]:
+    """Return the properties of each search, by id, that its halves asked again."""
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for record in later:
+        # A half knows whose half it is: same planned search, half the node.
+        node = record.search_id % NODES_PER_SEARCH
+        found[record.search_id - node + node // 2].update(_asked_of(record).property_ids)
+    return found
 
 
 def _asked_of(record: RawRecord) -> Asked:
@@ -181,8 +187,10 @@ def rows_of_answers(
     An answer comes with its raw address.
     """
     rows = SegmentRows(sweep_id, operation, market, 0)
-    for address, record in answers:
-        _add(rows, record, address, operation, max_body_bytes)
+    given = list(answers)
+    asked_again = _asked_again(record for _, record in given)
+    for address, record in given:
+        _add(rows, record, address, operation, max_body_bytes, asked_again.get(record.search_id, ()))
     return rows.arrow_tables()
 
 

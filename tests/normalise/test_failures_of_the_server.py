@@ -12,10 +12,11 @@ import tempfile
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from raw_answers import answer, cells_of, house, normalised, record
+from raw_answers import SWEEP, answer, cells_of, house, normalised, record
 
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
+from pipeline.normalise.segment import rows_of_answers
 from pipeline.supplier.envelope import failure_in
 
 quickly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
@@ -133,6 +134,17 @@ def test_an_answer_with_a_field_twice_calls_no_property_absent(lake):
     found = cells_of(normalised(lake, [record(body=body, property_ids=(1, 2, 3))]))
     assert {found[1][0], found[3][0]} == {"failed"}
     assert found[2][0] == "offered"
+
+
+def test_replayed_with_what_was_asked_again_each_property_has_one_cell():
+    records = [
+        record(body=answer(house(1), errors=[{"errorCode": 500}]), property_ids=(1, 2, 3)),
+        record(body=answer(house(2)), property_ids=(2,), node=2),
+        record(body={"errors": [{"code": 1025}]}, property_ids=(3,), node=3),
+    ]
+    addressed = [(f"raw/x#{number}", each) for number, each in enumerate(records)]
+    tables = rows_of_answers(SWEEP, Operation.MULTI, "GB", addressed, 10**6)
+    assert cells_of(tables) == {1: ("offered", None, 1), 2: ("offered", None, 1), 3: ("no_offer", 1025, 0)}
 
 
 def is_utf16(body, encoding):
