@@ -69,7 +69,10 @@ def lines_of(piece: Piece) -> list[Line]:
     if piece.price is not None:
         price = piece.price
         sold = f"{money(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
-        lines.append(Line("Your selling price", [f"{sold}, {shown(price['observed_at'])} UTC"], [True], ""))
+        # It stands below the answer that the finding is about.
+        empty = [""] * (len(piece.answers) - 1)
+        seen = f"{sold}, {shown(price['observed_at'])} UTC"
+        lines.append(Line("Your selling price", [seen, *empty], [True, *(False for _ in empty)], ""))
     # What the finding rests on stands first.
     return sorted(lines, key=lambda line: not any(line.marked))
 

@@ -15,6 +15,7 @@ from raw_answers import MAX_BODY, answer, house, land, product, record, room
 
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import OFFER
+from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.lake.finding_rules import finding_rules
@@ -40,7 +41,7 @@ DETAIL = {
 
 
 def _made(folder) -> Lake:
-    """A list and a detail answer of one property that state two totals."""
+    """A list and a detail answer of one property that state two totals, and a shop that sells it below the floor."""
     lake = Lake(str(folder / "lake"))
     at = night_at(0)
     for operation, body, number in ((Operation.MULTI, LIST, 0), (Operation.SINGLE, DETAIL, 1)):
@@ -49,6 +50,12 @@ def _made(folder) -> Lake:
         segment = land(lake, [landed], operation, sweep_id(0))
         normalise_segment(lake, sweep_id(0), segment, MAX_BODY, {})
     finish(lake, 0, cells=3)
+    prices = folder / "prices.csv"
+    prices.write_text(
+        "property_id,market,product_type,check_in,nights,party,currency,price,observed_at,channel\n"
+        f"1,GB,Hotel,2030-02-01,2,2,EUR,71.5,{at:%Y-%m-%dT%H:%M:%SZ},<i>shop</i>\n"
+    )
+    load(lake, "prices", prices, at)
     publish(lake, sweep_id(0), at)
     return lake
 
@@ -98,6 +105,13 @@ def test_the_numbers_of_a_page_are_those_of_the_two_raw_answers(lake):
         assert said in text
     assert re.search(r"nightaudit explain list_detail_mismatch-[0-9a-f]{16}", page)
     assert f"nightaudit show raw/{sweep_id(0)}/multi-GB-000000.parquet#0" in page
+
+
+def test_a_price_below_the_floor_stands_beside_the_answer_that_states_the_floor(lake):
+    page = page_of(lake, "floor_breach")
+    assert "<mark>80.00 EUR</mark>" in page
+    (price, *_) = re.findall(r"Your selling price</th><td><mark>(.*?)</mark>", page)
+    assert price == "71.50 EUR, &lt;i&gt;shop&lt;/i&gt;, 2030-01-01 02:00 UTC"
 
 
 def test_a_page_has_no_secret_and_no_markup_of_a_supplier_and_stays_small(lake):
