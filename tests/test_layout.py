@@ -58,6 +58,7 @@ LONGER = {
     "pipeline/inputs/user_table.py": "one reader of users' tables in three formats, with faults by row and column",
     "pipeline/lake/objects.py": "the one module that knows the lake's paths",
     "pipeline/lake/user_query.py": "the bounded process for users' SQL: both ends of its pipe",
+    "pipeline/night/verify.py": "one look at all files of a lake, and at what they say of each other",
     "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
     "pipeline/publish/pull.py": "a copy for a laptop: what the published file needs, and bringing what changed",

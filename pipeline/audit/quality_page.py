@@ -19,8 +19,7 @@ from markupsafe import Markup
 from pipeline.audit.history import History
 from pipeline.audit.results import Audit, Finding, measured
 from pipeline.domain.texts import printable
-from pipeline.lake import Lake
-from pipeline.lake.checksums import record_built
+from pipeline.lake import Lake, write_in_place
 
 _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
 # Characters of a text that the page shows in one place.
@@ -51,7 +50,7 @@ def write_report(
     """Write `quality.html` and `quality.json` of an audit and return the page. `kept` is the night still published."""
     folder = report_folder(lake, audit.sweep_id)
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "quality.json", msgspec.json.format(msgspec.json.encode(as_json(audit)), indent=1).decode())
+    write_in_place(folder / "quality.json", msgspec.json.format(msgspec.json.encode(as_json(audit)), indent=1))
     page = _template().render(
         audit=audit,
         critical=audit.causes("critical"),
@@ -64,7 +63,7 @@ def write_report(
         is_cold=len(audit.nights) < cold_nights,
         kept=kept,
     )
-    _write(folder / "quality.html", page)
+    write_in_place(folder / "quality.html", page.encode())
     return folder / "quality.html"
 
 
@@ -164,10 +163,3 @@ def _template() -> Template:
     )
     environment.filters |= {"measured": measured, "examples": _examples, "sentence": _sentence}
     return environment.get_template("page.html.j2")
-
-
-def _write(place: Path, text: str) -> None:
-    beside = place.with_name(f".{place.name}")
-    beside.write_text(text, encoding="utf-8")
-    record_built(beside, place)
-    beside.replace(place)

@@ -17,7 +17,7 @@ from pipeline.audit.results import Measure
 from pipeline.audit.rules import Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.domain.tables import REJECT, TABLES
-from pipeline.lake import Lake, put_in_place
+from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.database import OF_OFFERS, quarantine_file, quoted, select_kept, sql_type
 from pipeline.lake.delta import commit_files, is_committed, replace_files
 from pipeline.lake.relations import relation
@@ -76,13 +76,13 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
         return 0
     file = quarantine_file(lake, sweep_id)
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}")
+    built = beside(file)
     names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in REJECT.columns)
     session.execute(
         f"COPY (SELECT {names} FROM audit.quarantine ORDER BY search_id, reject_no) "  # noqa: S608 - our own names
-        f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+        f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
     )
-    put_in_place(beside, file)
+    put_in_place(built, file)
     path = lake.table_file(REJECT.name, sweep_id, file.stem)
     leave_out(session, lake, sweep_id)
     commit_files(lake, REJECT, {f"{sweep_id}/quarantine": [path]})
@@ -120,11 +120,11 @@ def _copy_kept(session: duckdb.DuckDBPyConnection, table: str, file: Path, quara
     if not session.execute(f"SELECT 1 FROM ({kept}) LIMIT 1").fetchall():  # noqa: S608 - our own names
         return False
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}")
+    built = beside(place)
     names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in TABLES[table].stored)
     session.execute(
         f"COPY (SELECT {names} FROM ({kept}) ORDER BY search_id, offer_no) "  # noqa: S608 - our own names
-        f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+        f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
     )
-    put_in_place(beside, place)
+    put_in_place(built, place)
     return True

@@ -1,6 +1,7 @@
 """Where everything lies.
 
 objects    the lake's paths, its objects and its one writer lock
+files      how a file gets its name and loses it
 raw        what was asked and what came back, untouched
 delta      commits to the Delta tables
 sweep_files  which files of a table hold a sweep
@@ -9,9 +10,11 @@ inventory  what a lake takes up
 database   the only place that opens DuckDB
 relations  the SQL under `sql/`, by name
 checksums  what each file held when it was written
+expected   which files there are, and which are missing
 allowance  the daily cap on calls, kept in the lake
 """
 
-from pipeline.lake.objects import Lake, beside, put_in_place, sync
+from pipeline.lake.files import beside, put_in_place, sync, write_in_place
+from pipeline.lake.objects import Lake
 
-__all__ = ["Lake", "beside", "put_in_place", "sync"]
+__all__ = ["Lake", "beside", "put_in_place", "sync", "write_in_place"]

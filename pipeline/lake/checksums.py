@@ -6,6 +6,9 @@ what two append to one; `sums.txt` is that of an earlier version. Lines are appe
 is killed between a line and its file leaves a line too many, so a file is whole if it is what any of its lines says. A
 file without a line was written by an earlier version, or by another program, and says nothing.
 
+Once a file has its name, a line says that it is there, and before it is removed another that it may be gone. So a file
+that is missing is known from one that a killed process never wrote, or that the lake has removed itself.
+
 They find damage, not a forger.
 """
 
@@ -25,6 +28,8 @@ from pipeline.domain.errors import CorruptObject
 FOLDER = "checksums"
 _SUMS = "sums*.txt"
 _PART_BYTES = 1 << 20
+# In the place of an XXH3: what is known of a file besides its bytes.
+_THERE, _GONE, _BEGUN = "there", "gone", "begun"
 
 Sum = tuple[int, str]
 """A file's bytes, and its XXH3 in hex."""
@@ -47,21 +52,38 @@ def sum_of_file(place: Path) -> Sum:
 
 def record(root: Path, place: Path, found: Sum) -> None:
     """Record what a file of a lake is about to hold. Raises OSError."""
-    sums = _folder_of_sums(root, place.parent) / f"sums-{_host()}.txt"
-    said = f"{found[0]} {found[1]} {place.name}"
-    line = f"{zlib.crc32(said.encode()):08x} {said}\n".encode()
-    try:
-        _append(sums, line)
-    except FileNotFoundError:
-        sums.parent.mkdir(parents=True, exist_ok=True)
-        _append(sums, line)
+    _append_to(root, place.parent, _line(f"{found[0]} {found[1]} {place.name}"))
 
 
-def record_built(built: Path, place: Path) -> None:
-    """Record a file that was built and is about to be renamed to `place`, if that lies in a lake. Raises OSError."""
-    root = next((folder for folder in place.parents if (folder / "lake.json").is_file()), None)
-    if root is not None:
-        record(root, place, sum_of_file(built))
+def note_there(root: Path, place: Path) -> None:
+    """Note that a file that was recorded has its name now: it is missed from here on. Raises OSError."""
+    _append_to(root, place.parent, _line_of_state(_THERE, place.name))
+
+
+def note_begun(root: Path, place: Path) -> None:
+    """Note that a file may come to be there whose bytes are not known yet. Raises OSError."""
+    _append_to(root, place.parent, _line_of_state(_BEGUN, place.name))
+
+
+def note_gone(root: Path, places: Iterable[Path]) -> None:
+    """Note of files that they are about to be removed, so that they are not missed. Raises OSError."""
+    by_folder: dict[Path, list[str]] = {}
+    for place in places:
+        by_folder.setdefault(place.parent, []).append(place.name)
+    for folder, names in by_folder.items():
+        _append_to(root, folder, b"".join(_line_of_state(_GONE, name) for name in names))
+
+
+def record_as_they_are(root: Path, places: Iterable[Path]) -> None:
+    """Record files whose checksums are lost, as they are now. Raises OSError."""
+    for place in places:
+        record(root, place, sum_of_file(place))
+        note_there(root, place)
+
+
+def lake_of(place: Path) -> Path | None:
+    """Return the root of the lake that a file lies in; None: it lies in none."""
+    return next((folder for folder in place.parents if (folder / "lake.json").is_file()), None)
 
 
 class Recorded:
@@ -71,11 +93,37 @@ class Recorded:
         self._root = root
         self._read: dict[Path, int] = {}
         self._sums: dict[Path, dict[str, set[Sum]]] = {}
+        # By folder, each with the file of sums that says so: a file that any of them takes for removed is not missed.
+        self._there: dict[Path, set[tuple[str, Path]]] = {}
+        self._gone: dict[Path, set[tuple[str, Path]]] = {}
         self._damaged: dict[Path, int] = {}
 
     def of(self, place: Path) -> set[Sum]:
         """Return what a file may hold; empty where nothing is recorded."""
         return self._of_folder(place.parent).get(place.name, set())
+
+    def names(self, folder: Path) -> set[str]:
+        """Return the files of a folder of which anything is recorded."""
+        return set(self._of_folder(folder))
+
+    def there(self, folder: Path) -> set[str]:
+        """Return the files that must be in a folder: they got their names, and were not removed since."""
+        self._of_folder(folder)
+        gone = {name for name, _ in self._gone.get(folder, ())}
+        return {name for name, _ in self._there.get(folder, ())} - gone
+
+    def missing(self, folder: Path) -> list[Path]:
+        """Return the files that must be in a folder and are not, in order."""
+        try:
+            held = {place.name for place in folder.iterdir()}
+        except (FileNotFoundError, NotADirectoryError):
+            held = set()
+        return [folder / name for name in sorted(self.there(folder) - held)]
+
+    def folders(self, below: Path) -> list[Path]:
+        """Return a folder and those below it of which anything is recorded."""
+        sums = _folder_of_sums(self._root, below).rglob(_SUMS)
+        return sorted({self._root / file.parent.relative_to(self._root / FOLDER) for file in sums})
 
     def damaged(self) -> dict[Path, int]:
         """Return the files of checksums of which lines cannot be read, with how many; the last may be cut off."""
@@ -99,12 +147,15 @@ class Recorded:
     def _of_folder(self, folder: Path) -> dict[str, set[Sum]]:
         known = self._sums.setdefault(folder, {})
         for sums in sorted(_folder_of_sums(self._root, folder).glob(_SUMS)):
-            self._read_on(sums, known)
+            self._read_on(sums, folder, known)
         return known
 
-    def _read_on(self, sums: Path, known: dict[str, set[Sum]]) -> None:
+    def _read_on(self, sums: Path, folder: Path, known: dict[str, set[Sum]]) -> None:
+        there, gone = self._there.setdefault(folder, set()), self._gone.setdefault(folder, set())
         before = self._read.get(sums, 0)
         with sums.open("rb") as file:
+            # Shorter than it was: its folder was removed and made again.
+            before = before if before <= os.fstat(file.fileno()).st_size else 0
             file.seek(before)
             text = file.read()
         # The last line may be under way.
@@ -116,7 +167,16 @@ class Recorded:
             if crc != b"%08x" % zlib.crc32(said) or len(parts) != 3:
                 self._damaged[sums] = self._damaged.get(sums, 0) + 1
                 continue
-            known.setdefault(os.fsdecode(parts[2]), set()).add((int(parts[0]), parts[1].decode()))
+            name, what = os.fsdecode(parts[2]), parts[1].decode()
+            found = known.setdefault(name, set())
+            if what == _THERE:
+                there.add((name, sums))
+                gone.discard((name, sums))
+            elif what == _GONE:
+                gone.add((name, sums))
+                there.discard((name, sums))
+            elif what != _BEGUN:
+                found.add((int(parts[0]), what))
 
 
 def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
@@ -128,15 +188,42 @@ def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
 
 
 def carry_over(root: Path, former: Path, place: Path) -> None:
-    """Record of the files below `place` what is recorded of those that they are copies of. Raises OSError."""
+    """Record of the files below `place` what is recorded of those that they are copies of. Raises OSError.
+
+    What was missing before is missed further on.
+    """
     recorded = Recorded(root)
-    for file in sorted(place.rglob("*")):
-        for found in sorted(recorded.of(former / file.relative_to(place))):
-            record(root, file, found)
+    for folder in recorded.folders(former):
+        there = recorded.there(folder)
+        for name in sorted(recorded.names(folder)):
+            file = place / folder.relative_to(former) / name
+            if name not in there and not file.exists():
+                continue
+            for found in sorted(recorded.of(folder / name)):
+                record(root, file, found)
+            if name in there:
+                note_there(root, file)
 
 
 def _folder_of_sums(root: Path, folder: Path) -> Path:
     return root / FOLDER / folder.relative_to(root)
+
+
+def _line(said: str) -> bytes:
+    return f"{zlib.crc32(os.fsencode(said)):08x} ".encode() + os.fsencode(said) + b"\n"
+
+
+def _line_of_state(state: str, name: str) -> bytes:
+    return _line(f"0 {state} {name}")
+
+
+def _append_to(root: Path, folder: Path, lines: bytes) -> None:
+    sums = _folder_of_sums(root, folder) / f"sums-{_host()}.txt"
+    try:
+        _append(sums, lines)
+    except FileNotFoundError:
+        sums.parent.mkdir(parents=True, exist_ok=True)
+        _append(sums, lines)
 
 
 def _host() -> str:

@@ -19,7 +19,8 @@ from pipeline.domain.tables import Table
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted, sql_type
 from pipeline.lake.delta import replace_files
-from pipeline.lake.objects import Lake, put_in_place, touch
+from pipeline.lake.files import beside, put_in_place, touch
+from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import COMPACT
 
 _FILE_BYTES = 128_000_000
@@ -69,12 +70,12 @@ def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> 
             path = lake.table_file(table.name, f"{COMPACT}{sweep_id}", str(number))
             place = lake.local(path)
             place.parent.mkdir(parents=True, exist_ok=True)
-            beside = place.with_name(f".{place.name}")
+            built = beside(place)
             session.execute(
                 f"COPY (SELECT {columns} FROM {source} WHERE {within} ORDER BY {order}) "  # noqa: S608 - our own names
-                f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+                f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
             )
-            put_in_place(beside, place)
+            put_in_place(built, place)
             paths.append(path)
     return paths
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +18,15 @@ from deltalake.transaction import AddAction
 
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import Table
-from pipeline.lake.checksums import Recorded, record, refuse_damaged, sum_of_file
+from pipeline.lake.checksums import (
+    Recorded,
+    note_begun,
+    note_gone,
+    note_there,
+    record,
+    refuse_damaged,
+    sum_of_file,
+)
 from pipeline.lake.objects import Lake
 from pipeline.lake.table_log import existing, files_of, forget
 from pipeline.process.failures import as_ours
@@ -57,7 +66,9 @@ def committed_sizes(lake: Lake, table: Table) -> dict[Path, int]:
 def refuse_broken_logs(lake: Lake, tables: Iterable[Table]) -> None:
     """Raise LakeError where the log of a table cannot be read: what is asked could not be loaded."""
     for table in tables:
-        if existing(lake, table) is not None:
+        delta = existing(lake, table)
+        _refuse_lost_commits(lake, table, -1 if delta is None else delta.version())
+        if delta is not None:
             log = lake.table_root(table.name) / "_delta_log"
             # What a later checkpoint sums up is not read any more.
             refuse_damaged(lake.root, sorted(log.glob("*.json"))[-_CHECKPOINT_EVERY:])
@@ -116,6 +127,7 @@ def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], 
         if delta is None or delta.transaction_version(transaction) is not None or not replaced:
             return
         version = delta.version() + 1
+        _refuse_lost_commits(lake, table, delta.version())
         log = lake.table_root(table.name).relative_to(lake.root) / "_delta_log" / f"{version:020}.json"
         if lake.put_new(log.as_posix(), _replacement(lake, table, replaced, transaction)):
             return
@@ -151,7 +163,9 @@ def _replacement(lake: Lake, table: Table, replaced: Mapping[str, str | None], t
 
 
 def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> None:
-    delta = existing(lake, table) or _created(lake, table)
+    found = existing(lake, table)
+    _refuse_lost_commits(lake, table, -1 if found is None else found.version(), chain.from_iterable(loads.values()))
+    delta = found or _created(lake, table)
     missing = [transaction for transaction in loads if delta.transaction_version(transaction) is None]
     if not missing:
         return
@@ -167,14 +181,41 @@ def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> Non
     _record_log(lake, table)
 
 
+def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable[str] = ()) -> None:
+    """Raise LakeError where a log ends before what was recorded of it: nothing takes the place of a lost commit.
+
+    A table of which nothing is left but the folders of what is added is made again from its first row.
+    """
+    root = lake.table_root(table.name)
+    log, known = root / "_delta_log", {lake.local(path).parent for path in added}
+    if not root.is_dir() or known.issuperset(root.iterdir()):
+        return
+    lost = [
+        place.stem
+        for place in Recorded(lake.root).missing(log)
+        if place.suffix == ".json" and place.stem.isdecimal() and int(place.stem) > version
+    ]
+    if lost:
+        raise LakeError(
+            f"The log of the table {log.parent} ends at version {version}, and version {int(lost[-1])} was committed.",
+            kept="Nothing was changed.",
+            hint="See what mends it: nightaudit verify",
+        )
+
+
 def _record_log(lake: Lake, table: Table) -> None:
     """Record the files of a table's log that are new: the library that writes them keeps no checksums."""
-    recorded = Recorded(lake.root)
-    for place in sorted((lake.table_root(table.name) / "_delta_log").iterdir()):
+    recorded, log = Recorded(lake.root), lake.table_root(table.name) / "_delta_log"
+    files = sorted(place for place in log.iterdir() if place.is_file())
+    for place in files:
         # Only this one is ever written again.
         is_new = not recorded.of(place) or place.name == _LAST_CHECKPOINT
-        if place.is_file() and is_new and (found := sum_of_file(place)) not in recorded.of(place):
+        if is_new and (found := sum_of_file(place)) not in recorded.of(place):
             record(lake.root, place, found)
+            note_there(lake.root, place)
+    # The library takes old entries away once a checkpoint sums them up.
+    summed_up = max((place.name.partition(".")[0] for place in files if ".checkpoint" in place.name), default="")
+    note_gone(lake.root, [place for place in recorded.missing(log) if place.name.partition(".")[0] < summed_up])
 
 
 def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAction]:
@@ -194,6 +235,9 @@ def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAc
 
 
 def _created(lake: Lake, table: Table) -> DeltaTable:
+    log = lake.table_root(table.name) / "_delta_log"
+    note_gone(lake.root, Recorded(lake.root).missing(log))
+    note_begun(lake.root, log / f"{0:020}.json")
     return DeltaTable.create(
         lake.table_root(table.name),
         schema=table.schema,

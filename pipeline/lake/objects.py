@@ -18,11 +18,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import obstore
@@ -31,7 +30,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
-from pipeline.lake.checksums import Recorded, record, record_built, sum_of
+from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
+from pipeline.lake.files import noted_as_gone, sync
 
 # 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
 FORMAT = 2
@@ -61,6 +61,8 @@ class Lake:
         self._settled: set[Path] = set()
         self._recorded = Recorded(self.root)
         self._is_pinned = tables_folder is not None
+        self.records_all = False
+        """Whether checksums were recorded from the lake's first file on; those of an earlier version lack some."""
         self.tables_folder = tables_folder or _TABLES
         self._check_format()
 
@@ -130,6 +132,7 @@ class Lake:
             store = self._made()
             record(self.root, self.local(path), sum_of(data))
             obstore.put(store, path, data, mode="create", use_multipart=False)
+            note_there(self.root, self.local(path))
         except AlreadyExistsError:
             return False
         except (OSError, BaseError) as error:
@@ -143,6 +146,7 @@ class Lake:
             store = self._made()
             record(self.root, self.local(path), sum_of(data))
             obstore.put(store, path, data, use_multipart=False)
+            note_there(self.root, self.local(path))
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
         self._settle(path)
@@ -151,8 +155,18 @@ class Lake:
         """Remove an object, if there is one."""
         place = self.local(path)
         if place.exists():
-            place.unlink()
+            with noted_as_gone(self.root, [place]):
+                place.unlink()
             sync(place.parent)
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder with all that is in it, if there is one."""
+        place, recorded = self.local(path), Recorded(self.root)
+        there = [folder / name for folder in recorded.folders(place) for name in recorded.there(folder)]
+        with noted_as_gone(self.root, there):
+            shutil.rmtree(place, ignore_errors=True)
+        if not place.exists():
+            shutil.rmtree(self.root / FOLDER / path, ignore_errors=True)
 
     def get(self, path: str) -> bytes:
         """Read an object. Raises FileNotFoundError, CorruptObject where it is not what was written, or LakeError."""
@@ -236,13 +250,13 @@ class Lake:
 
     def adopt_tables(self) -> None:
         """Make this lake's folder of tables the one that counts, in one step."""
-        self.put("lake.json", json.dumps({"format": FORMAT, "tables": self.tables_folder}).encode())
+        self.put("lake.json", _mark(FORMAT, records_all=self.records_all, tables=self.tables_folder))
 
     def drop_tables_but(self, *kept: str) -> None:
         """Remove all other folders of tables: former ones, and what a rebuild that was killed has left."""
         for name in self.names(""):
             if _TABLES_FOLDER.fullmatch(name) and name not in {self.tables_folder, *kept}:
-                shutil.rmtree(self.root / name, ignore_errors=True)
+                self.remove_folder(name)
 
     # Writers ----------------------------------------------------------------------------------------------
 
@@ -252,6 +266,9 @@ class Lake:
 
         The system drops the lock when its process dies, so nothing needs cleaning up after a kill.
         """
+        if not (self.root / "lake.json").is_file():
+            # Not made yet, or lost.
+            self._store = None
         self._made()
         lock, note = FileLock(self.root / ".lock"), self.root / ".lock.note"
         try:
@@ -290,7 +307,9 @@ class Lake:
                 self.root.mkdir(parents=True, exist_ok=True)
                 self._store = LocalStore(self.root)
                 # Any version can read a lake whose tables lie where they always did.
-                self.put_new("lake.json", json.dumps({"format": 1}).encode())
+                made = any(_TABLES_FOLDER.fullmatch(name) or name in {"raw", "published"} for name in self.names(""))
+                self.records_all = not made or (self.root / FOLDER).is_dir()
+                self.put_new("lake.json", _mark(1, records_all=self.records_all))
             except LakeError:
                 raise
             except (OSError, BaseError) as error:
@@ -328,7 +347,7 @@ class Lake:
                     f"{' or '.join(made_anew)}.",
                     kept="Nothing was read or changed.",
                     hint="Restore it from a backup. Without one, write it with the folder of the latest rebuild: "
-                    f'{{"format": {FORMAT}, "tables": "{made_anew[-1]}"}}',
+                    + _mark(FORMAT, records_all=(self.root / FOLDER).is_dir(), tables=made_anew[-1]).decode(),
                 ) from None
             return
         found, tables = held.get("format"), str(held.get("tables", _TABLES))
@@ -340,37 +359,13 @@ class Lake:
             )
         if not _TABLES_FOLDER.fullmatch(tables):
             raise CorruptObject(f"{self.root / 'lake.json'} names {tables!r}, which cannot be a folder of tables.")
+        self.records_all = held.get("checksums") is True
         if not self._is_pinned:
             self.tables_folder = tables
 
 
-def beside(place: Path) -> Path:
-    """Return a name for a file under construction, in the same folder: one that no other process builds at."""
-    return place.with_name(f".{place.stem}-{secrets.token_hex(4)}{place.suffix}")
-
-
-def put_in_place(built: Path, place: Path) -> None:
-    """Rename a whole file to its place, both seen to the disk: a power cut leaves the old file or the new one."""
-    sync(built)
-    record_built(built, place)
-    built.replace(place)
-    sync(place.parent)
-
-
-def touch(files: Iterable[Path]) -> None:
-    """Note at files that from now on nothing names them: they stay for a time, counted from here."""
-    for file in files:
-        with suppress(FileNotFoundError):
-            os.utime(file)
-
-
-def sync(place: Path) -> None:
-    """See a file, or the names in a folder, to the disk."""
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _mark(number: int, *, records_all: bool, **others: str) -> bytes:
+    return json.dumps({"format": number, **others, **({"checksums": True} if records_all else {})}).encode()
 
 
 def _write_failed(root: Path, path: str, error: Exception) -> LakeFull:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
@@ -217,9 +216,9 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
 
 def drop_sweep(lake: Lake, sweep_id: str) -> None:
     """Take away a sweep of which nothing has landed: there is nothing to keep, and nothing refers to it."""
-    lake.local(lake.manifest_path(sweep_id)).unlink()
+    lake.remove(lake.manifest_path(sweep_id))
     # A sweep is one by its manifest; an empty folder that a crash leaves here is none.
-    shutil.rmtree(lake.local(lake.raw_folder(sweep_id)), ignore_errors=True)
+    lake.remove_folder(lake.raw_folder(sweep_id))
 
 
 def write_ending(lake: Lake, sweep_id: str, ending: Ending) -> bool:

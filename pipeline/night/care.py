@@ -4,6 +4,8 @@
     retire      offers of nights beyond NIGHTAUDIT_OBSERVATION_NIGHTS leave the tables
     retire raw  raw answers of nights beyond NIGHTAUDIT_RAW_NIGHTS are removed
     remove      files that neither a table nor the published file names, once they are older than the grace period
+    forget      pages of past nights and notes that are gone: `verify` does not miss them any more
+    record      checksums of files that have lost theirs
 
 What an open flag rests on, the latest offers and the history need no offers of a retired night: a night that one of
 them names stays. Each step is one commit or one removal, so a process that is killed leaves a lake that is whole,
@@ -17,17 +19,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from pipeline.audit import stored_audit
 from pipeline.domain.tables import OFFER, PENALTY, PROMOTION, SIDE_TABLES, TABLES, Table
 from pipeline.lake import Lake
+from pipeline.lake.checksums import Recorded, note_gone, record_as_they_are
 from pipeline.lake.compact import compact, files_wanted
 from pipeline.lake.database import open_published, quarantine_file, query_published
 from pipeline.lake.delta import committed_files, is_committed, replace_files
-from pipeline.lake.objects import touch
+from pipeline.lake.expected import files_of_lake, missing_files, without_checksums
+from pipeline.lake.files import touch
 from pipeline.lake.raw import is_retired, landed, read_manifest, retire_shards
 from pipeline.lake.sweep_files import retirement, sweep_files, sweep_of
+from pipeline.night.mend import is_forgotten
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.settings import Settings
@@ -60,17 +67,18 @@ def plan_care(settings: Settings, lake: Lake) -> list[Care]:
     retired = list(_to_retire(settings, lake))
     gone = {(care.where, care.sweep_id) for care in retired}
     compacted = (care for care in _to_compact(lake, lake.sweep_ids(), 1) if (care.where, care.sweep_id) not in gone)
-    return [*retired, *compacted, *_to_remove(settings, lake)]
+    return [*retired, *compacted, *_to_remove(settings, lake), *_to_note(lake)]
 
 
 def take_care(settings: Settings, lake: Lake) -> list[Care]:
     """Do what there is to do, and return it. The caller holds the lake's writer lock. Raises LakeError."""
-    done = [care for care in plan_care(settings, lake) if care.kind != "remove"]
+    last = {"remove", "forget", "record"}
+    done = [care for care in plan_care(settings, lake) if care.kind not in last]
     for care in done:
         care.do()
     if _is_behind(lake):
         refresh(lake)
-    removed = list(_to_remove(settings, lake))
+    removed = [*_to_remove(settings, lake), *_to_note(lake)]
     for care in removed:
         care.do()
     return [*done, *removed]
@@ -165,6 +173,18 @@ def _removal(lake: Lake, files: list[Path]) -> Callable[[], None]:
             lake.remove(file.relative_to(lake.root).as_posix())
 
     return remove
+
+
+def _to_note(lake: Lake) -> Iterator[Care]:
+    recorded = Recorded(lake.root)
+    gone = [place for place in missing_files(lake, recorded) if is_forgotten(lake, place.relative_to(lake.root))]
+    for top, places in groupby(gone, key=lambda place: place.relative_to(lake.root).parts[0]):
+        lost = list(places)
+        yield Care("forget", top, "", len(lost), 0, partial(note_gone, lake.root, lost))
+    for folder in without_checksums(lake, recorded).values():
+        files = [place for place in files_of_lake(lake) if folder in {lake.root, place.parent}]
+        where = folder.relative_to(lake.root).as_posix()
+        yield _care("record", where, "", files, partial(record_as_they_are, lake.root, files))
 
 
 def _unnamed(lake: Lake, table: Table) -> Iterator[Path]:

@@ -26,7 +26,7 @@ from pipeline.notify.ways import Tell, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import stoppable
 from pipeline.publish import LedgerEntry, Published, publish, published_sweeps
-from pipeline.publish.ledger import enter
+from pipeline.publish.ledger import enter, restore_entries
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 
@@ -119,6 +119,7 @@ def publish_checked(
         )
     manifest = read_manifest(lake, sweep_id)
     refuse_earlier(lake, now)
+    restore_entries(lake)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
         if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
             return publish(lake, sweep_id, now, cluster=cluster)

@@ -36,6 +36,7 @@ from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
+from pipeline.publish.ledger import restore_entries
 from pipeline.report import reports_page, write_reports
 from pipeline.sweep import close
 
@@ -56,6 +57,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     """
     refuse_at_the_start(night)
     with stoppable(*_ON_THE_WAY), night.lake.writing("the nightly run"):
+        restore_entries(night.lake)
         night = as_run(finish_left_over)(night)
         night = as_run(begin)(night)
         with about_sweep(night.sweep.sweep_id):

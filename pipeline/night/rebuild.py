@@ -83,7 +83,7 @@ async def rebuild(
     except BaseException:
         # Not where it is adopted already: then only the published file is still to be put in place.
         if Lake(str(lake.root)).tables_folder != fresh.tables_folder:
-            shutil.rmtree(fresh.root / fresh.tables_folder, ignore_errors=True)
+            fresh.remove_folder(fresh.tables_folder)
         raise
     fresh.drop_tables_but(lake.tables_folder)
     ids = tuple(manifest.sweep_id for manifest in manifests)

@@ -8,7 +8,7 @@ the tables hold as many searches as raw answers landed, and in a part of each sw
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -21,32 +21,23 @@ from pipeline.domain.errors import LakeFull, NightauditError
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import SEARCH, SIDE_TABLES, SWEEP, TABLES, Table
 from pipeline.lake import Lake
-from pipeline.lake.checksums import FOLDER, Recorded, Sum, sum_of_file
+from pipeline.lake.checksums import Recorded, Sum, sum_of, sum_of_file
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_sizes
+from pipeline.lake.expected import files_of_lake, missing_files, without_checksums
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import files_of_sweep
 from pipeline.night.compare_raw import compare_with_raw
-from pipeline.night.rebuild import MADE_ANEW
-from pipeline.publish import published_sweeps
+from pipeline.night.mend import consequences
+from pipeline.publish import LedgerEntry, published_sweeps
+from pipeline.publish.ledger import copies_of_entry
+from pipeline.publish.pull import pulled_from
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
 
 T = TypeVar("T")
 
 _MAX_BODY_BYTES = Settings.model_fields["max_body_mb"].default * 1_000_000
-_RESTORE = "restore it from a backup"
-_REBUILD = "nightaudit rebuild"
-_PUBLISH = "move it away, then: nightaudit publish"
-_REPORT = "nightaudit report"
-_FORGET = "move it away: its files are then held against their own forms alone"
-_OTHERS = {
-    "published": ("queries, reports and alerts", _PUBLISH),
-    "reports": ("this page", _REPORT),
-    FOLDER: ("what is known of the files that it lists", _FORGET),
-}
-# What comes and goes beside the lake's own files, and what a stopped writer leaves behind.
-_PASSING = frozenset({".lock", ".lock.note", ".spill"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,35 +76,31 @@ class _Look:
 
     def at_all(self) -> Verified:
         if self._lake.root.is_dir():
-            for place in self._places():
+            for place in files_of_lake(self._lake):
                 self._file(place)
+            # A copy that was pulled has what the published file reads, and no more.
+            is_whole = pulled_from(self._lake.root) is None
             for sweep_id in sorted(self._lake.names("raw") - {"inputs"}):
                 self._sweep(sweep_id)
-            for table in (*TABLES.values(), *SIDE_TABLES.values()):
+            for table in (*TABLES.values(), *SIDE_TABLES.values()) if is_whole else ():
                 self._table(table)
-            self._published()
+            self._published(self._ledger() if is_whole else None)
+            self._missing()
             for sums, lines in self._recorded.damaged().items():
                 self._found(sums, f"{lines} of its lines cannot be read")
+            for sums, folder in without_checksums(self._lake, self._recorded).items():
+                self._found(sums, f"is missing or empty, and {folder.relative_to(self._lake.root)} holds files")
         return Verified(self._files, self._unrecorded, tuple(sorted(self._damages.values())))
 
     # Files -----------------------------------------------------------------------------------------------
 
-    def _places(self) -> Iterator[Path]:
-        """Yield all files, but those of tables that a rebuild has replaced."""
-        root = self._lake.root
-        for top in sorted(root.iterdir()):
-            is_replaced = top.name.startswith("tables") and top.name != self._lake.tables_folder
-            if top.name in _PASSING or top.name == FOLDER or is_replaced:
-                continue
-            yield from [top] if top.is_file() else sorted(place for place in top.rglob("*") if place.is_file())
-
     def _file(self, place: Path) -> None:
-        # Under a name like this a file is being built.
-        if place.name.startswith(".") and not place.name.endswith(".crc"):
-            return
         self._files += 1
         recorded = self._recorded.of(place)
         try:
+            if place == self._lake.root / "lake.json" and sum_of(place.read_bytes().strip()) in recorded:
+                # It may be restored by hand.
+                return
             if not recorded:
                 self._unrecorded += 1
                 self._structure(place)
@@ -140,6 +127,15 @@ class _Look:
         except (pa.ArrowException, OSError, ValueError) as error:
             self._found(place, f"cannot be read: {str(error).splitlines()[0]}")
 
+    def _missing(self) -> None:
+        """Find what was written, not removed, and is gone; of a folder that is gone, the folder."""
+        gone: dict[Path, int] = {}
+        for place in missing_files(self._lake, self._recorded):
+            lost = [place, *(folder for folder in place.parents if not folder.exists())][-1]
+            gone[lost] = gone.get(lost, 0) + 1
+        for lost, files in gone.items():
+            self._found(lost, "is missing" if files == 1 else f"is missing, with {files:,} files")
+
     # What files say of each other ------------------------------------------------------------------------
 
     def _sweep(self, sweep_id: str) -> None:
@@ -150,6 +146,10 @@ class _Look:
         if not lake.exists(manifest_path):
             self._found(lake.local(manifest_path), "is missing, and answers have landed")
             return
+        if not lake.exists(lake.ending_path(sweep_id)):
+            log = lake.table_root(SWEEP.name) / "_delta_log"
+            if self._read(log, lambda: is_sweep_loaded(lake, sweep_id)):
+                self._found(lake.local(lake.ending_path(sweep_id)), "is missing, and the sweep is loaded")
         manifest = self._read(lake.local(manifest_path), lambda: read_manifest(lake, sweep_id))
         ending = self._read(lake.local(lake.ending_path(sweep_id)), lambda: read_ending(lake, sweep_id))
         if manifest is None or ending is None:
@@ -207,21 +207,38 @@ class _Look:
             elif place.stat().st_size != size:
                 self._found(place, f"has {place.stat().st_size:,} bytes, where {size:,} were committed")
 
-    def _published(self) -> None:
+    def _ledger(self) -> list[LedgerEntry] | None:
+        lake = self._lake
+        return self._read(lake.root / "published" / "ledger", lambda: published_sweeps(lake))
+
+    def _published(self, entries: list[LedgerEntry] | None) -> None:
+        """Hold published nights, ledger, tables and state against each other; without a ledger, nights and state."""
         lake, file = self._lake, self._lake.published_file
-        entries = self._read(lake.root / "published" / "ledger", lambda: published_sweeps(lake))
         wanted = {entry.sweep_id for entry in entries or ()}
+        for sweep_id in sorted(wanted):
+            if not lake.exists(lake.manifest_path(sweep_id)):
+                self._found(lake.local(lake.manifest_path(sweep_id)), "is missing, and the ledger names its sweep")
         log = lake.table_root(SWEEP.name) / "_delta_log"
         if unloaded := self._read(log, lambda: {each for each in wanted if not is_sweep_loaded(lake, each)}):
             self._found(log, f"lacks {', '.join(sorted(unloaded)[:3])}, which the ledger names")
-        if not wanted or not file.exists():
+        if not file.exists():
             if wanted:
                 self._found(file, "is missing")
             return
-        query = "SELECT sweep_id FROM mart.sweep"
-        held = self._read(file, lambda: {row[0] for row in query_published(file, query).fetchall()})
-        if held is not None and (lost := sorted(wanted - held)):
+        read = self._read(file, lambda: _sweeps_and_files(file))
+        if read is None:
+            return
+        held, files = read
+        if lost := sorted(wanted - held):
             self._found(file, f"lacks {', '.join(lost[:3])}, which the ledger names")
+        for sweep_id in sorted(held - wanted) if entries is not None else ():
+            self._found(lake.local(copies_of_entry(sweep_id)[0]), "is missing, and its night is published")
+        for path, size in files.items():
+            place = lake.local(path)
+            if not place.exists():
+                self._found(place, "is missing, and the published file reads it")
+            elif place.stat().st_size != size:
+                self._found(place, f"has {place.stat().st_size:,} bytes, where {size:,} were written")
 
     def _read(self, place: Path, look: Callable[[], T]) -> T | None:
         """Return what is read there; None where it cannot be, which is damage of `place`."""
@@ -233,18 +250,16 @@ class _Look:
 
     def _found(self, place: Path, what: str) -> None:
         path = place.relative_to(self._lake.root).as_posix()
-        self._damages.setdefault(path, Damage(path, what, *_consequences(path)))
+        is_missing = not place.exists()
+        self._damages.setdefault(path, Damage(path, what, *consequences(self._lake, path, is_missing=is_missing)))
 
 
-def _consequences(path: str) -> tuple[str, str]:
-    """Return what damage of a file affects, and what mends it."""
-    top, *below = path.split("/")
-    if top == "raw" and below[:1] != ["inputs"]:
-        return f"rebuild, resume, explain and show of {below[0]}; what is loaded and published stays", _RESTORE
-    if top.startswith("tables") and below[0] in MADE_ANEW - {SWEEP.name}:
-        return f"lake.{below[0]}, what is made of it, and nights to come", _REBUILD
-    if top.startswith("tables"):
-        return f"lake.{below[0]}, what is made of it, and nights to come", _RESTORE
-    if top == "published" and below[0] == "ledger":
-        return "what is published", _RESTORE
-    return _OTHERS.get(top, ("what it describes", _RESTORE))
+def _sweeps_and_files(file: Path) -> tuple[set[str], dict[str, int]]:
+    """Return the sweeps that the published file holds, and the files of the state that it reads, with their bytes."""
+    with query_published(file, "SELECT sweep_id FROM mart.sweep") as session:
+        sweeps = {row[0] for row in session.fetchall()}
+        try:
+            return sweeps, dict(session.execute("SELECT path, bytes FROM state.file").fetchall())
+        except duckdb.CatalogException:
+            # Another version keeps its state elsewhere.
+            return sweeps, {}

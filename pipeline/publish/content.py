@@ -6,13 +6,12 @@ tables and the rest is dropped: a description is stored when it is new, not ever
 
 from __future__ import annotations
 
-import shutil
 from contextlib import suppress
 
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, CONTENT_TABLES, WORKING_TABLES, Table
-from pipeline.lake import Lake, put_in_place
+from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.database import quoted, select_files, sql_type
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.relations import relation
@@ -47,7 +46,7 @@ def forget_working_files(lake: Lake, sweep_id: str) -> None:
     After that every folder among the tables is a Delta table: these two are not, and vanish with their last files.
     """
     for name in WORKING_TABLES:
-        shutil.rmtree(lake.table_root(name) / sweep_id, ignore_errors=True)
+        lake.remove_folder(f"{lake.tables_folder}/{name}/{sweep_id}")
         with suppress(OSError):
             lake.table_root(name).rmdir()
 
@@ -74,12 +73,12 @@ def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_
     place = lake.local(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.columns)
-    beside = place.with_name(f".{place.name}")
+    built = beside(place)
     session.execute(
         f"COPY (SELECT {columns} FROM memory.night.content ORDER BY {', '.join(table.key[1:])}) "  # noqa: S608 - our own names
-        f"TO {quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)"
+        f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
     )
-    put_in_place(beside, place)
+    put_in_place(built, place)
     commit_files(lake, table, {sweep_id: [path]})
 
 

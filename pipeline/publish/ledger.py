@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import duckdb
 import msgspec
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import CorruptObject
+from pipeline.domain.errors import CorruptObject, NightauditError
 from pipeline.lake import Lake
+from pipeline.lake.checksums import Recorded
+from pipeline.lake.database import query_published
+
+logger = logging.getLogger(__name__)
 
 _FOLDER = "published/ledger"
+# A second copy of each entry: the published file holds what a night came to, but not when and how it was published.
+_COPIES = "nights/ledger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,49 @@ def published_sweeps(lake: Lake) -> list[LedgerEntry]:
 
 def enter(lake: Lake, entry: LedgerEntry) -> None:
     """Enter a sweep. Entering it again changes nothing."""
-    lake.put_new(f"{_FOLDER}/{entry.sweep_id}.json", msgspec.json.encode(entry))
+    path, copy = copies_of_entry(entry.sweep_id)
+    lake.put_new(path, msgspec.json.encode(entry))
+    lake.put_new(copy, lake.get(path))
+
+
+def restore_entries(lake: Lake) -> None:
+    """Write entries again that are gone: a night that is published is neither published again nor dropped.
+
+    Raises CorruptObject where an entry is gone with its copy; then nothing is changed. The caller holds the lake's
+    writer lock.
+    """
+    there, copied = lake.names(_FOLDER, ".json"), lake.names(_COPIES, ".json")
+    recorded = Recorded(lake.root).there(lake.local(_FOLDER))
+    wanted = {*_published(lake), *(name.removesuffix(".json") for name in recorded)}
+    if lost := sorted(wanted - there - copied):
+        raise CorruptObject(
+            f"{lake.local(_FOLDER)} lacks the entry of {lost[0]}, which is published.",
+            kept="Nothing was changed.",
+            hint=f"Restore {_FOLDER}/{lost[0]}.json from a backup.",
+        )
+    for sweep_id in sorted(there ^ copied):
+        path, copy = copies_of_entry(sweep_id)
+        if sweep_id in there:
+            lake.put_new(copy, lake.get(path))
+        else:
+            logger.warning("The ledger lacked %s, which is published: its entry is written again.", sweep_id)
+            lake.put_new(path, lake.get(copy))
+
+
+def _published(lake: Lake) -> list[str]:
+    """Return the sweeps of the published file; none where it is missing or cannot be read, and is to be rebuilt."""
+    if not lake.published_file.exists():
+        return []
+    try:
+        with query_published(lake.published_file, "SELECT sweep_id FROM mart.sweep") as found:
+            return [row[0] for row in found.fetchall()]
+    except (NightauditError, duckdb.Error):
+        return []
+
+
+def copies_of_entry(sweep_id: str) -> tuple[str, str]:
+    """Return the objects that hold an entry: the one that is read, and its copy."""
+    return f"{_FOLDER}/{sweep_id}.json", f"{_COPIES}/{sweep_id}.json"
 
 
 def _read(lake: Lake, name: str) -> LedgerEntry:
@@ -48,5 +98,5 @@ def _read(lake: Lake, name: str) -> LedgerEntry:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}",
             kept="The published file is unchanged.",
-            hint=f"If sweep {name} was published, restore this file; if not, remove it.",
+            hint=f"Move it away, then: nightaudit publish {name}",
         ) from None

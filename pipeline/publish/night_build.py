@@ -132,7 +132,7 @@ class NightBuild:
         forget_folder(lake, folder)
         if not has_changes:
             # Left by an interrupted publication, whose ranges may have been different.
-            shutil.rmtree(lake.table_root(OFFER_CHANGE.name) / entry.sweep_id, ignore_errors=True)
+            lake.remove_folder(f"{lake.tables_folder}/{OFFER_CHANGE.name}/{entry.sweep_id}")
         ranges, properties = choose_ranges(session, self._most_offers)
         if len(ranges) > 1:
             # What remains for this session covers all properties, and its memory must not grow with them.

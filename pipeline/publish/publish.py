@@ -30,7 +30,7 @@ from pipeline.lake.raw import read_manifest
 from pipeline.publish.catalogue import describe, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.content import forget_working_files
-from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps
+from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps, restore_entries
 from pipeline.publish.night_build import NightBuild
 from pipeline.publish.range_work import RangeWorkers
 from pipeline.publish.ranges import MOST_OFFERS
@@ -88,12 +88,14 @@ def publish(
             hint=f"Finish it first: nightaudit resume {sweep_id}",
         )
     file = lake.published_file
+    restore_entries(lake)
     held = _sweeps_of(lake)
     wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis)
     entries = {entry.sweep_id: entry for entry in published_sweeps(lake)}
     if sweep_id in held and not entries.keys() - set(held):
         if lies_elsewhere(file):
             refresh(lake)
+        _forget_superseded(lake, file)
         return Published(file, _sweep_row(file, sweep_id), is_new=False)
     is_new = sweep_id not in entries
     if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
@@ -122,7 +124,8 @@ def publish(
         sync(beside)
         enter(lake, wanted)
         put_in_place(beside, file)
-        forget_working_files(lake, sweep_id)
+        for entry in todo:
+            forget_working_files(lake, entry.sweep_id)
         _forget_superseded(lake, file)
     except (OSError, duckdb.Error) as error:
         is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
@@ -156,6 +159,7 @@ def publish_anew(
     `settle` is called once the new file is complete and before readers see it. The caller holds the lake's writer lock.
     Raises LakeError if the file cannot be built; then `settle` was not called.
     """
+    restore_entries(lake)
     entries = published_sweeps(lake)
     if not entries:
         settle()

@@ -18,9 +18,10 @@ from typing import Protocol
 import duckdb
 
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
-from pipeline.lake import Lake, beside, put_in_place
+from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
 from pipeline.lake.database import quoted
+from pipeline.lake.files import noted_as_gone
 from pipeline.publish.state import attach
 
 _PUBLISHED = "published/nightaudit.duckdb"
@@ -122,6 +123,14 @@ def pull(source: Source, folder: Path) -> Pulled:
     return Pulled(file, len(missing), sum(wanted[path] for path in missing), len(wanted) - len(missing), removed)
 
 
+def pulled_from(folder: Path) -> str | None:
+    """Return where a folder was pulled from; None where it was not pulled."""
+    try:
+        return str(json.loads((folder / _NOTE).read_text())["from"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _refuse_other(source: Source, folder: Path) -> None:
     """Raise InputError if a folder holds something that was not pulled from this source."""
     try:
@@ -129,14 +138,13 @@ def _refuse_other(source: Source, folder: Path) -> None:
             return
     except OSError as error:
         raise _no_folder(folder, error) from None
-    try:
-        held = json.loads((folder / _NOTE).read_text())["from"]
-    except (OSError, ValueError, KeyError, TypeError):
+    held = pulled_from(folder)
+    if held is None:
         raise InputError(
             f"{folder} is not empty, and nothing in it was pulled.",
             kept="It is unchanged.",
             hint="Name an empty folder.",
-        ) from None
+        )
     if held != source.name:
         raise InputError(
             f"{folder} was pulled from {held}, not from {source.name}.",
@@ -155,11 +163,10 @@ def _no_folder(folder: Path, error: OSError) -> InputError:
 
 def _write_note(source: Source, folder: Path) -> None:
     # lake.json marks the folder as a lake, so that the commands find the published file.
-    note, marks = beside(folder / _NOTE), beside(folder / "lake.json")
-    note.write_text(json.dumps({"from": source.name}))
-    note.replace(folder / _NOTE)
+    write_in_place(folder / _NOTE, json.dumps({"from": source.name}).encode(), folder)
+    marks = beside(folder / "lake.json")
     source.fetch("lake.json", marks)
-    marks.replace(folder / "lake.json")
+    put_in_place(marks, folder / "lake.json", folder)
 
 
 def _paths(file: Path) -> set[str]:
@@ -261,6 +268,7 @@ def _remove_others(folder: Path, wanted: Iterable[str]) -> int:
     for top in {PurePosixPath(path).parts[0] for path in named}:
         for place in sorted((folder / top).rglob("*.parquet")):
             if place.relative_to(folder).as_posix() not in named:
-                place.unlink()
+                with noted_as_gone(folder, [place]):
+                    place.unlink()
                 removed += 1
     return removed

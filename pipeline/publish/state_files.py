@@ -6,7 +6,6 @@ state that is rebuilt from the first night gets a folder of its own, and readers
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
@@ -16,6 +15,7 @@ import duckdb
 
 from pipeline.domain.tables import STATE_FILE, Table
 from pipeline.lake import Lake, beside, put_in_place
+from pipeline.lake.checksums import Recorded, note_gone
 from pipeline.lake.database import quoted, sql_type
 from pipeline.lake.relations import relation
 from pipeline.publish.ranges import PropertyRange
@@ -59,7 +59,7 @@ def night_folder(generation: str, sweep_id: str) -> str:
 
 def forget_folder(lake: Lake, folder: str) -> None:
     """Remove what an interrupted publication has left in the folder of a night."""
-    shutil.rmtree(lake.local(folder), ignore_errors=True)
+    lake.remove_folder(folder)
 
 
 def write_step(
@@ -151,4 +151,8 @@ def forget_superseded(lake: Lake, files: Iterable[StateFile]) -> None:
     oldest = time.time() - _GRACE_SECONDS
     for place in lake.local(_FOLDER).glob("*/*/*.parquet"):
         if place not in wanted and place.stat().st_mtime < oldest:
-            place.unlink(missing_ok=True)
+            lake.remove(place.relative_to(lake.root).as_posix())
+    recorded = Recorded(lake.root)
+    for folder in recorded.folders(lake.local(_FOLDER)):
+        # What was lost and is not read any more is not missed either.
+        note_gone(lake.root, [place for place in recorded.missing(folder) if place not in wanted])

@@ -10,7 +10,7 @@ import polars as pl
 import vl_convert
 
 from pipeline.domain.errors import InputError
-from pipeline.lake import put_in_place
+from pipeline.lake import write_in_place
 from pipeline.lake.inventory import Stock
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report.charts import SERIES
@@ -46,8 +46,4 @@ def draw_growth(stocks: Iterable[Stock], place: Path, nights: int) -> Path:
             color=alt.Color("kind:N", title=None, scale=alt.Scale(range=list(SERIES))),
         )
     )
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}")
-    beside.write_text(vl_convert.vegalite_to_svg(chart.to_dict()), encoding="utf-8")
-    put_in_place(beside, place)
-    return place
+    return write_in_place(place, vl_convert.vegalite_to_svg(chart.to_dict()).encode())

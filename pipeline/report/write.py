@@ -10,8 +10,7 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.errors import InputError, LakeError
-from pipeline.lake import Lake
-from pipeline.lake.checksums import record_built
+from pipeline.lake import Lake, write_in_place
 from pipeline.lake.database import open_published
 from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
@@ -110,7 +109,7 @@ def write_dictionary(lake: Lake) -> Path:
     with open_published(lake.published_file) as session:
         reader = Reader(session, Scope())
         context = {"relations": described(session), "schemas": SCHEMAS, "night": reader.night}
-        place = _put(lake.root / "reports" / _DICTIONARY, render("dictionary", context).encode())
+        place = write_in_place(lake.root / "reports" / _DICTIONARY, render("dictionary", context).encode())
         _write_overview(lake, reader)
     return place
 
@@ -138,7 +137,7 @@ def _write_overview(lake: Lake, reader: Reader) -> Path:
         "dictionary": _DICTIONARY if (root / _DICTIONARY).exists() else "",
     }
     text = render("overview", context)
-    return _put(root / "index.html", text.encode())
+    return write_in_place(root / "index.html", text.encode())
 
 
 def _pages(root: Path, sweep_id: str) -> list[tuple[str, str]]:
@@ -171,9 +170,9 @@ def _links(folder: Path, wanted: Sequence[str], scope: Scope) -> list[tuple[str,
 def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Path:
     stem = f"{page.name}{reader.scope.suffix}"
     for section in page.sections:
-        _put(folder / stem / f"{section.name}.csv", as_csv(section.figures))
-        _put(folder / stem / f"{section.name}.parquet", as_parquet(section.figures))
-    _put(folder / f"{stem}.json", as_json(_as_values(page, reader)))
+        write_in_place(folder / stem / f"{section.name}.csv", as_csv(section.figures))
+        write_in_place(folder / stem / f"{section.name}.parquet", as_parquet(section.figures))
+    write_in_place(folder / f"{stem}.json", as_json(_as_values(page, reader)))
     text = render(
         "page",
         {
@@ -185,7 +184,7 @@ def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, 
             "folder": stem,
         },
     )
-    return _put(folder / _file_name(page.name, reader.scope.suffix), text.encode())
+    return write_in_place(folder / _file_name(page.name, reader.scope.suffix), text.encode())
 
 
 def _as_values(page: Page, reader: Reader) -> dict[str, Any]:
@@ -212,12 +211,3 @@ def _as_values(page: Page, reader: Reader) -> dict[str, Any]:
             for section in page.sections
         ],
     }
-
-
-def _put(place: Path, content: bytes) -> Path:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}")
-    beside.write_bytes(content)
-    record_built(beside, place)
-    beside.replace(place)
-    return place

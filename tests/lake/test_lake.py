@@ -73,7 +73,7 @@ def test_looking_at_a_lake_that_is_not_there_makes_none(tmp_path):
     assert lake.free_bytes() > 0
     assert list(tmp_path.iterdir()) == []
     with lake.writing("a test"):
-        assert lake.get_json("lake.json") == {"format": 1}
+        assert lake.get_json("lake.json") == {"format": 1, "checksums": True}
 
 
 def test_sweeps_of_one_second_are_in_their_order(lake):

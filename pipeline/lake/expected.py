@@ -1,0 +1,53 @@
+"""Which files a lake holds, held against those that are recorded: what is gone, and what has lost its checksums."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.lake.checksums import FOLDER, Recorded
+from pipeline.lake.objects import Lake
+
+# What comes and goes beside the lake's own files, and what a stopped writer leaves behind.
+_PASSING = frozenset({".lock", ".lock.note", ".spill"})
+# So the object store names what it is writing.
+_UNDER_WAY = re.compile(r".*#[0-9]+")
+# The lake writes each file here itself, and records it.
+_OURS = ("raw", "tables", "published", "state", "quotes", "reports", "nights", "durations", "calls", "lake.json")
+
+
+def files_of_lake(lake: Lake) -> Iterator[Path]:
+    """Yield all files, but those of tables that a rebuild has replaced, and those under construction."""
+    for top in sorted(lake.root.iterdir()) if lake.root.is_dir() else ():
+        if top.name in _PASSING or top.name == FOLDER or _is_replaced(lake, top):
+            continue
+        for place in [top] if top.is_file() else sorted(place for place in top.rglob("*") if place.is_file()):
+            is_hidden = place.name.startswith(".") and not place.name.endswith(".crc")
+            if not is_hidden and not _UNDER_WAY.fullmatch(place.name):
+                yield place
+
+
+def missing_files(lake: Lake, recorded: Recorded) -> Iterator[Path]:
+    """Yield what got its name and was not removed since, and is not there."""
+    for folder in recorded.folders(lake.root):
+        if folder == lake.root or not _is_replaced(lake, lake.root / folder.relative_to(lake.root).parts[0]):
+            yield from recorded.missing(folder)
+
+
+def without_checksums(lake: Lake, recorded: Recorded) -> dict[Path, Path]:
+    """Return the folders of which all checksums are gone, by where those should be; none of a lake that has kept none.
+
+    Where all are gone from the lake, that is one place.
+    """
+    if not lake.records_all:
+        return {}
+    if not (lake.root / FOLDER).is_dir():
+        return {lake.root / FOLDER: lake.root}
+    folders = {place.parent for place in files_of_lake(lake) if place.relative_to(lake.root).parts[0].startswith(_OURS)}
+    bare = [folder for folder in sorted(folders) if not recorded.names(folder)]
+    return {lake.root / FOLDER / folder.relative_to(lake.root): folder for folder in bare}
+
+
+def _is_replaced(lake: Lake, top: Path) -> bool:
+    return top.name.startswith("tables") and top.name != lake.tables_folder

@@ -1,0 +1,90 @@
+"""What damage of a file of the lake affects, and the command or step that mends it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import PurePath, PurePosixPath
+
+from pipeline.domain.errors import NightauditError
+from pipeline.lake import Lake
+from pipeline.lake.checksums import FOLDER
+from pipeline.night.rebuild import MADE_ANEW
+from pipeline.publish.ledger import copies_of_entry, published_sweeps
+from pipeline.publish.pull import pulled_from
+
+_RESTORE = "restore it from a backup"
+_CARE = "nightaudit lake --apply"
+_MOVE = "move it away, then: "
+# What else lies in a lake is forgotten by the lake's care where it is gone.
+_KEPT_FOR_EVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, "lake.json"})
+_AFFECTED = {
+    "calls": "how many calls of that day are left",
+    "durations": "what `nightaudit plan` estimates from the nights before",
+    "nights": "which steps of that night are still to be done",
+    "reports": "this page",
+    "state": "queries, reports and alerts, and the nights to come",
+    "lake.json": "which folder holds the tables",
+    FOLDER: "whether damage is noticed in the files that it lists",
+}
+
+
+def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
+    """Return what damage of a file or folder of the lake affects, and what mends it."""
+    top, *below = path.split("/")
+    move = "" if is_missing else _MOVE
+    if source := pulled_from(lake.root):
+        return "queries over this copy", f"{move}nightaudit pull {shlex.quote(source)} {shlex.quote(str(lake.root))}"
+    if top == "raw" and below and below[0] != "inputs":
+        return f"rebuild, resume, explain and show of {below[0]}; what is loaded and published stays", _RESTORE
+    if top.startswith("tables") and below:
+        mend = "nightaudit rebuild" if below[0] in MADE_ANEW else _RESTORE
+        return f"lake.{below[0]}, what is made of it, and nights to come", mend
+    if "ledger" in below[:1] or path == "published":
+        return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
+    if top == "state" or path.startswith("published/nightaudit"):
+        return _AFFECTED["state"], f"{move if top == 'state' else ''}{_publish(lake)}"
+    return _AFFECTED.get(top, "what it describes"), _of_others(lake, top, below, move)
+
+
+def is_forgotten(lake: Lake, path: PurePath) -> bool:
+    """Whether a file that is gone cannot be made again, and nothing else is made of it."""
+    mend = consequences(lake, path.as_posix(), is_missing=True)[1]
+    return path.parts[0] not in _KEPT_FOR_EVER and mend == _CARE
+
+
+def _is_kept_twice(lake: Lake, path: str) -> bool:
+    """Whether the ledger, or an entry of it, is also where it is not damaged."""
+    copies = copies_of_entry(PurePosixPath(path).stem)
+    folders = [str(PurePosixPath(copy).parent) for copy in copies]
+    return any(lake.exists(each) for each in (copies if path in copies else folders) if not each.startswith(path))
+
+
+def _of_others(lake: Lake, top: str, below: list[str], move: str) -> str:
+    if top in {"lake.json", FOLDER}:
+        return f"{move}{_CARE}"
+    if top in _KEPT_FOR_EVER:
+        return _RESTORE
+    if top == "reports" and (command := _that_writes(lake, below)):
+        return command
+    return f"{move}{_CARE}"
+
+
+def _that_writes(lake: Lake, below: list[str]) -> str:
+    """Return the command that writes a page again; pages of past nights, and those with limits, are not."""
+    if below == ["dictionary.html"]:
+        return "nightaudit docs"
+    stem = PurePosixPath(below[1]).stem if len(below) > 1 else ""
+    of_latest = [_latest(lake)] == below[:1] and stem != "quality" and "--" not in stem
+    return "nightaudit report" if of_latest or below == ["index.html"] else ""
+
+
+def _publish(lake: Lake) -> str:
+    return f"nightaudit publish {_latest(lake)}".strip()
+
+
+def _latest(lake: Lake) -> str:
+    """Return the latest published sweep; empty where the ledger cannot say."""
+    try:
+        return published_sweeps(lake)[-1].sweep_id
+    except (NightauditError, IndexError):
+        return ""

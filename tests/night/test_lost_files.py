@@ -1,0 +1,179 @@
+"""Whatever file of a lake is deleted or emptied, `verify` reports it, and the command that it names mends it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
+
+from sandbox_nights import swept
+
+from pipeline.domain.errors import LakeError, NightauditError
+from pipeline.domain.tables import QUALITY
+from pipeline.lake import Lake
+from pipeline.lake.delta import commit_rows, refuse_broken_logs
+from pipeline.night.verify import verify
+from pipeline.publish.pull import LakeFolder, pull
+from pipeline.report import write_dictionary, write_reports
+
+pytestmark = pytest.mark.slow
+
+# Files that may vanish without a word, each with its reason.
+MAY_VANISH = {
+    ".lock": "it is made again by the next writer, and holds nothing",
+    ".lock.note": "it says who holds the lock",
+}
+
+
+@pytest.fixture(scope="module")
+def made(once_a_run) -> Path:
+    def make(folder: Path) -> Path:
+        both = swept(folder).both
+        # One of them: all are written in the same way.
+        write_reports(both, ["digest"])
+        write_dictionary(both)
+        return both.root
+
+    return once_a_run("nights-to-lose", make)
+
+
+@pytest.fixture
+def root(made, tmp_path) -> Path:
+    """A copy of two nights, for a test to damage."""
+    shutil.copytree(made, tmp_path / "lake")
+    return tmp_path / "lake"
+
+
+def reported(root: Path, *, is_deep: bool = False) -> list[str]:
+    """What `verify` finds; that the lake cannot be opened is found as well."""
+    try:
+        return [f"{damage.path}: {damage.mend}" for damage in verify(Lake(str(root)), is_deep=is_deep).damages]
+    except NightauditError as error:
+        return [error.message]
+
+
+def files_of(root: Path) -> list[Path]:
+    return sorted(place for place in root.rglob("*") if place.is_file())
+
+
+# In parts, so that they run side by side.
+@pytest.mark.parametrize("tops", ["raw", "tables", "checksums", "other"])
+def test_every_file_that_is_gone_or_emptied_is_reported(root, tmp_path, tops):
+    known = {"raw", "tables", "checksums"}
+    by_top = {place: place.relative_to(root).parts[0] for place in files_of(root)}
+    files = [place for place, top in by_top.items() if (top if top in known else "other") == tops]
+    assert files
+    assert reported(root) == []
+    missed = []
+    for place in files:
+        aside = tmp_path / "aside"
+        place.rename(aside)
+        found = [reported(root)]
+        if aside.stat().st_size:
+            place.touch()
+            found.append(reported(root))
+        aside.replace(place)
+        if not all(found) and place.name not in MAY_VANISH:
+            missed.append(place.relative_to(root).as_posix())
+    assert missed == []
+    assert reported(root) == []
+
+
+# What is lost, the command that mends it, and who is to find it: one of each kind.
+MENDED = {
+    "an entry of the ledger": ("published/ledger/*.json", "publish"),
+    "the whole ledger": ("published/ledger", "publish"),
+    "the second copy of an entry": ("nights/ledger/*.json", "publish"),
+    "the published file": ("published/nightaudit.duckdb", "publish"),
+    "all that is published": ("published", "publish"),
+    "a file of the state": ("state/*/*/*.parquet", "publish"),
+    "a generation of the state": ("state/0001", "publish"),
+    "what the lake is": ("lake.json", "lake"),
+    "all checksums": ("checksums", "lake"),
+    "the checksums of a folder": ("checksums/published", "lake"),
+    "how long a step took": ("durations/*/*.json", "lake"),
+    "a page of a past night": ("reports/*/quality.html", "lake"),
+    "a page": ("reports/*/index.html", "report"),
+    "the page over all nights": ("reports/index.html", "report"),
+    "the dictionary": ("reports/dictionary.html", "docs"),
+    **{
+        f"the last commit of {name}": (f"tables/{name}/_delta_log/*.json", "rebuild")
+        for name in ("offer_change", "room")
+    },
+    "all offers": ("tables/offer", "rebuild"),
+    "the log of searches": ("tables/search/_delta_log", "rebuild"),
+    "the last commit of sweeps": ("tables/sweep/_delta_log/*.json", "rebuild"),
+}
+
+
+@pytest.mark.parametrize("lost", MENDED)
+def test_the_command_that_is_named_mends_what_is_lost(root, tmp_path, nightaudit, lost):
+    pattern, command = MENDED[lost]
+    found = sorted(root.glob(pattern))
+    assert found, "there is none of this kind"
+    # The last: of a log, that is its last commit.
+    shutil.rmtree(found[-1]) if found[-1].is_dir() else found[-1].unlink()
+    damages = verify(Lake(str(root)), is_deep=False).damages
+    assert damages
+    (mend,) = {damage.mend for damage in damages}
+    assert mend.startswith(f"nightaudit {command}")
+    when = "2030-04-03T12:00:00Z"
+    ran = nightaudit(tmp_path, *mend.split()[1:], NIGHTAUDIT_LAKE=str(root), NIGHTAUDIT_SANDBOX_CLOCK=when)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert reported(root, is_deep=True) == []
+
+
+def test_a_night_whose_entry_is_gone_with_its_copy_is_neither_dropped_nor_called_finished(root, tmp_path, nightaudit):
+    first, second = Lake(str(root)).sweep_ids()
+    for entry in root.glob(f"*/ledger/{second}.json"):
+        entry.unlink()
+    for command in (("publish", second), ("publish", first), ("nightly",)):
+        ran = nightaudit(tmp_path, *command, NIGHTAUDIT_LAKE=str(root), NIGHTAUDIT_SANDBOX_CLOCK="2030-04-03T12:00:00Z")
+        assert ran.returncode == 1
+        assert f"published/ledger/{second}.json from a backup" in " ".join(ran.stderr.split())
+        assert "Finished the sweep" not in ran.stderr
+    assert Lake(str(root)).sweep_ids() == [first, second]
+    assert any(f"published/ledger/{second}.json: restore" in each for each in reported(root))
+
+
+def test_nothing_is_committed_where_a_log_has_lost_its_end(root):
+    lake = Lake(str(root))
+    last = sorted((lake.table_root(QUALITY.name) / "_delta_log").glob("*.json"))[-1]
+    before = last.read_bytes()
+    last.unlink()
+    rows = pa.Table.from_pylist([], schema=QUALITY.schema)
+    with pytest.raises(LakeError, match=rf"version {int(last.stem)} was committed"):
+        commit_rows(lake, QUALITY, rows, "another", "rows", "another")
+    with pytest.raises(LakeError, match=rf"version {int(last.stem)} was committed"):
+        refuse_broken_logs(lake, [QUALITY])
+    assert not last.exists()
+    last.write_bytes(before)
+    refuse_broken_logs(lake, [QUALITY])
+
+
+def test_a_lake_of_an_earlier_version_has_no_damage_although_nothing_is_recorded_of_it(root):
+    shutil.rmtree(root / "checksums")
+    (root / "lake.json").write_text('{"format": 1}')
+    found = verify(Lake(str(root)), is_deep=True)
+    assert found.damages == ()
+    assert found.unrecorded == found.files
+
+
+def test_what_is_restored_has_no_damage(root, tmp_path):
+    shutil.copytree(root, tmp_path / "backup")
+    shutil.rmtree(root)
+    shutil.copytree(tmp_path / "backup", root)
+    assert reported(root, is_deep=True) == []
+    pull(LakeFolder(Lake(str(root))), tmp_path / "laptop")
+    copy = tmp_path / "laptop"
+    assert reported(copy, is_deep=True) == []
+    for place in (copy / "published" / "nightaudit.duckdb", next(copy.glob("state/*/*/*.parquet"))):
+        aside = place.rename(tmp_path / "aside")
+        (found,) = reported(copy)
+        assert found.endswith(f"nightaudit pull {root} {copy}")
+        aside.rename(place)
