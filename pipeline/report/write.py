@@ -72,7 +72,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                 page = _within(_MADE[name][1](reader), reader.wider)
                 written.append(Written(name, page.title, _write(folder, page, reader, _links(folder, wanted, scope))))
             for file, text in case_pages(lake, reader, _links(folder, wanted, scope)):
-                _put(folder / CASES / file, text.encode())
+                write_in_place(folder / CASES / file, text.encode())
             _write_overview(lake, reader)
         except duckdb.IOException as error:
             raise LakeError(
