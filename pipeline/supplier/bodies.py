@@ -19,6 +19,10 @@ class UnreadableBody(ValueError):
     """A body cannot be decompressed, or only to more than the limit."""
 
 
+class BodyTooLong(UnreadableBody):
+    """A body is longer than the limit once it is decompressed."""
+
+
 def inflate(body: bytes, content_encoding: str, *, limit_bytes: int) -> bytes:
     """Return the body without its content encoding.
 
@@ -34,7 +38,7 @@ def inflate(body: bytes, content_encoding: str, *, limit_bytes: int) -> bytes:
         raise UnreadableBody(msg)
     if rest or len(plain) > limit_bytes:
         msg = f"body of more than {limit_bytes} bytes"
-        raise UnreadableBody(msg)
+        raise BodyTooLong(msg)
     return plain
 
 

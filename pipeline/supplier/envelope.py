@@ -18,7 +18,7 @@ import msgspec
 from pipeline.domain.codes import ERROR_CODES, CodeKind
 from pipeline.domain.search import Operation
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.bodies import BYTE_ORDER_MARK, UnreadableBody, beginning, inflate
+from pipeline.supplier.bodies import BYTE_ORDER_MARK, BodyTooLong, UnreadableBody, beginning, inflate
 from pipeline.supplier.error_bodies import codes_of
 from pipeline.supplier.failure_signs import SERVER_CODES, server_code, speaks_of_failure
 
@@ -148,8 +148,10 @@ def failure_in(operation: Operation, body: bytes, content_encoding: str) -> tupl
         return None, ""
     try:
         plain = inflate(body, content_encoding, limit_bytes=_SHORT_BYTES).removeprefix(BYTE_ORDER_MARK)
-    except UnreadableBody:
+    except BodyTooLong:
         return None, ""
+    except UnreadableBody as error:
+        return Failure.NOT_JSON, f"HTTP 200 with a body that cannot be read: {error}"
     try:
         document = decoded(plain)
     except (msgspec.MsgspecError, ValueError, RecursionError):

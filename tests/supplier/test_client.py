@@ -329,6 +329,17 @@ def test_a_200_that_says_nothing_of_any_property_is_tried_again(wire, body):
 
 
 @pytest.mark.parametrize(
+    ("encoding", "body"), [("br", GOOD), ("gzip", b"not gzip"), ("gzip", gzip.compress(GOOD)[:-9])]
+)
+def test_a_200_that_cannot_be_decompressed_is_tried_again(wire, encoding, body):
+    bad = wire.reply(200, body, headers=("Content-Type: application/json", f"Content-Encoding: {encoding}"))
+    (answer,) = ask(wire, wire.Supplier([bad, wire.reply(200, GOOD)]))
+    assert (answer.failure, answer.attempts) == (None, 2)
+    (answer,) = ask(wire, wire.Supplier([bad]), attempts=2)
+    assert (answer.failure, answer.attempts) == (Failure.NOT_JSON, 2)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         SERVER_FAILURES[0],
