@@ -123,7 +123,7 @@ def _ways_to_supplier(settings: Settings) -> list[str]:
         if is_in_the_clear(address):
             way = f"CLEAR TEXT, allowed by {PREFIX}ALLOW_CLEAR_TEXT: secret, token and prices can be read in transit"
         else:
-            way = "encrypted, certificate verified" if is_encrypted(address) else "to this machine only"
+            way = "encrypted, certificate must verify" if is_encrypted(address) else "to this machine only"
         proxy = proxy_for(address)
         through = f", through the proxy {host_and_port(proxy).rpartition('@')[2]}" if proxy else ""
         told.append(f"{address}: {way}{through}")
@@ -137,7 +137,7 @@ def _way_to_store(settings: Settings) -> list[str]:
     if is_store_in_the_clear(address):
         way = f"CLEAR TEXT, allowed by {PREFIX}RATE_STORE_CLEAR_TEXT: its password can be read in transit"
     else:
-        way = "encrypted, certificate verified" if is_store_encrypted(address) else "to this machine only"
+        way = "encrypted, certificate must verify" if is_store_encrypted(address) else "to this machine only"
     return [f"rate store {place_of_store(address)}: {way}"]
 
 
@@ -185,7 +185,9 @@ async def _probe(settings: Settings) -> str:
         )
     outcome = outcome_of(answer)
     codes = f" with codes {', '.join(map(str, outcome.codes))}" if outcome.codes else ""
-    return f"property {search.property_ids[0]}: {outcome.verdict}{codes} ({answer.http_status}) in {took:.2f} s"
+    # They were: without that, no token and no answer would have come.
+    seen = "; certificate verified" if settings.base_url and is_encrypted(settings.base_url) else ""
+    return f"property {search.property_ids[0]}: {outcome.verdict}{codes} ({answer.http_status}) in {took:.2f} s{seen}"
 
 
 def _probe_search(settings: Settings, today: date) -> Search:

@@ -144,8 +144,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
         table.add_row(sweep.sweep_id, Text(sweep.state, _style(sweep)), done, _cells(sweep))
     published = [sweep for sweep in held.sweeps if sweep.state == "published"]
     if published:
-        age = _duration((now - published[-1].started_at).total_seconds())
-        fresh = f"Published: {held.published_file}, {age} old."
+        fresh = f"Published: {held.published_file}, {_age(published[-1].started_at, now)}."
     else:
         fresh = "Nothing is published yet."
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded", "damaged"}]
@@ -202,6 +201,13 @@ def _bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def _age(began_at: datetime, now: datetime) -> str:
+    seconds = (now - began_at).total_seconds()
+    if seconds < 0:
+        return f"begun at {began_at:%Y-%m-%d %H:%M} UTC, which is after what this machine's clock shows"
+    return f"{_duration(seconds)} old"
 
 
 def _duration(seconds: float) -> str:

@@ -58,6 +58,14 @@ _TABLE_FUNCTIONS = _FILE_READERS | {
     "repeat", "repeat_row", "summary", "test_all_types", "unnest",
 }  # fmt: skip
 
+# Of the functions that DuckDB marks as having effects, those that have none: they give another value each time.
+_HARMLESS = frozenset(
+    {
+        "current_connection_id", "current_query", "current_query_id", "current_transaction_id", "currval", "error",
+        "gen_random_uuid", "random", "stats", "uuid", "uuidv4", "uuidv7", "vector_type",
+    }
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -174,6 +182,7 @@ def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bo
     found = False
     own = "SELECT function_name FROM duckdb_functions() WHERE database_name = 'nightaudit'"
     macros = {name.lower() for (name,) in session.execute(own).fetchall()}
+    with_effects = functions_with_effects(session)
     for part in _parts(tree):
         kind = part.get("type")
         if not isinstance(kind, str):
@@ -185,10 +194,26 @@ def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bo
             if name not in _TABLE_FUNCTIONS and name not in macros:
                 raise InputError(f"A query may not use the table function {name}.", hint=LIST_RELATIONS)
             found |= name in _FILE_READERS
+        elif kind == "FUNCTION" and part.get("function_name", "").lower() in with_effects:
+            raise InputError(f"A query may not use the function {part['function_name'].lower()}.", hint=LIST_RELATIONS)
         elif kind == "BASE_TABLE":
             # Relations have plain names.
             found |= not re.fullmatch(r"\w*", part.get("table_name", ""))
     return found
+
+
+def functions_with_effects(session: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Return the functions that do more than compute a value, and the macros that call them: what DuckDB marks so."""
+    marked = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE internal AND has_side_effects"
+    found = {name for (name,) in session.execute(marked).fetchall()} - _HARMLESS
+    macros = (
+        "SELECT lower(function_name), macro_definition FROM duckdb_functions() "
+        "WHERE internal AND macro_definition IS NOT NULL"
+    )
+    calls = re.compile(rf"\b({'|'.join(sorted(found))})\b", re.IGNORECASE)
+    return frozenset(
+        found | {name for name, definition in session.execute(macros).fetchall() if calls.search(definition)}
+    )
 
 
 def _parts(tree: object) -> Iterator[dict[str, Any]]:

@@ -19,9 +19,9 @@ def environment(monkeypatch):
     return monkeypatch
 
 
-def test_an_encrypted_way_is_called_so():
+def test_an_encrypted_way_is_called_so_and_no_certificate_verified_before_it_was_seen():
     said = _connection(Settings(**GIVEN, base_url="HTTPS://Supplier.Example"))
-    assert said == "https://supplier.example: encrypted, certificate verified"
+    assert said == "https://supplier.example: encrypted, certificate must verify"
 
 
 def test_clear_text_that_is_allowed_is_told_all_the_same():
@@ -34,7 +34,7 @@ def test_clear_text_that_is_allowed_is_told_all_the_same():
     ("address", "said"),
     [
         ("redis://u:hunter2@store.example:7000/1", "store.example:7000: CLEAR TEXT, allowed by"),
-        ("rediss://u:hunter2@store.example", "store.example: encrypted, certificate verified"),
+        ("rediss://u:hunter2@store.example", "store.example: encrypted, certificate must verify"),
         ("redis://u:hunter2@localhost", "localhost: to this machine only"),
         ("unix://u:hunter2@/run/redis.sock", "/run/redis.sock: to this machine only"),
     ],
