@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError
-from pipeline.lake import Lake
+from pipeline.lake import Lake, write_in_place
 
 
 def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -203,3 +204,13 @@ def test_no_other_module_knows_where_the_tables_lie():
     modules = [file for folder in ("pipeline", "flows") for file in (Path(__file__).parents[2] / folder).rglob("*.py")]
     knowing = {file.name for file in modules if re.search(r"""["']tables/""", file.read_text())}
     assert knowing <= {"lake.py"}
+
+
+def test_writers_of_one_file_at_once_do_not_take_each_others_file_away(lake):
+    lake.put("reports/night/page.html", b"")
+    place, texts = lake.local("reports/night/page.html"), [bytes([65 + number]) * 100_000 for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda text: write_in_place(place, text), texts * 5)) == [place] * 40
+    assert place.read_bytes() in texts
+    assert [file.name for file in place.parent.iterdir()] == ["page.html"]
+    lake.get("reports/night/page.html")
