@@ -10,8 +10,8 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
@@ -19,19 +19,17 @@ from pipeline.domain.errors import CallsUsedUp, SupplierDown
 from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
-from pipeline.lake.raw import RawRecord, encode_shard, second_look
+from pipeline.lake.raw import RawRecord, second_look
 from pipeline.process.tasks import one_failure
 from pipeline.supplier.answer import Answer
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
+from pipeline.sweep.open_shards import OpenShard, OpenShards
 from pipeline.sweep.outage import Failures
 
 logger = logging.getLogger(__name__)
 
 # Halves of a batch that has used up all its attempts are not given as many again.
 ATTEMPTS_OF_A_HALF = 2
-# Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
-EXTRA_OPEN_SHARDS = 2
-
 
 # The properties that an answer leaves open, and that are asked again in halves.
 LeftOpen = Callable[[Search, Answer], tuple[int, ...]]
@@ -62,14 +60,6 @@ class Tally:
     failed_cells: int = 0
     rejected_cells: int = 0
     wire_bytes: int = 0
-    shards: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class _OpenShard:
-    shard: Shard
-    left: int
-    records: list[RawRecord] = field(default_factory=list)
 
 
 class Collector:
@@ -88,30 +78,22 @@ class Collector:
         covers: Covers = always,
     ) -> None:
         self.tally = tally or Tally()
-        self._lake = lake
         self._sweep_id = sweep_id
         self._ask = ask
         self._request_of = request_of
         self._in_flight = in_flight
-        self._on_landed = on_landed
         self._stopping = False
         self._failures = Failures()
         self._last_answered: Search | None = None
         self._reported: set[int] = set()
         self._covers = covers
-        self._open_shards = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
-        self._open: list[_OpenShard] = []
-        # Complete, and ended within failures that may yet say that the supplier is down: to be asked again then.
-        self._held: list[_OpenShard] = []
-        # Held until the failures turned out to be none of an outage: to land next.
-        self._cleared: deque[_OpenShard] = deque()
-        self._has_landed = asyncio.Event()
+        self._shards = OpenShards(lake, sweep_id, in_flight, on_landed)
         self._next = asyncio.Lock()
 
     def stop(self) -> int:
         """Open no further shard. `collect` returns once the open ones have landed; returns the searches they need."""
         self._stopping = True
-        return sum(opened.left for opened in self._open)
+        return self._shards.searches_left
 
     async def collect(self, shards: Iterable[tuple[Shard, Iterable[Search]]]) -> None:
         """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
@@ -132,27 +114,25 @@ class Collector:
             raise
 
     def _tell_lost(self) -> None:
-        lost = sum(len(opened.records) for opened in (*self._open, *self._held, *self._cleared))
-        if lost:
+        if lost := self._shards.unlanded_records:
             logger.warning("%d answers of unfinished shards were discarded; they will be requested again", lost)
 
     async def _searches(
         self, shards: Iterator[tuple[Shard, Iterable[Search]]]
-    ) -> AsyncIterator[tuple[_OpenShard, Search]]:
+    ) -> AsyncIterator[tuple[OpenShard, Search]]:
         for shard, searches in shards:
-            await self._open_shards.acquire()
+            await self._shards.room()
             await self._await_cover(shard.stop - shard.start)
             if self._stopping:
                 return
-            opened = _OpenShard(shard, shard.stop - shard.start)
-            self._open.append(opened)
+            opened = self._shards.open(shard)
             for search in searches:
                 yield opened, search
 
     async def _await_cover(self, searches: int) -> None:
         """Wait until the daily cap covers `searches` beside the open shards; CallsUsedUp once it will not."""
-        while not self._stopping and not self._covers(sum(opened.left for opened in self._open) + searches):
-            if not self._open:
+        while not self._stopping and not self._covers(self._shards.searches_left + searches):
+            if not self._shards.is_any_open:
                 await self._land_what_is_held()
                 raise CallsUsedUp(
                     "What is left of today's calls (NIGHTAUDIT_DAILY_CALLS) does not cover the next "
@@ -161,11 +141,9 @@ class Collector:
                     hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
                     "nightaudit resume --close",
                 )
-            # An open shard may need fewer calls than it was counted with: some of its searches are answered by now.
-            self._has_landed.clear()
-            await self._has_landed.wait()
+            await self._shards.wait_for_one_to_leave()
 
-    async def _work(self, searches: AsyncIterator[tuple[_OpenShard, Search]]) -> None:
+    async def _work(self, searches: AsyncIterator[tuple[OpenShard, Search]]) -> None:
         while True:
             # An async generator serves one caller at a time.
             async with self._next:
@@ -177,38 +155,16 @@ class Collector:
             opened.records.extend(records)
             opened.left -= 1
             if opened.left == 0:
-                await self._end(opened)
-            await self._land_cleared()
-
-    async def _end(self, opened: _OpenShard) -> None:
-        """Land a shard whose last search has ended, or hold it while its failures may be those of an outage."""
-        if not self._failures.may_say_so:
-            await self._land(opened)
-            return
-        self._held.append(opened)
-        # It makes room for another one, for only further answers tell what its failures were.
-        self._leave_open(opened)
-
-    def _leave_open(self, opened: _OpenShard) -> None:
-        self._open.remove(opened)
-        self._has_landed.set()
-        self._open_shards.release()
-
-    def _clear_held(self) -> None:
-        self._cleared.extend(self._held)
-        self._held.clear()
-
-    async def _land_cleared(self) -> None:
-        while self._cleared:
-            await self._land(self._cleared.popleft())
+                await self._shards.end(opened, may_be_outage=self._failures.may_say_so)
+            await self._shards.land_cleared()
 
     async def _land_what_is_held(self) -> None:
         """Land what is held now that nothing more will be asked; SupplierDown where it is part of an outage."""
         failures = self._failures
         if failures.say_so_at_the_end and failures.last is not None:
             await self._give_up_unless_answered(failures.last)
-        self._clear_held()
-        await self._land_cleared()
+        self._shards.clear_held()
+        await self._shards.land_cleared()
 
     async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
         """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
@@ -227,7 +183,7 @@ class Collector:
                     parts, lambda part, answer: _all_if_poisoned(part, answer) or left_open(part, answer)
                 )
         if records:
-            await asyncio.to_thread(self._put_records, second_look(shard.name), records)
+            await self._shards.put(second_look(shard.name), records)
 
     async def _ask_all(self, searches: Iterable[Search], left_open: LeftOpen) -> list[RawRecord]:
         records: list[RawRecord] = []
@@ -266,11 +222,11 @@ class Collector:
         tally.failed_cells += 0 if is_split else cells
         self._failures.add(search, answer)
         if not self._failures.may_say_so:
-            self._clear_held()
+            self._shards.clear_held()
 
     def _end_of_failures(self) -> None:
         self._failures = Failures()
-        self._clear_held()
+        self._shards.clear_held()
 
     async def _give_up_unless_answered(self, failed: Answer) -> None:
         """Raise SupplierDown, unless a question that was answered before is answered again."""
@@ -299,37 +255,9 @@ class Collector:
                 self._sweep_id,
             )
 
-    async def _land(self, opened: _OpenShard) -> None:
-        await _to_its_end(asyncio.to_thread(self._put, opened))
-        if opened in self._open:
-            self._leave_open(opened)
-        self.tally.shards += 1
-        await self._on_landed(opened.shard)
-
-    def _put(self, opened: _OpenShard) -> None:
-        self._put_records(opened.shard.name, opened.records)
-        # What follows may hold the worker back for long; the bodies must not wait in memory with it.
-        opened.records.clear()
-
-    def _put_records(self, shard_name: str, records: Sequence[RawRecord]) -> None:
-        self._lake.put_new(self._lake.shard_path(self._sweep_id, shard_name), encode_shard(records))
-
 
 def _all_if_poisoned(search: Search, answer: Answer) -> tuple[int, ...]:
     return search.property_ids if may_be_poisoned(answer) else ()
-
-
-async def _to_its_end(work: Coroutine[object, object, None]) -> None:
-    """Await what a thread does, also when cancelled: the thread goes on anyway, and what it lands has landed."""
-    task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        # What cancelled this is the failure to report; another one of the same cause is looked at and dropped.
-        if not task.cancelled():
-            task.exception()
-        raise
 
 
 def record_of(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:

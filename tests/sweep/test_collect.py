@@ -14,7 +14,8 @@ from fake_supplier import SWEEP, answered, searches
 from pipeline.domain.errors import CallsUsedUp, LakeFull, SupplierDown, TokenRefused
 from pipeline.lake.raw import landed
 from pipeline.supplier.answer import Answer, Failure
-from pipeline.sweep.collect import ATTEMPTS_OF_A_HALF, EXTRA_OPEN_SHARDS
+from pipeline.sweep.collect import ATTEMPTS_OF_A_HALF
+from pipeline.sweep.open_shards import EXTRA_OPEN_SHARDS
 from pipeline.sweep.outage import GIVE_UP_AFTER
 
 
@@ -34,7 +35,7 @@ def test_every_search_lands_once_in_the_order_of_the_plan(collecting, supplier):
     tally = collecting.run(supplier(), collecting.shards(100), in_flight=7)
     records = collecting.records()
     assert [record.search_id for record in records] == [number * 256 + 1 for number in range(100)]
-    assert (tally.searches, tally.cells, tally.failed_cells, tally.shards) == (100, 300, 0, 4)
+    assert (tally.searches, tally.cells, tally.failed_cells, len(collecting.landed)) == (100, 300, 0, 4)
 
 
 def test_no_more_is_in_flight_than_allowed(collecting, supplier):
@@ -154,14 +155,15 @@ def test_what_follows_holds_the_collection_back(collecting, supplier):
     supplier, gate = supplier(), []
     held = []
 
-    async def wait(_shard) -> None:
+    async def wait(shard) -> None:
+        collecting.landed.append(shard.name)
         gate.append(asyncio.Event())
         await gate[-1].wait()
 
-    async def watch(collector) -> None:
+    async def watch(_collector) -> None:
         await asyncio.sleep(0.3)
-        held.append((len(supplier.asked), collector.tally.shards))
-        while collector.tally.shards < 20 or any(not event.is_set() for event in gate):
+        held.append((len(supplier.asked), len(collecting.landed)))
+        while len(collecting.landed) < 20 or any(not event.is_set() for event in gate):
             for event in gate:
                 event.set()
             await asyncio.sleep(0.001)
@@ -357,8 +359,9 @@ def test_failures_with_an_answer_between_them_land(collecting, supplier):
 def test_one_property_that_fails_for_long_holds_no_shards_back(collecting, supplier):
     waiting = []
 
-    async def note(_shard) -> None:
-        waiting.append(len(collecting.opened) - collecting.collector.tally.shards)
+    async def note(shard) -> None:
+        collecting.landed.append(shard.name)
+        waiting.append(len(collecting.opened) - len(collecting.landed))
 
     collecting.run(supplier({1}), collecting.partitions(200, 1, itertools.repeat((1,))), in_flight=1, on_landed=note)
     assert len(waiting) == 200

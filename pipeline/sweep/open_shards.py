@@ -1,0 +1,131 @@
+"""The shards of a sweep that are under way: opened as there is room, and each landed once its searches have ended.
+
+While failures may turn out to be those of an outage, a shard that ends within them is held: landed, its searches would
+count as asked; given up, they are asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.domain.shards import Shard
+from pipeline.lake import Lake
+from pipeline.lake.raw import RawRecord, encode_shard
+
+# Beyond those that the requests in flight keep open. A slow search keeps its shard open while others go on.
+EXTRA_OPEN_SHARDS = 2
+
+
+@dataclass(slots=True, eq=False)
+class OpenShard:
+    """A shard, the number of its searches that have not ended, and the records of those that have."""
+
+    shard: Shard
+    left: int
+    records: list[RawRecord] = field(default_factory=list)
+
+
+class OpenShards:
+    """Opens and lands the shards of one sweep."""
+
+    def __init__(
+        self, lake: Lake, sweep_id: str, in_flight: int, on_landed: Callable[[Shard], Awaitable[None]]
+    ) -> None:
+        self._lake = lake
+        self._sweep_id = sweep_id
+        self._on_landed = on_landed
+        self._room = asyncio.Semaphore(in_flight // 16 + EXTRA_OPEN_SHARDS)
+        self._open: list[OpenShard] = []
+        # Complete, and ended within failures that may yet say that the supplier is down: to be asked again then.
+        self._held: list[OpenShard] = []
+        # Held until the failures turned out to be none of an outage: to land next.
+        self._cleared: deque[OpenShard] = deque()
+        self._has_left = asyncio.Event()
+
+    @property
+    def is_any_open(self) -> bool:
+        """Whether a shard is open."""
+        return bool(self._open)
+
+    @property
+    def searches_left(self) -> int:
+        """Searches of open shards that have not ended."""
+        return sum(opened.left for opened in self._open)
+
+    @property
+    def unlanded_records(self) -> int:
+        """Answers that are lost where the collection ends now."""
+        return sum(len(opened.records) for opened in (*self._open, *self._held, *self._cleared))
+
+    async def room(self) -> None:
+        """Wait until one more shard may be open."""
+        await self._room.acquire()
+
+    def open(self, shard: Shard) -> OpenShard:
+        """Open a shard; there is room."""
+        opened = OpenShard(shard, shard.stop - shard.start)
+        self._open.append(opened)
+        return opened
+
+    async def wait_for_one_to_leave(self) -> None:
+        """Wait until an open shard has ended. Its searches may have needed fewer calls than were counted for it."""
+        self._has_left.clear()
+        await self._has_left.wait()
+
+    async def end(self, opened: OpenShard, *, may_be_outage: bool) -> None:
+        """Land a shard whose last search has ended, or hold it while its failures may be those of an outage."""
+        if not may_be_outage:
+            await self._land(opened)
+            return
+        self._held.append(opened)
+        # It makes room for another one, for only further answers tell what its failures were.
+        self._leave(opened)
+
+    def clear_held(self) -> None:
+        """Take it that the failures so far were none of an outage: what is held lands next."""
+        self._cleared.extend(self._held)
+        self._held.clear()
+
+    async def land_cleared(self) -> None:
+        """Land what was held and is cleared."""
+        while self._cleared:
+            await self._land(self._cleared.popleft())
+
+    async def put(self, name: str, records: Sequence[RawRecord]) -> None:
+        """Write a shard's file."""
+        await asyncio.to_thread(self._put, name, records)
+
+    def _leave(self, opened: OpenShard) -> None:
+        self._open.remove(opened)
+        self._has_left.set()
+        self._room.release()
+
+    async def _land(self, opened: OpenShard) -> None:
+        await _to_its_end(asyncio.to_thread(self._put_whole, opened))
+        if opened in self._open:
+            self._leave(opened)
+        await self._on_landed(opened.shard)
+
+    def _put_whole(self, opened: OpenShard) -> None:
+        self._put(opened.shard.name, opened.records)
+        # What follows may hold the worker back for long; the bodies must not wait in memory with it.
+        opened.records.clear()
+
+    def _put(self, name: str, records: Sequence[RawRecord]) -> None:
+        self._lake.put_new(self._lake.shard_path(self._sweep_id, name), encode_shard(records))
+
+
+async def _to_its_end(work: Coroutine[object, object, None]) -> None:
+    """Await what a thread does, also when cancelled: the thread goes on anyway, and what it lands has landed."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        # What cancelled this is the failure to report; another one of the same cause is looked at and dropped.
+        if not task.cancelled():
+            task.exception()
+        raise
