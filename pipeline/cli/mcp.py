@@ -5,11 +5,14 @@ What is asked in SQL goes the way of `nightaudit query`: one statement that read
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 from pydantic import Field
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 1_000
 # An assistant reads no megabytes: what is longer is cut, and says so.
 _MOST_LETTERS: Final = 20_000
+# A query has at most a million characters.
+_MOST_LINE_BYTES: Final = 8_000_000
 _INSTRUCTIONS: Final = (
     "nightaudit keeps nightly prices of a lodging supplier and what its rules find in them. Begin with `relations`, "
     "look at one with `describe`, then `query` in DuckDB SQL. `findings` lists what is open; `explain` traces one to "
@@ -39,7 +44,34 @@ _Rows = dict[str, Any]
 
 def serve_assistant() -> None:
     """Serve until the assistant hangs up. Raises InputError where the SDK is not installed."""
+    lines = _Lines(sys.stdin.buffer)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
     server(read_settings()).run("stdio")
+    if lines.is_too_long:
+        raise InputError(f"A message to this command has at most {_MOST_LINE_BYTES:,} bytes; this one is longer.")
+
+
+class _Lines(io.RawIOBase):
+    """Standard input that ends where a line is longer than any message."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        super().__init__()
+        self._source = source
+        self._since_line_end = 0
+        self.is_too_long = False
+
+    def readable(self) -> bool:
+        """Whether it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - what a buffer is has no type before Python 3.12
+        """Read what has come; nothing once a line is too long."""
+        part = b"" if self.is_too_long else os.read(self._source.fileno(), len(buffer))
+        _, line_end, rest = part.rpartition(b"\n")
+        self._since_line_end = len(rest) + (0 if line_end else self._since_line_end)
+        self.is_too_long = self.is_too_long or self._since_line_end > _MOST_LINE_BYTES
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def server(settings: Settings) -> MCPServer:

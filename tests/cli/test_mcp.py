@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -120,3 +123,13 @@ def test_without_the_sdk_the_hint_says_how_to_get_it(settings, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     with pytest.raises(InputError, match="not installed"):
         server(settings)
+
+
+def test_a_message_without_an_end_ends_the_command(tmp_path):
+    environment = {"PATH": os.environ["PATH"], "NIGHTAUDIT_LAKE": str(tmp_path / "lake")}
+    with Path("/dev/zero").open("rb") as endless:
+        command = [sys.executable, "-m", "pipeline.cli", "mcp"]
+        ran = subprocess.run(command, stdin=endless, capture_output=True, text=True, env=environment, timeout=120)
+    assert ran.returncode == 2
+    assert "8,000,000 bytes" in ran.stderr
+    assert "Traceback" not in ran.stderr
