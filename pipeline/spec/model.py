@@ -63,9 +63,9 @@ class Properties(SpecTable):
 
 
 class Horizon(SpecTable):
-    """A stretch of lead days and how densely it is asked about."""
+    """A range of lead days, and how many of them are asked about."""
 
-    to_days: Days = Field(description="Last lead day of this stretch; lead day 1 is the day after the snapshot.")
+    to_days: Days = Field(description="Last lead day of this range; lead day 1 is the day after the snapshot.")
     every_days: Days = Field(default=1, description="Ask about every day (1), every third (3), one a week (7).")
 
 
@@ -74,12 +74,12 @@ class Stays(SpecTable):
 
     nights: NightsList = Field(description="Lengths of stay, in nights.")
     horizon: tuple[Horizon, ...] = Field(
-        default=(), description="Stretches of lead days, each beginning where the one before it ends."
+        default=(), description="Ranges of lead days, each beginning where the one before it ends."
     )
     anchor: AnchorName = Field(
         default=Anchor.LEAD_DAYS,
-        description="`lead_days`: a stretch's days are counted from the snapshot, so other dates are asked about each "
-        "night. `calendar`: they are days of the calendar that stay the same from night to night.",
+        description="`lead_days`: the days of a range are counted from the snapshot, so other dates are asked about "
+        "each night. `calendar`: they are days of the calendar that stay the same from night to night.",
     )
     check_in: CheckIns | None = Field(
         default=None,

@@ -20,7 +20,7 @@ from pipeline.supplier.wire import MultiAnswer
 from pipeline.sweep.load import load_partitions
 
 _LIMIT_BYTES = 64_000_000
-_WALKING = "walking over their objects, with promotions and policies told apart and money checked"
+_WALKING = "walking over their objects, with promotions and policies compared and money checked"
 _decode = Decoder(MultiAnswer).decode
 
 T = TypeVar("T")

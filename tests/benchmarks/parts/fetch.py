@@ -59,7 +59,7 @@ def measure(size: Size, _folder: Path) -> Result:
     rounds = zip(*(costs["nightaudit", in_flight] for in_flight in flights), strict=True)
     ratios = [max(cost.cpu_us for cost in found) / min(cost.cpu_us for cost in found) for found in rounds]
     result.rows.append(
-        ratio_row(PART, "nightaudit, dearest against cheapest, 1 to 64 in flight", ratios, 1.25, is_least=False)
+        ratio_row(PART, "nightaudit, most CPU against least, 1 to 64 in flight", ratios, 1.25, is_least=False)
     )
     return result
 
