@@ -22,7 +22,7 @@ from pipeline.domain.shards import segments
 from pipeline.domain.tables import SEARCH, SIDE_TABLES, SWEEP, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded, Sum, sum_of, sum_of_file
-from pipeline.lake.database import query_published
+from pipeline.lake.database import query_published, told
 from pipeline.lake.delta import committed_sizes
 from pipeline.lake.expected import files_of_lake, missing_files, without_checksums
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
@@ -257,9 +257,11 @@ class _Look:
 def _sweeps_and_files(file: Path) -> tuple[set[str], dict[str, int]]:
     """Return the sweeps that the published file holds, and the files of the state that it reads, with their bytes."""
     with query_published(file, "SELECT sweep_id FROM mart.sweep") as session:
-        sweeps = {row[0] for row in session.fetchall()}
         try:
+            sweeps = {row[0] for row in session.fetchall()}
             return sweeps, dict(session.execute("SELECT path, bytes FROM state.file").fetchall())
         except duckdb.CatalogException:
             # Another version keeps its state elsewhere.
             return sweeps, {}
+        except duckdb.Error as error:
+            raise told(file, error) from None
