@@ -107,6 +107,14 @@ def sweep_view(row: Mapping[str, Any]) -> RenderableType:
     return table
 
 
+# By whether the sweep is new, and whether the file was written.
+_PUBLISHED = {
+    (True, True): "Published.",
+    (False, True): "Already published; the published file was built again.",
+    (False, False): "Already published; nothing changed.",
+}
+
+
 def published_view(published: Published) -> RenderableType:
     """Show what a publication changed."""
     row = published.sweep
@@ -116,7 +124,7 @@ def published_view(published: Published) -> RenderableType:
     table.add_row("Offers first seen", f"{row['offers_first']:,}")
     table.add_row("Offers changed", f"{row['offers_changed']:,}, of which in price {row['price_changes']:,}")
     table.add_row("Offers gone, back", f"{row['offers_gone']:,}, {row['offers_back']:,}")
-    said = Text("Published." if published.is_new else "Already published; nothing changed.", style="green")
+    said = Text(_PUBLISHED[published.is_new, published.is_built], style="green")
     return Group(said, table, _simulated(row["is_simulated"]))
 
 

@@ -54,11 +54,15 @@ _WRITE_ERRORS = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.Transac
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was published: the file, and the sweep's row of `mart.sweep`."""
+    """What was published: the file, and the sweep's row of `mart.sweep`.
+
+    `is_new` is whether the sweep was published for the first time, `is_built` whether the file was written.
+    """
 
     file: Path
     sweep: dict[str, Any]
     is_new: bool
+    is_built: bool
 
 
 def publish(
@@ -96,7 +100,7 @@ def publish(
         if lies_elsewhere(file):
             refresh(lake)
         _forget_superseded(lake, file)
-        return Published(file, _sweep_row(file, sweep_id), is_new=False)
+        return Published(file, _sweep_row(file, sweep_id), is_new=False, is_built=False)
     is_new = sweep_id not in entries
     if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
         raise InputError(
@@ -136,7 +140,7 @@ def publish(
         ) from None
     finally:
         _remove_left_overs(file)
-    return Published(file, _sweep_row(file, sweep_id), is_new=is_new)
+    return Published(file, _sweep_row(file, sweep_id), is_new=is_new, is_built=True)
 
 
 def _refuse_overtaken(lake: Lake, sweep_id: str) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from nights import FIRST_DAY, digest, filled, finish, load_night, started_at, sweep_id
 
+from pipeline.cli.views import published_view
 from pipeline.domain.errors import InputError, LakeError, LakeFull
 from pipeline.domain.tables import QUALITY, STATE_TABLES
 from pipeline.lake import Lake
@@ -70,11 +71,20 @@ def test_publishing_again_changes_nothing(lake, published):
     assert not publish(lake, sweep_id(1), started_at(5)).is_new
     before, entries = digest(published.file), published_sweeps(lake)
     again = publish(lake, sweep_id(1), started_at(5))
-    assert published.is_new
-    assert not again.is_new
+    assert (published.is_new, published.is_built) == (True, True)
+    assert (again.is_new, again.is_built) == (False, False)
     assert again.sweep == published.sweep
     assert digest(published.file) == before
     assert published_sweeps(lake) == entries
+
+
+def test_a_published_file_that_is_gone_is_built_again_and_said_to_be(lake, published):
+    before = contents(published.file)
+    published.file.unlink()
+    again = publish(lake, sweep_id(1), started_at(5))
+    assert (again.is_new, again.is_built) == (False, True)
+    assert "built again" in "".join(map(str, published_view(again).renderables))
+    assert contents(published.file) == before
 
 
 def test_an_older_sweep_is_refused(lake, published):
@@ -294,6 +304,7 @@ def test_a_full_disk_publishes_nothing_and_says_so(lake, published):
 import resource, signal, sys
 from datetime import datetime, UTC
 from pipeline.domain.errors import LakeFull
+from pipeline.cli.views import published_view
 from pipeline.lake import Lake
 from pipeline.publish.publish import publish
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
