@@ -1,7 +1,7 @@
 """Signs of a server's failure in JSON of any shape: gateways wrap, rename and nest what the document says.
 
-A sign is a code of the server's failures under the name of a code, or an error under any name. Texts are not read: a
-message may speak of an error where there is none.
+A sign is a code of a failure under the name of a code, an error under any name, or a field that says that something is
+missing. Texts are not read: a message may speak of an error where there is none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ _CODE_NAMES = frozenset(
 )  # fmt: skip
 _SUCCESS_NAMES = frozenset({"issuccess", "ok", "success", "successful", "succeeded"})
 _STATUS_NAMES = frozenset({"outcome", "result", "status"})
-_FAILED_WORDS = ("error", "fail")
+_PART_NAMES = frozenset({"incomplete", "partial", "partialresult", "timedout", "timeout", "truncated"})
+_FAILED_WORDS = re.compile(
+    r"denied|error|exceed|expired|fail|forbidden|rate.?limit|throttl|timed?.?out|unauth|unavailable"
+)
+# How gateways write that there was no error.
+_NO_ERROR = re.compile(r"\s*(0+|false|no|none|null|ok|success(ful)?)?\s*", re.IGNORECASE)
+# The codes of HTTP for failures. The document's own begin at 1000, but for its 500.
+_FAILED_CODES = range(400, 600)
 
 # `500`, `500.0`, `E500`, `HTTP 500`, `500 Internal Server Error`, and no number with other digits beside them.
 _CODE_IN_TEXT = re.compile(r"\s*[A-Za-z]*[ _-]?(5\d\d)(?:\.0*)?(?![\d.,])")
@@ -41,11 +48,25 @@ def speaks_of_failure(value: object) -> bool:
 
 
 def _is_failure(name: str, held: object) -> bool:
-    if held is False:
-        return name in _SUCCESS_NAMES
-    if isinstance(held, str) and name in _STATUS_NAMES:
-        return held.strip().lower().startswith(_FAILED_WORDS)
-    return bool(held) and ("error" in name or "exception" in name or name.startswith("fault"))
+    if isinstance(held, bool):
+        return name in (_PART_NAMES if held else _SUCCESS_NAMES) or (held and _names_error(name))
+    if isinstance(held, str) and name in _CODE_NAMES | _STATUS_NAMES and _FAILED_WORDS.search(held.lower()):
+        return True
+    if name in _CODE_NAMES and _is_failed_code(held):
+        return True
+    if isinstance(held, str) and _NO_ERROR.fullmatch(held):
+        return False
+    return bool(held) and _names_error(name)
+
+
+def _names_error(name: str) -> bool:
+    return "error" in name or "exception" in name or name.startswith("fault")
+
+
+def _is_failed_code(held: object) -> bool:
+    if isinstance(held, str):
+        return held.strip().isdecimal() and len(held) < 12 and int(held) in _FAILED_CODES
+    return isinstance(held, int | float) and held in _FAILED_CODES
 
 
 def _server_code(value: object) -> int | None:

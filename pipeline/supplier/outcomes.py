@@ -20,10 +20,10 @@ _POISONED = frozenset(
         Failure.NOT_JSON,
         Failure.SERVER_ERROR,
         Failure.REDIRECT,
+        # 401, 403: a token that is good for others may not be for one property. 404, 204: it may be one that is gone.
+        Failure.UNEXPECTED_STATUS,
     }
 )
-# 401, 403: a token that is good for others may not be for one property.
-_POISONED_STATUSES = frozenset({401, 403, 413, 422})
 
 
 class Verdict(StrEnum):
@@ -57,7 +57,7 @@ def may_be_poisoned(answer: Answer) -> bool:
     The document has no code for an unknown property, so a 400 without a documented code counts too.
     """
     if answer.failure is not None:
-        return answer.failure in _POISONED or answer.http_status in _POISONED_STATUSES
+        return answer.failure in _POISONED
     return answer.http_status == 400 and ERROR_CODES.keys().isdisjoint(
         error_codes(answer.body, answer.content_encoding)
     )

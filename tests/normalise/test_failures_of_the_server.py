@@ -10,6 +10,7 @@ import gzip
 import json
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from raw_answers import SWEEP, answer, cells_of, house, normalised, record
@@ -17,6 +18,7 @@ from raw_answers import SWEEP, answer, cells_of, house, normalised, record
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.normalise.segment import rows_of_answers
+from pipeline.supplier.answer import Failure
 from pipeline.supplier.envelope import failure_in
 
 quickly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
@@ -119,6 +121,8 @@ def test_an_answer_is_of_properties_or_of_a_documented_code_or_it_has_failed(ope
 @given(spelt(st.sampled_from([
     {"errors": [{"code": 1023, "message": "error 500"}]}, {"errors": [{"errorCode": 1025}], "took": 512},
     {"properties": []}, {"properties": [], "errors": None, "requestId": "500"},
+    {"properties": [], "errorCode": "0000", "errorMessage": "OK"}, {"properties": [], "errorCode": "0", "status": 200},
+    {"properties": [], "status": "success", "code": "OK", "partial": False, "error": "none"},
 ])))  # fmt: skip
 def test_an_answer_that_says_there_is_nothing_is_taken_at_its_word(sent):
     body, encoding = sent
@@ -126,6 +130,25 @@ def test_an_answer_that_says_there_is_nothing_is_taken_at_its_word(sent):
         assert failure_in(Operation.MULTI, body, encoding) == (None, "")
         statuses = {status for status, _, _ in cells_after(body, encoding, Operation.MULTI).values()}
         assert statuses <= {"absent", "no_offer"}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"code": "INTERNAL_ERROR", "message": "x"},
+        {"status": 429},
+        {"code": 401, "message": "token expired"},
+        {"statusCode": "403"},
+        {"partial": True},
+        {"timedOut": True},
+        {"status": "Service Unavailable"},
+        {"error": True},
+    ],
+)
+def test_an_empty_listing_beside_a_sign_of_failure_says_nothing_of_a_property(beside):
+    body = json.dumps({"properties": []} | beside).encode()
+    assert failure_in(Operation.MULTI, body, "")[0] is Failure.SERVER_ERROR
+    assert {status for status, _, _ in cells_after(body, "", Operation.MULTI).values()} == {"failed"}
 
 
 def test_an_answer_with_a_field_twice_calls_no_property_absent(lake):
