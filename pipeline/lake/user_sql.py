@@ -39,23 +39,25 @@ _EXPLAIN = re.compile(
 # Kinds of statements, or parts of them, that read. DuckDB 2 has others that write, such as DELETE_QUERY_NODE.
 _READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
-# Table functions that read files; the session lets them reach those of the lake.
+# Table functions that read files, or a relation whose name may be that of a file; the session lets them reach those of
+# the lake.
 _FILE_READERS = frozenset(
     {
-        "glob", "parquet_bloom_probe", "parquet_file_metadata", "parquet_full_metadata", "parquet_kv_metadata",
-        "parquet_metadata", "parquet_scan", "parquet_schema", "read_blob", "read_csv", "read_csv_auto", "read_json",
-        "read_json_auto", "read_json_objects", "read_json_objects_auto", "read_ndjson", "read_ndjson_auto",
-        "read_ndjson_objects", "read_parquet", "read_text", "sniff_csv",
+        "glob", "histogram", "histogram_values", "parquet_bloom_probe", "parquet_file_metadata",
+        "parquet_full_metadata", "parquet_kv_metadata", "parquet_metadata", "parquet_scan", "parquet_schema",
+        "read_blob", "read_csv", "read_csv_auto", "read_json", "read_json_auto", "read_json_objects",
+        "read_json_objects_auto", "read_ndjson", "read_ndjson_auto", "read_ndjson_objects", "read_parquet",
+        "read_text", "sniff_csv",
     }
 )  # fmt: skip
 # The others that may be called. What is missing takes SQL as text, changes the session, or takes an address in memory.
 _TABLE_FUNCTIONS = _FILE_READERS | {
     "duckdb_columns", "duckdb_constraints", "duckdb_databases", "duckdb_dependencies", "duckdb_functions",
     "duckdb_indexes", "duckdb_keywords", "duckdb_memory", "duckdb_optimizers", "duckdb_schemas", "duckdb_sequences",
-    "duckdb_settings", "duckdb_tables", "duckdb_types", "duckdb_views", "generate_series", "histogram",
-    "histogram_values", "icu_calendar_names", "json_each", "json_tree", "pg_timezone_names", "pragma_collations",
-    "pragma_database_size", "pragma_show", "pragma_storage_info", "pragma_table_info", "pragma_version", "range",
-    "repeat", "repeat_row", "summary", "test_all_types", "unnest",
+    "duckdb_settings", "duckdb_tables", "duckdb_types", "duckdb_views", "generate_series", "icu_calendar_names",
+    "json_each", "json_tree", "pg_timezone_names", "pragma_collations", "pragma_database_size", "pragma_show",
+    "pragma_storage_info", "pragma_table_info", "pragma_version", "range", "repeat", "repeat_row", "summary",
+    "test_all_types", "unnest",
 }  # fmt: skip
 
 # Of the functions that DuckDB marks as having effects, those that have none: they give another value each time.

@@ -293,9 +293,10 @@ def test_values_come_through_as_duckdb_gives_them(file):
     assert (ours[0], type(ours[0])) == (Decimal("1.5000"), Decimal)
 
 
-def test_a_missing_file_of_the_users_is_no_damage_of_the_published_file(home, file):
+@pytest.mark.parametrize("read", ["read_parquet('{}')", "histogram('{}', x)", "histogram_values('{}', x)"])
+def test_a_missing_file_of_the_users_is_no_damage_of_the_published_file(home, file, read):
     with pytest.raises(InputError, match=r"none\.parquet") as caught:
-        ask(file, f"FROM read_parquet('{home}/lake/raw/none.parquet')")
+        ask(file, f"FROM {read.format(f'{home}/lake/raw/none.parquet')}")
     assert not isinstance(caught.value, CorruptObject)
 
 
