@@ -75,7 +75,7 @@ def verdicts(operation: Operation, reading: Reading, property_ids: Sequence[int]
         if offers:
             found.append(OFFERED)
         elif reading.is_unreadable or property_id in reading.unreadable:
-            found.append(FAILED)
+            found.append(unlisted if status is CellStatus.FAILED else FAILED)
         else:
             found.append(unlisted if offers is None else without_products)
     return found

@@ -65,7 +65,7 @@ def read_answer(body: bytes, operation: Operation, asked: frozenset[int], intern
 
 
 class _Unexpected(ValueError):
-    """A property without an id, not asked for, or listed twice."""
+    """A property without an id, not asked for, or listed twice; what may be no product, or no room stay."""
 
 
 def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -92,6 +92,8 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     if len(asked.intersection(ids)) != len(ids):
         raise _Unexpected
     offers = collect_offers(properties, interned)
+    if _may_be_empty(properties, offers):
+        raise _Unexpected
     returned = dict(zip(ids, offers.products_of_property, strict=True))
     return Reading(
         offers=offers,
@@ -121,6 +123,18 @@ def _is_listing(answer: wire.MultiAnswer | wire.SingleAnswer) -> bool:
 
 def _tells(found: wire.Property) -> bool:
     return found.property_id is not None or found.room_stays is not None
+
+
+def _may_be_empty(properties: Sequence[wire.Property], offers: Offers) -> bool:
+    """Return whether an object may stand for nothing: cheap, as nearly all have their ids."""
+    if not offers.product_id.null_count and not offers.room_stay_id.null_count:
+        return False
+    rooms = [room for found in properties for room in found.room_stays or ()]
+    return any(room in (wire.ListRoomStay(), wire.DetailRoomStay()) for room in rooms) or any(
+        product.product_id is None and (product.charges is None or product.charges.total is None)
+        for room in rooms
+        for product in room.products or ()
+    )
 
 
 def _nameless(index: int, found: wire.Property) -> Refusal:

@@ -236,6 +236,10 @@ class _Reader:
         except Unfit as error:
             self._refuse("room_stay", property_id, place, str(error), value)
             return None
+        reason = "" if products else _why_no_room(value, kind)
+        if reason:
+            self._refuse("room_stay", property_id, place, reason, value)
+            return None
         kept: list[Any] = []
         for index, item in enumerate(products):
             self._product(item, property_id, f"{place}.products[{index}]", f"{path}.products[]", kept)
@@ -246,6 +250,7 @@ class _Reader:
         before, self._parts.noted = self._parts.noted, []
         try:
             product = self._parts.struct(value, self._product_kind, path)
+            _check_product(value, product, self._product_kind)
         except Unfit as error:
             self._refuse("offer", property_id, place, _reason(error), value)
         else:
@@ -287,6 +292,27 @@ class _Reader:
     def _flush(self) -> None:
         self.found.deviations.extend(self._parts.noted)
         self._parts.noted = []
+
+
+def _check_product(value: dict[str, Any], product: wire.Product, kind: type[msgspec.Struct]) -> None:
+    """Raise Unfit where an object has no product in it. One with a price is a product, whatever else it says."""
+    if product.charges is not None and product.charges.total is not None:
+        return
+    if all(value.get(name) in (None, {}, []) for name in fields_of(kind)):
+        raise Unfit("has no field of a product")
+    if _is_failure(value):
+        raise Unfit("has an error in the place of its price")
+
+
+def _why_no_room(value: dict[str, Any], kind: type[msgspec.Struct]) -> str:
+    """Return why an object without products is no room stay either; rooms may have none of them on sale."""
+    if not value.keys() & fields_of(kind).keys():
+        return "has no field of a room stay"
+    return "has an error in the place of its products" if _is_failure(value) else ""
+
+
+def _is_failure(value: dict[str, Any]) -> bool:
+    return speaks_of_failure(value) or server_code(value) is not None
 
 
 def _reason(error: Exception) -> str:

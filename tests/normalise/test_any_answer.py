@@ -63,11 +63,14 @@ penalties = st.none() | st.lists(
     max_size=3,
 )
 charges = st.none() | thing(total=money, minSellablePrice=money, prePromoTotal=money, discountPercentage=number)
-products = thing(productId=long, boardBasis=boards, charges=charges, promotions=promotions, cancelPenalties=penalties)
+# An object that says nothing is no product, and no room.
+products = thing(
+    productId=long, boardBasis=boards, charges=charges, promotions=promotions, cancelPenalties=penalties
+).filter(lambda held: any(each not in (None, {}, []) for each in held.values()))
 rooms = thing(
     id=whole, roomId=long, roomName=text, rateType=text, availableRooms=whole,
     products=st.none() | st.lists(products, max_size=4),
-)  # fmt: skip
+).filter(bool)  # fmt: skip
 houses = st.fixed_dictionaries(
     {"propertyId": st.integers(1, 5)},
     optional={"currencyCode": text, "roomStays": st.none() | st.lists(rooms, max_size=3)},

@@ -13,7 +13,7 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from raw_answers import SWEEP, answer, cells_of, house, normalised, record
+from raw_answers import SWEEP, answer, cells_of, house, normalised, product, record, room
 
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
@@ -157,6 +157,48 @@ def test_an_answer_with_a_field_twice_calls_no_property_absent(lake):
     found = cells_of(normalised(lake, [record(body=body, property_ids=(1, 2, 3))]))
     assert {found[1][0], found[3][0]} == {"failed"}
     assert found[2][0] == "offered"
+
+
+ERROR = {"errorCode": 500, "errorDescription": "unexpected"}
+NO_PRODUCTS = [ERROR, {}, {"productId": None, "charges": {}, "promotions": []}, {"productId": 7, "error": "timeout"}]
+NO_ROOMS = [ERROR, {}, {"id": 0, "errors": [ERROR]}, {"id": 0, "products": [], "error": "timeout"}]
+
+
+def bodies(*rooms):
+    return [(Operation.MULTI, answer(house(1, rooms))), (Operation.SINGLE, {"property": house(1, rooms)})]
+
+
+def read_rooms(lake, operation, body):
+    tables = normalised(lake, [record(body=body, property_ids=(1,), operation=operation)], operation)
+    return cells_of(tables)[1], [(row["part"], row["property_id"]) for row in tables["reject"].to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "part"),
+    [(*sent, "offer") for held in NO_PRODUCTS for sent in bodies(room([product(), held]))]
+    + [(*sent, "room_stay") for held in NO_ROOMS for sent in bodies(room(), held)],
+)
+def test_what_stands_for_a_product_or_a_room_beside_a_good_one_is_a_reject_of_its_property(lake, operation, body, part):
+    assert read_rooms(lake, operation, body) == (("offered", None, 1), [(part, 1)])
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "part", "code"),
+    [(*sent, "offer", held.get("errorCode")) for held in NO_PRODUCTS for sent in bodies(room([held]))]
+    + [(*sent, "room_stay", 500 if "500" in str(held) else None) for held in NO_ROOMS for sent in bodies(held)],
+)
+def test_a_property_with_nothing_but_errors_has_failed_with_their_code(lake, operation, body, part, code):
+    assert read_rooms(lake, operation, body) == (("failed", code, 0), [(part, 1)])
+
+
+@pytest.mark.parametrize(("operation", "body"), bodies(room(), room(None) | {"products": None}, room([])))
+def test_a_room_may_have_nothing_on_sale(lake, operation, body):
+    assert read_rooms(lake, operation, body) == (("offered", None, 1), [])
+
+
+@pytest.mark.parametrize(("operation", "body"), bodies(room([product(error="a promotion was left out")])))
+def test_a_product_with_a_price_is_one_whatever_else_it_says(lake, operation, body):
+    assert read_rooms(lake, operation, body) == (("offered", None, 1), [])
 
 
 def test_replayed_with_what_was_asked_again_each_property_has_one_cell():

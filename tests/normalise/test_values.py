@@ -66,10 +66,14 @@ def test_zero_null_and_missing_money_are_told_apart_from_each_other_by_null_alon
 
 
 def test_null_and_missing_stay_null_at_every_level(lake):
-    empty = {"productId": None, "boardBasis": None, "charges": None, "promotions": None, "cancelPenalties": None}
+    board = {"detail": "no meals"}
+    empty = {"productId": None, "boardBasis": board, "charges": None, "promotions": None, "cancelPenalties": None}
     bare = {"id": None, "roomId": None, "roomName": None, "rateType": None, "availableRooms": None}
-    body = answer({"propertyId": 1, "currencyCode": None, "roomStays": [bare | {"products": [empty, {}]}]})
+    body = answer(
+        {"propertyId": 1, "currencyCode": None, "roomStays": [bare | {"products": [empty, {"boardBasis": board}]}]}
+    )
     tables = normalised(lake, [record(body=body)])
+    assert tables["offer"].num_rows == 2
     for row in tables["offer"].to_pylist():
         stated = {
             name

@@ -34,6 +34,8 @@ FEES = {
     "hotel_service_fee": "hotelServiceFee",
 }
 
+PRODUCT = ("productId", "boardBasis", "charges", "promotions", "cancelPenalties")
+
 
 class Unfit(ValueError):
     """A part of an answer that is not what the document says."""
@@ -121,7 +123,7 @@ def _add(sweep: Sweep, record: dict[str, Any]) -> None:
         if found.get(property_id):
             told: tuple[str, int | None] = ("offered", None)
         elif property_id in unread:
-            told = ("failed", None)
+            told = (status, code) if status == "failed" else ("failed", None)
         elif property_id in found and status != "failed":
             # It is listed, and nothing of it is on sale.
             told = ("no_offer", code if status == "no_offer" else None)
@@ -169,6 +171,8 @@ def _answer(
         property_id = next(iter(asked)) if property_id is None else int(property_id)
         found.setdefault(property_id, 0)
         for room in house.get("roomStays") or ():
+            if not room:
+                unread.add(property_id)
             for product in room.get("products") or ():
                 try:
                     offer, penalties, promotions = _offer(product)
@@ -222,6 +226,8 @@ def _codes(body: Any) -> list[int]:
 
 
 def _offer(product: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    if not any(product.get(name) for name in PRODUCT):
+        raise Unfit(product)
     product_id = _number(product.get("productId"))
     board = _of(product.get("boardBasis"), dict, {})
     charges = _of(product.get("charges"), dict, {})
