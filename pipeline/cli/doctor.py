@@ -159,7 +159,7 @@ def _lake(settings: Settings) -> str:
 
 
 def _files(settings: Settings) -> str:
-    lake = Lake(settings.lake)
+    lake = Lake(settings.lake, may_be_damaged=True)
     found = verify(lake, is_deep=False)
     refuse_damages(lake, found)
     return told(found, is_deep=False)

@@ -20,7 +20,7 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
     """Look at all files of the lake of the settings. Raises CorruptObject (exit code 1) where one is damaged."""
     refuse_form(form)
     settings = read_settings()
-    lake = Lake(settings.lake)
+    lake = Lake(settings.lake, may_be_damaged=True)
     lake.refuse_missing()
     found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
     if form == "json":

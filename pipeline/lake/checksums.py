@@ -14,6 +14,7 @@ They find damage, not a forger.
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import re
@@ -42,6 +43,9 @@ def sum_of(data: bytes) -> Sum:
 
 def sum_of_file(place: Path) -> Sum:
     """Return the checksum of a file. Raises OSError."""
+    if place.exists() and not place.is_file():
+        # A pipe would never end.
+        raise OSError(errno.EINVAL, "not a file", str(place))
     digest, size = xxhash.xxh3_128(), 0
     with place.open("rb") as file:
         while part := file.read(_PART_BYTES):
@@ -115,7 +119,9 @@ class Recorded:
     def missing(self, folder: Path) -> list[Path]:
         """Return the files that must be in a folder and are not, in order."""
         try:
-            held = {place.name for place in folder.iterdir()}
+            # A name that a folder has, or a pipe, is no file that is there.
+            with os.scandir(folder) as found:
+                held = {entry.name for entry in found if entry.is_file()}
         except (FileNotFoundError, NotADirectoryError):
             held = set()
         return [folder / name for name in sorted(self.there(folder) - held)]
@@ -128,7 +134,7 @@ class Recorded:
     def damaged(self) -> dict[Path, int]:
         """Return the files of checksums of which lines cannot be read, with how many; the last may be cut off."""
         found = {}
-        for sums in sorted((self._root / FOLDER).rglob(_SUMS)):
+        for sums in sorted(file for file in (self._root / FOLDER).rglob(_SUMS) if file.is_file()):
             self._of_folder(self._root / sums.parent.relative_to(self._root / FOLDER))
             if lines := self._damaged.get(sums, 0) + (sums.stat().st_size != self._read[sums]):
                 found[sums] = lines
@@ -146,7 +152,7 @@ class Recorded:
 
     def _of_folder(self, folder: Path) -> dict[str, set[Sum]]:
         known = self._sums.setdefault(folder, {})
-        for sums in sorted(_folder_of_sums(self._root, folder).glob(_SUMS)):
+        for sums in sorted(file for file in _folder_of_sums(self._root, folder).glob(_SUMS) if file.is_file()):
             self._read_on(sums, folder, known)
         return known
 

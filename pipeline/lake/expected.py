@@ -28,6 +28,16 @@ def files_of_lake(lake: Lake) -> Iterator[Path]:
                 yield place
 
 
+def not_files(lake: Lake) -> Iterator[Path]:
+    """Yield what is neither a file nor a folder, which opening may wait on for ever; and folders for checksum files."""
+    for top in sorted(lake.root.iterdir()):
+        if top.name.startswith((*_OURS, FOLDER)) and not _is_replaced(lake, top):
+            for place in (top, *sorted(top.rglob("*"))):
+                is_for_file = top.name == FOLDER and place.match("sums*.txt")
+                if place.exists() and not place.is_file() and (is_for_file or not place.is_dir()):
+                    yield place
+
+
 def missing_files(lake: Lake, recorded: Recorded) -> Iterator[Path]:
     """Yield what got its name and was not removed since, and is not there."""
     for folder in recorded.folders(lake.root):

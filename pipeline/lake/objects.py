@@ -42,7 +42,11 @@ _TABLES_FOLDER = re.compile(rf"{_TABLES}(?:-(?P<number>[1-9][0-9]{{0,8}}))?")
 class Lake:
     """A folder of objects and tables, made by the first write. Opening it is cheap and holds no connection."""
 
-    def __init__(self, uri: str, tables_folder: str | None = None) -> None:
+    def __init__(self, uri: str, tables_folder: str | None = None, *, may_be_damaged: bool = False) -> None:
+        """Open a lake; one that `may_be_damaged`, without its lake.json too, where no rebuild has moved its tables.
+
+        Raises SettingsError, LakeTooNew, and CorruptObject.
+        """
         if "://" in uri and not uri.startswith("file://"):
             raise SettingsError(
                 f"NIGHTAUDIT_LAKE is {uri!r}; this version keeps its lake in a local folder only.",
@@ -64,7 +68,11 @@ class Lake:
         self.records_all = False
         """Whether checksums were recorded from the lake's first file on; those of an earlier version lack some."""
         self.tables_folder = tables_folder or _TABLES
-        self._check_format()
+        try:
+            self._check_format()
+        except CorruptObject:
+            if not may_be_damaged or not (self.root / "lake.json").exists() or self._rebuilt_tables():
+                raise
 
     def __reduce__(self) -> tuple[type[Lake], tuple[str, str]]:
         """Travel to worker processes as the paths alone."""
@@ -172,6 +180,13 @@ class Lake:
         """Read an object. Raises FileNotFoundError, CorruptObject where it is not what was written, or LakeError."""
         if not self.root.is_dir():
             raise FileNotFoundError(path)
+        if self.exists(path) and not self.local(path).is_file():
+            # A pipe would never end.
+            raise CorruptObject(
+                f"{self.local(path)} is not a file.",
+                kept="Nothing was changed.",
+                hint="List the damage and its repairs: nightaudit verify --deep",
+            )
         try:
             data = bytes(obstore.get(self._opened(), path).bytes())
         except FileNotFoundError:
@@ -340,8 +355,7 @@ class Lake:
             held = self.get_json("lake.json")
         except FileNotFoundError:
             # It is not made yet; or it is gone, and the tables that count are not those of a lake without it.
-            matches = [match for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match and match["number"]]
-            if made_anew := [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]:
+            if made_anew := self._rebuilt_tables():
                 raise CorruptObject(
                     f"{self.root / 'lake.json'} is missing; it names the folder of the current tables: {_TABLES} or "
                     f"{' or '.join(made_anew)}.",
@@ -362,6 +376,10 @@ class Lake:
         self.records_all = held.get("checksums") is True
         if not self._is_pinned:
             self.tables_folder = tables
+
+    def _rebuilt_tables(self) -> list[str]:
+        matches = [match for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match and match["number"]]
+        return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
 
 
 def _mark(number: int, *, records_all: bool, **others: str) -> bytes:

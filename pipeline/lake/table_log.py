@@ -74,6 +74,6 @@ def _log_files(root: Path) -> _LogFiles:
     try:
         with os.scandir(root / "_delta_log") as found:
             stats = [(entry.name, entry.stat()) for entry in found]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return frozenset()
     return frozenset((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

@@ -24,7 +24,7 @@ from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded, Sum, sum_of, sum_of_file
 from pipeline.lake.database import query_published, told
 from pipeline.lake.delta import committed_sizes
-from pipeline.lake.expected import files_of_lake, missing_files, without_checksums
+from pipeline.lake.expected import files_of_lake, missing_files, not_files, without_checksums
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import files_of_sweep
 from pipeline.night.compare_raw import compare_with_raw
@@ -78,14 +78,13 @@ class _Look:
         if self._lake.root.is_dir():
             for place in files_of_lake(self._lake):
                 self._file(place)
-            # A copy that was pulled has what the published file reads, and no more.
-            is_whole = pulled_from(self._lake.root) is None
-            for sweep_id in sorted(self._lake.names("raw") - {"inputs"}):
-                self._sweep(sweep_id)
-            for table in (*TABLES.values(), *SIDE_TABLES.values()) if is_whole else ():
-                self._table(table)
-            self._published(self._ledger() if is_whole else None)
-            self._missing()
+            lost = self._lost()
+            is_readable = not self._of_another_kind(lost)
+            # The lake may have been opened without it.
+            self._read(self._lake.root / "lake.json", lambda: Lake(str(self._lake.root)))
+            if is_readable:
+                self._related()
+            self._missing(lost)
             for sums, lines in self._recorded.damaged().items():
                 self._found(sums, f"{lines} of its lines cannot be read")
             for sums, folder in without_checksums(self._lake, self._recorded).items():
@@ -127,16 +126,37 @@ class _Look:
         except (pa.ArrowException, OSError, ValueError) as error:
             self._found(place, f"cannot be read: {str(error).splitlines()[0]}")
 
-    def _missing(self) -> None:
-        """Find what was written, not removed, and is gone; of a folder that is gone, the folder."""
-        gone: dict[Path, int] = {}
+    def _lost(self) -> dict[Path, int]:
+        """Return what was written, not removed, and is gone, with its number of files; of a lost folder, the folder."""
+        lost: dict[Path, int] = {}
         for place in missing_files(self._lake, self._recorded):
-            lost = [place, *(folder for folder in place.parents if not folder.exists())][-1]
-            gone[lost] = gone.get(lost, 0) + 1
-        for lost, files in gone.items():
-            self._found(lost, "is missing" if files == 1 else f"is missing, with {files:,} files")
+            gone = [place, *(folder for folder in place.parents if not folder.is_dir())][-1]
+            lost[gone] = lost.get(gone, 0) + 1
+        return lost
+
+    def _of_another_kind(self, lost: dict[Path, int]) -> bool:
+        """Find what is no file where one was written, or no folder; whoever opens it fails, or waits for ever."""
+        places = {place for place in lost if place.exists()} | set(not_files(self._lake))
+        for place in sorted(places):
+            kind = "a folder" if place.is_dir() else "a file" if place.is_file() else "neither a file nor a folder"
+            wanted = f", where a folder with {lost[place]:,} files was" if place.is_file() else ", where a file was"
+            self._found(place, f"is {kind}{wanted}")
+        return bool(places)
+
+    def _missing(self, lost: dict[Path, int]) -> None:
+        for gone, files in lost.items():
+            self._found(gone, "is missing" if files == 1 else f"is missing, with {files:,} files")
 
     # What files say of each other ------------------------------------------------------------------------
+
+    def _related(self) -> None:
+        # A copy that was pulled has what the published file reads, and no more.
+        is_whole = pulled_from(self._lake.root) is None
+        for sweep_id in sorted(self._lake.names("raw") - {"inputs"}):
+            self._sweep(sweep_id)
+        for table in (*TABLES.values(), *SIDE_TABLES.values()) if is_whole else ():
+            self._table(table)
+        self._published(self._ledger() if is_whole else None)
 
     def _sweep(self, sweep_id: str) -> None:
         lake = self._lake

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -82,6 +83,56 @@ def test_every_file_that_is_gone_or_emptied_is_reported(root, tmp_path, tops):
             missed.append(place.relative_to(root).as_posix())
     assert missed == []
     assert reported(root) == []
+
+
+OF_ANOTHER_KIND = {"a folder": Path.mkdir, "a pipe": os.mkfifo}
+
+
+@pytest.mark.parametrize("kind", OF_ANOTHER_KIND)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "raw/*/*.parquet", "raw/*/sweep.json", "raw/inputs/*/*.csv", "tables/offer/_delta_log/*.json",
+        "tables/offer/*/*.parquet", "published/*.duckdb", "published/ledger/*.json", "state/*/*/*.parquet",
+        "reports/index.html", "lake.json", "checksums/sums*.txt", "checksums/tables/offer/_delta_log/sums*.txt",
+    ],
+)  # fmt: skip
+def test_a_folder_or_a_pipe_in_the_place_of_a_file_is_reported_and_not_opened(
+    root, nightaudit, tmp_path, pattern, kind
+):
+    place = sorted(root.glob(pattern))[0]
+    place.unlink()
+    OF_ANOTHER_KIND[kind](place)
+    path = place.relative_to(root).as_posix()
+    for form in ([], ["--deep"]):
+        ran = nightaudit(tmp_path, "verify", *form, NIGHTAUDIT_LAKE=str(root))
+        assert ran.returncode == 1
+        assert f"{path}: is " in ran.stdout
+        assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("folder", ["tables", "tables/offer", "raw", "published", "state", "checksums"])
+def test_a_file_in_the_place_of_a_folder_is_reported(root, nightaudit, tmp_path, folder):
+    shutil.rmtree(root / folder)
+    (root / folder).write_text("x")
+    for command in ("verify", "doctor"):
+        ran = nightaudit(tmp_path, command, NIGHTAUDIT_LAKE=str(root))
+        assert ran.returncode == 1
+        assert f"{folder}: is " in ran.stdout or command == "doctor"
+        assert "damaged, out of" in ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("held", ["", "{", "[]"])
+def test_a_damaged_lake_json_is_listed_and_written_again(root, nightaudit, tmp_path, held):
+    (root / "lake.json").write_text(held)
+    ran = nightaudit(tmp_path, "verify", NIGHTAUDIT_LAKE=str(root))
+    assert ran.returncode == 1
+    assert "lake.json: " in ran.stdout
+    assert "repair: move it away, then: nightaudit lake --apply" in ran.stdout
+    (root / "lake.json").unlink()
+    assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
+    assert reported(root, is_deep=True) == []
 
 
 # What is lost, the command that mends it, and who is to find it: one of each kind.
