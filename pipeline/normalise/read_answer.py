@@ -16,7 +16,7 @@ from pipeline.normalise.offers import Offers, collect_offers
 from pipeline.normalise.parts import Deviation
 from pipeline.normalise.tolerant import Refusal
 from pipeline.supplier import wire
-from pipeline.supplier.envelope import Rest, repeats_its_envelope, rest_of
+from pipeline.supplier.envelope import ROOM_STAYS, Rest, repeats_its_envelope, rest_of
 from pipeline.supplier.failure_signs import SERVER_CODES
 
 _MULTI = msgspec.json.Decoder(wire.MultiAnswer)
@@ -92,7 +92,9 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     if len(asked.intersection(ids)) != len(ids):
         raise _Unexpected
     offers = collect_offers(properties, interned)
-    if _may_be_empty(properties, offers):
+    # Room stays that come twice may be those that seem to be missing; a search of every answer would cost 3 percent.
+    is_repetitive = 0 in offers.products_of_property and body.count(ROOM_STAYS) > len(properties)
+    if is_repetitive or _may_be_empty(properties, offers):
         raise _Unexpected
     returned = dict(zip(ids, offers.products_of_property, strict=True))
     return Reading(

@@ -19,9 +19,10 @@ from pipeline.supplier import wire
 from pipeline.supplier.bodies import BYTE_ORDER_MARK
 from pipeline.supplier.envelope import (
     LISTING,
+    Repeated,
     Rest,
     beside_listing,
-    decoded,
+    decoded_with_repeats,
     repeats_its_envelope,
     rest_of,
     speaks_of_other_errors,
@@ -80,7 +81,7 @@ def read(
     """Read a body part by part. `fits` raises where one of some products cannot be stored. Never raises itself."""
     reader = _Reader(operation, asked, fits)
     try:
-        document = decoded(body.removeprefix(BYTE_ORDER_MARK))
+        document = decoded_with_repeats(body.removeprefix(BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         reader.found.refusals.append(refusal("answer", None, "$", _reason(error), body))
         reader.found.is_unreadable = True
@@ -173,6 +174,10 @@ class _Reader:
         try:
             fields = self._parts.object(value, kind, path)
             property_id = fields.get("property_id")
+            if isinstance(value, Repeated):
+                # Which of its rooms, or of its ids, are meant is not known.
+                self._is_failure = True
+                raise Unfit("has a field twice")
             if property_id is None and not self._is_multi:
                 # One property was asked for, and every field is optional: it can only be that one.
                 (property_id,) = self._asked

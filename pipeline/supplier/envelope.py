@@ -25,6 +25,8 @@ from pipeline.supplier.failure_signs import SERVER_CODES, server_code, speaks_of
 # What lists properties, by operation.
 LISTING = {Operation.MULTI: "properties", Operation.SINGLE: "property"}
 
+ROOM_STAYS = b'"roomStays"'
+
 # The codes of the document, and those that it may be given.
 _DOCUMENT_CODES = range(1000, 2000)
 
@@ -117,6 +119,23 @@ def repeats_its_envelope(body: bytes, operation: Operation) -> bool:
         return False
     names = [key for key, _ in outermost]
     return names.count(name) > 1 or names.count("errors") > 1
+
+
+class Repeated(dict[str, Any]):
+    """An object that has its room stays twice: readers keep one, and lose what the other says."""
+
+
+def decoded_with_repeats(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    """Decode a body like `decoded`, objects that have their room stays twice as Repeated."""
+    document = decoded(body)
+    listed = document.get("properties") if isinstance(document, dict) else None
+    if body.count(ROOM_STAYS) <= (len(listed) if isinstance(listed, list) else 1):
+        return document
+    return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return (Repeated if [name for name, _ in pairs].count("roomStays") > 1 else dict)(pairs)
 
 
 def decoded(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -201,6 +201,16 @@ def test_a_product_with_a_price_is_one_whatever_else_it_says(lake, operation, bo
     assert read_rooms(lake, operation, body) == (("offered", None, 1), [])
 
 
+@pytest.mark.parametrize("odd", [{}, {"odd": 1}])
+def test_room_stays_that_come_twice_do_not_hide_what_is_on_sale(lake, odd):
+    body = json.dumps(answer(house(1), house(2), **odd)).encode()
+    end = body.index(b'}, {"propertyId": 2')
+    twice = body[:end] + b', "roomStays": []' + body[end:]
+    tables = normalised(lake, [record(body=twice)])
+    assert cells_of(tables) == {1: ("failed", None, 0), 2: ("offered", None, 1)}
+    assert [(row["part"], row["reason"]) for row in tables["reject"].to_pylist()] == [("property", "has a field twice")]
+
+
 def test_replayed_with_what_was_asked_again_each_property_has_one_cell():
     records = [
         record(body=answer(house(1), errors=[{"errorCode": 500}]), property_ids=(1, 2, 3)),
