@@ -19,14 +19,15 @@ import pyarrow.parquet as pq
 
 from pipeline.domain.errors import LakeFull, NightauditError
 from pipeline.domain.shards import segments
-from pipeline.domain.tables import SEARCH, SIDE_TABLES, SWEEP, TABLES, Table
+from pipeline.domain.tables import CELL, QUALITY, SEARCH, SIDE_TABLES, SWEEP, TABLES, Table
+from pipeline.inputs.load import KINDS, InputKind
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded, Sum, sum_of, sum_of_file
 from pipeline.lake.database import query_published, told
-from pipeline.lake.delta import committed_sizes
+from pipeline.lake.delta import committed_sizes, is_committed
 from pipeline.lake.expected import files_of_lake, missing_files, not_files, without_checksums
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
-from pipeline.lake.sweep_files import files_of_sweep
+from pipeline.lake.sweep_files import files_of_sweep, retirement, sweep_of
 from pipeline.night.compare_raw import compare_with_raw
 from pipeline.night.mend import consequences
 from pipeline.publish import LedgerEntry, published_sweeps
@@ -156,7 +157,11 @@ class _Look:
             self._sweep(sweep_id)
         for table in (*TABLES.values(), *SIDE_TABLES.values()) if is_whole else ():
             self._table(table)
-        self._published(self._ledger() if is_whole else None)
+        entries = self._ledger() if is_whole else None
+        self._published(entries)
+        self._rows_there(entries or [])
+        for kind in KINDS.values() if is_whole else ():
+            self._inputs(kind)
 
     def _sweep(self, sweep_id: str) -> None:
         lake = self._lake
@@ -226,6 +231,32 @@ class _Look:
                 self._found(place, "is missing")
             elif place.stat().st_size != size:
                 self._found(place, f"has {place.stat().st_size:,} bytes, where {size:,} were committed")
+
+    def _rows_there(self, entries: list[LedgerEntry]) -> None:
+        """Hold the ledger against tables that may be gone with their checksums: searches, cells, and audits."""
+        for table in (SEARCH, CELL, QUALITY):
+            root = self._lake.table_root(table.name)
+            wanted = {entry.sweep_id for entry in entries if table is not QUALITY or entry.audit != "none"}
+            held = self._folders_of(table)
+            for sweep_id in sorted(wanted - held) if held is not None else ():
+                is_removed = is_retired(self._lake, sweep_id) or is_committed(self._lake, table, retirement(sweep_id))
+                if table is QUALITY or not is_removed:
+                    self._found(root / sweep_id if held else root, "has no rows, and the ledger names its sweep")
+
+    def _inputs(self, kind: InputKind) -> None:
+        """Hold rows of files that users loaded against the files."""
+        folder = self._lake.local(self._lake.inputs_folder(kind.name))
+        for input_id in sorted(self._folders_of(kind.table) or ()):
+            sha256 = input_id.partition("-")[2]
+            for pattern in (f"{input_id}.json", f"{sha256}*"):
+                if not any(folder.glob(pattern)):
+                    self._found(folder / pattern, f"is missing, and lake.{kind.table.name} has its rows")
+
+    def _folders_of(self, table: Table) -> set[str] | None:
+        """Return the sweeps or files that a table has rows of; None: it cannot be read, which is damage by itself."""
+        root = self._lake.table_root(table.name)
+        sizes = self._read(root / "_delta_log", lambda: committed_sizes(self._lake, table))
+        return None if sizes is None else {sweep_of(place.relative_to(root).parts[0]) for place in sizes}
 
     def _ledger(self) -> list[LedgerEntry] | None:
         lake = self._lake

@@ -135,6 +135,14 @@ def test_a_damaged_lake_json_is_listed_and_written_again(root, nightaudit, tmp_p
     assert reported(root, is_deep=True) == []
 
 
+@pytest.mark.parametrize("lost", ["tables/quality", "tables/search", "tables/cell", "raw/inputs"])
+def test_what_is_lost_together_with_its_checksums_is_reported(root, lost):
+    assert (root / lost).is_dir()
+    shutil.rmtree(root / lost)
+    shutil.rmtree(root / "checksums" / lost)
+    assert any(found.startswith(lost) for found in reported(root))
+
+
 # What is lost, the command that mends it, and who is to find it: one of each kind.
 MENDED = {
     "an entry of the ledger": ("published/ledger/*.json", "publish"),
