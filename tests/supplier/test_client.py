@@ -329,7 +329,9 @@ def test_a_200_that_says_nothing_of_any_property_is_tried_again(wire, body):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "body"), [("br", GOOD), ("gzip", b"not gzip"), ("gzip", gzip.compress(GOOD)[:-9])]
+    ("encoding", "body"),
+    [("br", GOOD), ("gzip", b"not gzip"), ("gzip", gzip.compress(GOOD)[:-9])],
+    ids=["another encoding", "not gzip", "cut off"],
 )
 def test_a_200_that_cannot_be_decompressed_is_tried_again(wire, encoding, body):
     bad = wire.reply(200, body, headers=("Content-Type: application/json", f"Content-Encoding: {encoding}"))
