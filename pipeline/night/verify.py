@@ -136,7 +136,7 @@ class _Look:
         return lost
 
     def _of_another_kind(self, lost: dict[Path, int]) -> bool:
-        """Find what is no file where one was written, or no folder; whoever opens it fails, or waits for ever."""
+        """Find what is no file where one was written, or no folder: to open it fails, or never returns."""
         places = {place for place in lost if place.exists()} | set(not_files(self._lake))
         for place in sorted(places):
             kind = "a folder" if place.is_dir() else "a file" if place.is_file() else "neither a file nor a folder"
