@@ -23,10 +23,11 @@ def answered(status=200, body=b"{}", failure=None, attempts=1):
 
 
 class FakeSupplier:
-    """Fails each search that asks for a poisoned property; notes all that it was asked."""
+    """Fails each search that asks for a poisoned property or a poisoned market; notes all that it was asked."""
 
-    def __init__(self, poisoned=(), how=None) -> None:
+    def __init__(self, poisoned=(), how=None, markets=()) -> None:
         self.poisoned = set(poisoned)
+        self.markets = set(markets)
         self.how = how or answered(500, failure=Failure.SERVER_ERROR)
         self.asked: list[tuple[int, ...]] = []
         self.attempts: list[int | None] = []
@@ -43,17 +44,19 @@ class FakeSupplier:
         if asked["number"] in self.slow:
             await self.slow[asked["number"]].wait()
         self.in_flight -= 1
-        return self.how if self.poisoned.intersection(asked["ids"]) else answered(body=b'{"n":%d}' % asked["number"])
+        if self.poisoned.intersection(asked["ids"]) or asked["market"] in self.markets:
+            return self.how
+        return answered(body=b'{"n":%d}' % asked["number"])
 
 
 def request_of(search: Search) -> bytes:
-    return json.dumps({"number": search.number, "ids": search.property_ids}).encode()
+    return json.dumps({"number": search.number, "ids": search.property_ids, "market": search.market}).encode()
 
 
-def searches(start, stop, property_ids=(1, 2, 3)):
+def searches(start, stop, property_ids=(1, 2, 3), market="GB"):
     stay = Stay.of(date(2030, 2, 1), 2)
     for number in range(start, stop):
-        yield Search(number, Operation.MULTI, "GB", ProductType.HOTEL, stay, Party.parse("2"), None, property_ids)
+        yield Search(number, Operation.MULTI, market, ProductType.HOTEL, stay, Party.parse("2"), None, property_ids)
 
 
 class Collecting:
@@ -80,10 +83,10 @@ class Collecting:
             for segment in segments(Partition(Operation.MULTI, market, start, start + searches_each)):
                 for shard in segment.shards:
                     self.opened.append(shard.number)
-                    asked = (next(searches(at, at + 1, next(ids))) for at in range(shard.start, shard.stop))
+                    asked = (next(searches(at, at + 1, next(ids), market)) for at in range(shard.start, shard.stop))
                     yield shard, asked
 
-    def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None, covers=always):
+    def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None, covers=always, samples=()):
         async def go():
             self.collector = Collector(
                 self.lake,
@@ -93,6 +96,7 @@ class Collecting:
                 in_flight=in_flight,
                 on_landed=on_landed or self._note,
                 covers=covers,
+                samples=samples,
             )
             if meanwhile is None:
                 await self.collector.collect(shards)

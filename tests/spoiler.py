@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # Market asked for, the request, and the answer of the sandbox: what is answered instead.
 Spoil = Callable[[str, bytes, bytes], bytes]
+# Market asked for and the request: the status that is answered instead, if any.
+Refuse = Callable[[str, bytes], int | None]
 
 
 def as_it_is(_market: str, _request: bytes, answer: bytes) -> bytes:
@@ -19,14 +21,16 @@ def as_it_is(_market: str, _request: bytes, answer: bytes) -> bytes:
 
 
 class Spoiler:
-    """Forwards all requests to an address; `spoil` may change what comes of searches, `answers` are those as they were,
-    and `authorized_by` what requests proved themselves with.
+    """Forwards all requests to an address; `spoil` may change what comes of searches, `refuse` refuse them, `answers` are
+    those as they were, `asked` counts them, and `authorized_by` is what requests proved themselves with.
 
     with Spoiler(sandbox.base_url) as supplier: ... supplier.base_url
     """
 
     def __init__(self, behind: str) -> None:
         self.spoil: Spoil = as_it_is
+        self.refuse: Refuse = lambda _market, _request: None
+        self.asked = 0
         self.answers: dict[bytes, bytes] = {}
         self.authorized_by: set[str] = set()
         spoiler = self
@@ -47,7 +51,9 @@ class Spoiler:
                 except urllib.error.HTTPError as error:
                     status, kind, text = error.code, error.headers["Content-Type"], error.read()
                 if status == 200 and b'"market"' in body:
+                    spoiler.asked += 1
                     text = spoiler.answer(body, text)
+                    status = spoiler.refuse(json.loads(body)["market"], body) or status
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(text)))

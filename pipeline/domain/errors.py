@@ -96,7 +96,7 @@ class SupplierDown(SupplierError):
 
 
 class TokenRefused(SupplierError):
-    """The token address did not accept the credentials or scopes, or the supplier the token."""
+    """The token address did not accept the credentials or scopes, or the supplier forbids quotes to the token."""
 
 
 class LakeError(NightauditError):
@@ -182,4 +182,4 @@ class TooManyFailures(NightauditError):
 
 
 class NothingUsable(TooManyFailures):
-    """Every search of a sweep was refused, and for one reason: it was asked wrongly."""
+    """Every search of a sweep was refused, for one reason: it was asked wrongly, or the token does not allow it."""

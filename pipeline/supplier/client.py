@@ -33,10 +33,6 @@ from pipeline.supplier.shared_pace import RedisLeases, SharedPacer
 _MOST_REDIRECTS = 5
 _KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
 
-# Searches refused by status, for each in flight and beside them, before any was allowed: then it is not about one of
-# their properties, whose halves have been asked for by then.
-_REFUSED_FOR_EACH, _REFUSED_BESIDE = 4, 20
-
 # A token's answer holds a token and a few words.
 _TOKEN_BYTES = 64 * 1024
 
@@ -78,9 +74,7 @@ class SupplierClient:
         self._sleep = sleep
         self._statuses: dict[int, httpx.Response] = {}
         self._was_ever_reached = False
-        self._allowed: set[Operation] = set()
-        self._refused = 0
-        self._most_refused = _REFUSED_FOR_EACH * concurrency + _REFUSED_BESIDE
+        self._is_a_quote_allowed = False
         self._urls = {operation: httpx.URL(f"{self.base_url}{operation.path}") for operation in Operation}
         self._headers = httpx.Headers(
             {
@@ -147,9 +141,9 @@ class SupplierClient:
         `attempts` overrides the client's. A quote is sent once, whatever is asked for: it makes a reservation, and
         a broken connection does not say whether it was made. After a 401 too: the next one then has a new token.
 
-        Raises what ends a sweep: TokenRefused (by the token address, or where the supplier refuses all from the first
-        on), SweepStopped (the day's requests are used up), and SupplierUnreachable where no attempt found a connection
-        and no search before did.
+        Raises what ends a sweep or a run of quotes: TokenRefused (by the token address, or of a quote that is forbidden
+        where none was allowed before), SweepStopped (the day's requests are used up), and SupplierUnreachable where no
+        attempt found a connection and no search before did.
         """
         most = 1 if operation is Operation.QUOTE else attempts or self._attempts
         number, answer = 1, await self._attempt(operation, body, 0)
@@ -226,10 +220,7 @@ class SupplierClient:
                 )
 
     async def _search(self, operation: Operation, request: httpx.Request, sent: int) -> Answer:
-        """Send a search when its turn comes, after `sent` requests before it, and return what came of it.
-
-        Raises TokenRefused where a quote is refused by status and none was allowed before, or very many searches.
-        """
+        """Send a search when its turn comes, after `sent` requests before it, and return what came of it."""
         for _ in range(_MOST_REDIRECTS + 1):
             sent += 1
             await self._pacer.slot()
@@ -246,7 +237,8 @@ class SupplierClient:
             )
         failure, detail = _judged(operation, reply)
         self._was_ever_reached |= failure is not Failure.UNREACHABLE
-        self._note_refusal(operation, reply.status, is_allowed=failure is None)
+        if operation is Operation.QUOTE:
+            self._refuse_forbidden_quotes(reply.status, is_allowed=failure is None)
         return Answer(
             reply.status,
             reply.headers.get("content-type", ""),
@@ -260,16 +252,12 @@ class SupplierClient:
             reply.headers,
         )
 
-    def _note_refusal(self, operation: Operation, status: int | None, *, is_allowed: bool) -> None:
-        """Raise TokenRefused where a refusal is about the token and not about what was asked with it."""
-        if is_allowed:
-            self._allowed.add(operation)
-        if status not in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN} or operation in self._allowed:
-            return
-        self._refused += 1
-        if self._refused > self._most_refused or (operation is Operation.QUOTE and status == httpx.codes.FORBIDDEN):
+    def _refuse_forbidden_quotes(self, status: int | None, *, is_allowed: bool) -> None:
+        """Raise TokenRefused where a quote is forbidden and none was allowed before: the token lacks their scope."""
+        self._is_a_quote_allowed |= is_allowed
+        if status == httpx.codes.FORBIDDEN and not self._is_a_quote_allowed:
             raise TokenRefused(
-                f"The supplier answered {status} to each request: its token does not allow this.",
+                f"The supplier answered {status} to the quote: its token does not allow quotes.",
                 kept="Answers that have landed are kept.",
                 hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
                 "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
-from pipeline.domain.errors import CallsUsedUp, SupplierDown
+from pipeline.domain.errors import CallsUsedUp
 from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
@@ -25,6 +25,7 @@ from pipeline.supplier.answer import Answer
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
 from pipeline.sweep.open_shards import OpenShard, OpenShards
 from pipeline.sweep.outage import Failures
+from pipeline.sweep.probes import Probes
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Collector:
         on_landed: Callable[[Shard], Awaitable[None]],
         tally: Tally | None = None,
         covers: Covers = always,
+        samples: Iterable[Search] = (),
     ) -> None:
         self.tally = tally or Tally()
         self._sweep_id = sweep_id
@@ -84,7 +86,8 @@ class Collector:
         self._in_flight = in_flight
         self._stopping = False
         self._failures = Failures()
-        self._last_answered: Search | None = None
+        self._probes = Probes(self._ask_one, samples, in_flight)
+        self._probing = asyncio.Lock()
         self._reported: set[int] = set()
         self._covers = covers
         self._shards = OpenShards(lake, sweep_id, in_flight, on_landed)
@@ -98,10 +101,10 @@ class Collector:
     async def collect(self, shards: Iterable[tuple[Shard, Iterable[Search]]]) -> None:
         """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
 
-        Raises SupplierDown, TokenRefused, SupplierUnreachable, SweepStopped (daily cap) or LakeError; the shards
-        that had landed by then stay, the open ones are given up and will be asked again, and so are those that held
-        nothing but the last of the failures of an outage. No shard is opened that the daily cap does not cover; only
-        further attempts and halves may use it up before the open ones have landed.
+        Raises SupplierDown, NothingUsable (all is refused), TokenRefused, SupplierUnreachable, SweepStopped (daily cap)
+        or LakeError; the shards that had landed by then stay, the open ones are given up and will be asked again, and
+        so are those that held nothing but the last of the failures of an outage. No shard is opened that the daily cap
+        does not cover; only further attempts and halves may use it up before the open ones have landed.
         """
         searches = self._searches(iter(shards))
         try:
@@ -159,10 +162,9 @@ class Collector:
             await self._shards.land_cleared()
 
     async def _land_what_is_held(self) -> None:
-        """Land what is held now that nothing more will be asked; SupplierDown where it is part of an outage."""
-        failures = self._failures
-        if failures.say_so_at_the_end and failures.last is not None:
-            await self._give_up_unless_answered(failures.last)
+        """Land what is held now that nothing more will be asked; raises where it is part of an outage."""
+        if self._failures.say_so_at_the_end:
+            await self._give_up_unless_answered()
         self._shards.clear_held()
         await self._shards.land_cleared()
 
@@ -195,10 +197,12 @@ class Collector:
             attempts = None if part.node == 1 else ATTEMPTS_OF_A_HALF
             answer = await self._ask(part.operation, request, attempts=attempts)
             again = left_open(part, answer) if len(part.property_ids) > 1 else ()
+            if again and may_be_poisoned(answer) and await self._probes.is_out(part):
+                again = ()
             is_split = len(again) == len(part.property_ids)
             self._count(part, answer, is_split=is_split)
             if self._failures.say_so:
-                await self._give_up_unless_answered(answer)
+                await self._give_up_unless_answered()
             records.append(record_of(part, request, answer, is_split=is_split))
             waiting.extend(half for half in replace(part, property_ids=again).halves() if half.property_ids)
         return records
@@ -213,8 +217,7 @@ class Collector:
         outcome = outcome_of(answer)
         if outcome.verdict is not Verdict.FAILED:
             self._end_of_failures()
-            if outcome.verdict is Verdict.ANSWERED:
-                self._last_answered = search
+            self._probes.note(search, outcome.verdict)
             if outcome.verdict is Verdict.REJECTED and not is_split:
                 tally.rejected_cells += cells
                 self._report_own_mistakes(outcome)
@@ -228,21 +231,20 @@ class Collector:
         self._failures = Failures()
         self._shards.clear_held()
 
-    async def _give_up_unless_answered(self, failed: Answer) -> None:
-        """Raise SupplierDown, unless a question that was answered before is answered again."""
-        count, before = self._failures.count, self._last_answered
-        if before is not None:
-            probe = replace(before, property_ids=before.property_ids[:1])
-            answer = await self._ask(probe.operation, self._request_of(probe), attempts=ATTEMPTS_OF_A_HALF)
-            self.tally.requests += answer.attempts
-            if outcome_of(answer).verdict is not Verdict.FAILED:
-                self._end_of_failures()
+    async def _give_up_unless_answered(self) -> None:
+        """Raise what the failures come to, unless another question is answered, or a search was meanwhile."""
+        failures = self._failures
+        async with self._probing:
+            if self._failures is not failures:
                 return
-        detail = f" ({failed.failure_detail})" if failed.failure_detail else ""
-        raise SupplierDown(
-            f"The supplier failed {count} searches in a row and answered none; the last failure: "
-            f"{failed.failure}{detail}.",
-        )
+            if not await self._probes.is_anything_answered(failures.places) and self._failures is failures:
+                raise failures.error()
+            self._end_of_failures()
+
+    async def _ask_one(self, search: Search) -> Answer:
+        answer = await self._ask(search.operation, self._request_of(search), attempts=ATTEMPTS_OF_A_HALF)
+        self.tally.requests += answer.attempts
+        return answer
 
     def _report_own_mistakes(self, outcome: Outcome) -> None:
         for code in SHAPE_CODES.intersection(outcome.codes) - self._reported:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pipeline.domain.errors import NightauditError, NothingUsable, SupplierDown
 from pipeline.domain.search import Search
 from pipeline.supplier.answer import Answer
 from pipeline.supplier.outcomes import may_be_poisoned
+from pipeline.sweep.probes import Place, place_of
 
 # So many searches in a row without one success, each with its retries, and about so many sets of properties that have
-# none in common: the supplier is down, or a batch is poisoned through and through. Asking again for one property that
-# was answered before tells the two apart. One poisoned property may fail any number of searches: all have it in common.
+# none in common: the supplier is down, or a market is, or a batch is poisoned through and through. `probes` tells them
+# apart. One poisoned property may fail any number of searches: all have it in common.
 GIVE_UP_AFTER = 20
 GIVE_UP_APART = 3
+
+# The statuses of a request whose token is not accepted, or does not allow it.
+_REFUSALS = frozenset({401, 403})
 
 
 class Failures:
@@ -24,7 +29,10 @@ class Failures:
         self._unblamed = 0
         # Of the first few searches of the plan that failed, whether whole or in part.
         self._numbers: set[int] = set()
-        self.last: Answer | None = None
+        self._last: Answer | None = None
+        # Where they failed, and with which statuses.
+        self.places: set[Place] = set()
+        self._statuses: set[int | None] = set()
 
     @property
     def say_so(self) -> bool:
@@ -48,7 +56,9 @@ class Failures:
     def add(self, search: Search, answer: Answer) -> None:
         """Count one more."""
         self.count += 1
-        self.last = answer
+        self._last = answer
+        self.places.add(place_of(search))
+        self._statuses.add(answer.http_status)
         if len(self._numbers) < GIVE_UP_APART:
             self._numbers.add(search.number)
         if not may_be_poisoned(answer):
@@ -60,3 +70,21 @@ class Failures:
             self._apart.append(failed)
         elif len(touched) == 1 and failed < touched[0]:
             self._apart[self._apart.index(touched[0])] = failed
+
+    def error(self) -> NightauditError:
+        """Return what they come to where no question of any market was answered either."""
+        assert self._last is not None  # noqa: S101 - there are some
+        if self._statuses <= _REFUSALS:
+            statuses = " or ".join(str(status) for status in sorted(self._statuses & _REFUSALS))
+            return NothingUsable(
+                f"The supplier refused {self.count} searches in a row with HTTP {statuses}, and answered none of any "
+                "market: its token does not allow them.",
+                kept="Answers that have landed are kept.",
+                hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
+                "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
+            )
+        detail = f" ({self._last.failure_detail})" if self._last.failure_detail else ""
+        return SupplierDown(
+            f"The supplier failed {self.count} searches in a row and answered none; the last failure: "
+            f"{self._last.failure}{detail}.",
+        )

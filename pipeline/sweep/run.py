@@ -22,6 +22,7 @@ from pipeline.sweep.begin import plan_of
 from pipeline.sweep.collect import Ask, Collector, Covers, always
 from pipeline.sweep.end import load_sweep
 from pipeline.sweep.normalisers import Normalisers
+from pipeline.sweep.probes import samples_of
 from pipeline.sweep.progress import SweepProgress, Watch, progress_of, watched
 from pipeline.sweep.stop import stopping_on_signals
 from pipeline.sweep.under_way import UnderWay
@@ -82,6 +83,7 @@ async def run(
                             on_landed=under_way.on_landed,
                             tally=progress.tally,
                             covers=asking.covers,
+                            samples=samples_of(plan),
                         )
                         stopping.tell(collector.stop)
                         under_way.look_again = partial(

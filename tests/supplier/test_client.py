@@ -121,11 +121,15 @@ def test_a_first_search_that_is_refused_does_not_end_the_sweep(wire, status):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_searches_that_are_refused_from_the_first_to_the_hundredth_end_the_sweep_with_a_hint_on_scopes(wire, status):
+def test_searches_that_are_all_refused_fail_each_by_itself(wire, status):
     supplier = wire.Supplier([wire.reply(status, b"{}")])
-    with pytest.raises(TokenRefused, match="NIGHTAUDIT_SCOPES"):
-        ask(wire, supplier, times=100, concurrency=2)
-    assert len(supplier.asked) < 40
+    answers = ask(wire, supplier, times=100, concurrency=2)
+    assert {(answer.http_status, answer.failure) for answer in answers} == {(status, Failure.UNEXPECTED_STATUS)}
+
+
+def test_quotes_that_are_refused_for_their_token_fail_each_by_itself(wire):
+    answers = ask(wire, wire.Supplier([wire.reply(401, b"{}")]), operation=QUOTE, times=40, concurrency=1)
+    assert {answer.failure for answer in answers} == {Failure.UNEXPECTED_STATUS}
 
 
 def test_a_first_quote_that_is_forbidden_ends_the_quotes(wire):
