@@ -21,8 +21,9 @@ def as_it_is(_market: str, _request: bytes, answer: bytes) -> bytes:
 
 
 class Spoiler:
-    """Forwards all requests to an address; `spoil` may change what comes of searches, `refuse` refuse them, `answers` are
-    those as they were, `asked` counts them, and `authorized_by` is what requests proved themselves with.
+    """Forwards all requests to an address; `spoil` may change what comes of searches, and `refuse` refuse them.
+
+    `answers` are those as they were, `asked` counts them, and `authorized_by` is what requests proved themselves with.
 
     with Spoiler(sandbox.base_url) as supplier: ... supplier.base_url
     """

@@ -75,7 +75,7 @@ class Failures:
         """Return what they come to where no question of any market was answered either."""
         assert self._last is not None  # noqa: S101 - there are some
         if self._statuses <= _REFUSALS:
-            statuses = " or ".join(str(status) for status in sorted(self._statuses & _REFUSALS))
+            statuses = " or ".join(sorted(str(status) for status in self._statuses))
             return NothingUsable(
                 f"The supplier refused {self.count} searches in a row with HTTP {statuses}, and answered none of any "
                 "market: its token does not allow them.",

@@ -1,4 +1,4 @@
-"""A market or a property that the supplier fails costs itself; what fails everywhere ends the sweep, after few requests."""
+"""A market or a property that fails costs itself; what fails everywhere ends the sweep, after few requests."""
 
 from __future__ import annotations
 
