@@ -103,7 +103,8 @@ def write_night(session: duckdb.DuckDBPyConnection, lake: Lake, world: World, ni
 
 def load_inputs(session: duckdb.DuckDBPyConnection, lake: Lake, world: World) -> None:
     """Load reference rates, selling prices, a property map and weights, as a user does."""
-    now = world.started_at(world.nights)
+    # Before the first night: rates that come later would have the markets of the last night compared twice.
+    now = world.started_at(0) - timedelta(hours=6)
     folder = lake.root / ".inputs"
     folder.mkdir()
     days = (FIRST_DAY + timedelta(days=day) for day in range(-5, world.nights + 1))
