@@ -254,6 +254,7 @@ def tonight(seasoned: Lake, tmp_path, rows: Night, **of_sweep: object) -> tuple[
     return lake, audited(lake, 6, rows, **of_sweep)
 
 
+@pytest.mark.slow
 def test_a_clean_night_passes_every_check(seasoned, tmp_path):
     _, found = tonight(seasoned, tmp_path, clean_night(6))
     assert failed_checks(found) == set()
@@ -268,6 +269,7 @@ def test_a_night_that_breaks_a_check_is_caught_by_it_and_by_no_other(seasoned, t
     assert failed_checks(found) == {check} | fault.also
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "check"), [("penalty", "penalties_per_offer"), ("promotion", "promotions_per_offer")]
 )
@@ -352,6 +354,7 @@ def test_a_cause_quotes_the_rows_of_all_its_markets(lake):
     assert cause.line.endswith("; 16 rows")
 
 
+@pytest.mark.slow
 def test_what_a_supplier_always_does_is_told_when_it_gets_more_only(tmp_path):
     lake = Lake(str(tmp_path / "lake"))
     for night in range(6):

@@ -313,6 +313,7 @@ def stopped(user, ids):
     return user
 
 
+@pytest.mark.slow
 def test_a_refused_close_of_a_sweep_that_landed_is_none_and_a_close_counts_what_was_not_asked(
     run_here, supplier, stopped
 ):
@@ -467,6 +468,7 @@ def test_a_query_reads_and_nothing_else(run_here, night):
     assert not (night[0].home / "evil.csv").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids):
     with SandboxProcess(seed=3, properties=60, faults=SLOW) as slow:
         user.use_supplier(slow)

@@ -56,6 +56,7 @@ def test_each_step_of_the_night_is_a_task_and_prefect_keeps_its_pages(settings, 
     assert "Passed" in kept["nightly-quality"]
 
 
+@pytest.mark.slow
 def test_a_supplier_that_is_down_fails_the_run_and_no_secret_is_kept_anywhere(
     settings, in_environment, tmp_path, server, prefect_records
 ):
@@ -71,6 +72,7 @@ def test_a_supplier_that_is_down_fails_the_run_and_no_secret_is_kept_anywhere(
         assert seen.encode() not in records
 
 
+@pytest.mark.slow
 def test_a_blocked_night_fails_its_run_and_leaves_its_quality_there(settings, in_environment, server, monkeypatch):
     from pipeline.night import gate
 

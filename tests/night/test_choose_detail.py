@@ -64,6 +64,7 @@ def nights(tmp_path_factory):
     return publish(lake, sweep_id(1), started_at(1)).file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "more", "expected"),
     [
@@ -98,6 +99,7 @@ def test_what_is_asked_for_the_first_time_has_not_changed_and_what_comes_where_n
     assert choose_detail(spec('["changed"]'), IDS, TODAY, file, HERE).property_ids == (2, 3)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rules_decides_who_is_left_when_the_budget_ends(nights):
     assert choose_detail(spec('["watch", "changed"]', 4, "watch = [6]"), IDS, TODAY, nights, HERE).property_ids == (
         1,
@@ -126,6 +128,7 @@ def test_a_budget_that_no_property_fits_into_and_a_stranger_on_the_watch_list_ar
         choose_detail(spec('["watch"]', more="watch = [9]"), IDS, TODAY, tmp_path / "none.duckdb", HERE)
 
 
+@pytest.mark.slow
 def test_the_watch_list_can_be_a_file_that_changes_while_the_spec_stays_or_be_empty(tmp_path, nights):
     watching = spec('["watch"]', more='watch_file = "watch.csv"')
     file = tmp_path / "watch.csv"

@@ -78,6 +78,7 @@ def test_an_error_alone_fails_every_cell_and_is_tried_again(operation, sent):
     assert {status for status, _, _ in cells_after(body, encoding, operation).values()} == {"failed"}
 
 
+@pytest.mark.slow
 @quickly
 @given(st.data())
 def test_an_error_beside_properties_keeps_their_offers_and_fails_the_others(data):
@@ -103,6 +104,7 @@ def test_an_error_beside_properties_keeps_their_offers_and_fails_the_others(data
     assert {cells[2][0], cells[3][0]} == {"failed"}
 
 
+@pytest.mark.slow
 @quickly
 @given(
     operations,
@@ -117,6 +119,7 @@ def test_an_answer_is_of_properties_or_of_a_documented_code_or_it_has_failed(ope
     assert {status for status, _, _ in cells_after(body, "", operation).values()} == {"failed"}
 
 
+@pytest.mark.slow
 @quickly
 @given(spelt(st.sampled_from([
     {"errors": [{"code": 1023, "message": "error 500"}]}, {"errors": [{"errorCode": 1025}], "took": 512},

@@ -78,6 +78,7 @@ def test_publishing_again_changes_nothing(lake, published):
     assert published_sweeps(lake) == entries
 
 
+@pytest.mark.slow
 def test_a_published_file_that_is_gone_is_built_again_and_said_to_be(lake, published):
     before = contents(published.file)
     published.file.unlink()
@@ -95,6 +96,7 @@ def test_an_older_sweep_is_refused(lake, published):
     assert digest(published.file) == before
 
 
+@pytest.mark.slow
 def test_an_older_sweep_does_not_overtake_one_whose_publication_has_begun(lake, published, monkeypatch):
     before = digest(published.file)
     older, begun = night(lake, 2, 102), night(lake, 3, 103)

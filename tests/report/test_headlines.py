@@ -44,6 +44,7 @@ def dearer_and_cheaper(once_a_run):
     return once_a_run("dearer-and-cheaper", make)
 
 
+@pytest.mark.slow
 def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_cheaper):
     (page,) = write_reports(dearer_and_cheaper, ["parity"])
     assert page.title == "75.0% of the offers are no dearer than in the reference market GB"
@@ -80,6 +81,7 @@ def test_the_quality_page_says_shares_in_percent_and_counts_as_they_are():
     assert "%" not in measured(of("answered_share"), None)
 
 
+@pytest.mark.slow
 def test_offers_that_came_and_went_are_counted_tonight_and_over_the_last_nights(lake):
     night(lake, 1, {1: 100, 2: 100, 4: 100})
     night(lake, 2, {1: 100, 2: 100, 4: 100})
@@ -92,6 +94,7 @@ def test_offers_that_came_and_went_are_counted_tonight_and_over_the_last_nights(
     assert [label for _, label in tiles if label.startswith("offers gone")] == ["offers gone; 0 in 2 nights"]
 
 
+@pytest.mark.slow
 def test_a_report_of_a_property_says_its_name(lake, tmp_path):
     file = tmp_path / "properties.csv"
     file.write_text("property_id,property_name\n1,Fjord <b>\n")

@@ -211,6 +211,7 @@ def test_a_limited_report_lies_beside_the_whole_one(two_nights):
     assert (folder(two_nights, 1) / "index.html").read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_a_report_limited_by_city_brand_or_group_names_the_properties_of_the_file(lake, tmp_path):
     file = tmp_path / "properties.csv"
     file.write_text(
@@ -299,6 +300,7 @@ def test_the_menu_offers_no_page_that_is_not_there(lake):
     assert "promotions.html" not in written.file.read_text()
 
 
+@pytest.mark.slow
 def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(lake):
     stay = {"property_id": 4, "check_in": CHECK_IN}
     cells = [
@@ -325,6 +327,7 @@ def test_a_lake_that_was_moved_is_told_and_what_to_do(lake, tmp_path):
     assert "nightaudit publish" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_the_digest_tells_what_became_of_findings(nights_with_findings):
     (written,) = write_reports(nights_with_findings, ["digest"])
     sections = json.loads(written.file.with_name("digest.json").read_text())["sections"]
@@ -353,6 +356,7 @@ def test_the_dictionary_says_what_every_relation_and_column_is_and_what_it_is_ma
     assert "://" not in page
 
 
+@pytest.mark.slow
 def test_without_limits_what_was_summed_up_is_what_every_offer_gives(lake):
     for number, before in ((40, None), (41, {1: 150, 2: 100}), (80, {1: 150, 2: 100})):
         night(lake, number, {1: 100, 2: 99 if before else 100, 3: 100}, before=before)

@@ -77,6 +77,7 @@ def test_another_host_is_refused_on_every_route(pages, browser, host):
         assert browser.get(path, headers={"host": host.format(port=pages.port)}).status_code == 400
 
 
+@pytest.mark.slow
 def test_the_command_listens_on_the_loopback_address_alone(two_nights):
     write_reports(two_nights)
     with socket.socket() as probe:

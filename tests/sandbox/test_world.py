@@ -80,6 +80,7 @@ def test_a_full_answer_has_the_size_of_a_real_one():
     assert 250_000 <= len(made.body) <= 500_000
 
 
+@pytest.mark.slow
 def test_about_five_percent_of_the_prices_move_a_night():
     shares = []
     for night in range(40, 46):
@@ -102,6 +103,7 @@ def test_the_thousandth_night_costs_no_more_than_the_first():
     assert len(multi(world(100_000), **asked)) > 200
 
 
+@pytest.mark.slow
 def test_properties_close_and_open_again():
     open_on = [set(multi(world(night, properties=100))) for night in range(30)]
     reopened = {
@@ -256,6 +258,7 @@ def test_all_kinds_of_promotion_occur_and_add_up():
     assert kinds == {"value add", "discount off", "free night"}
 
 
+@pytest.mark.slow
 def test_the_reference_price_of_a_promotion_was_charged_in_the_thirty_days_before_it_began():
     nights = range(60, 140)
     check_in = TODAY + timedelta(days=250)

@@ -106,6 +106,7 @@ SERVER_ERRORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_errors_with_status_200_never_turn_an_offer_into_an_absence(tmp_path, sandbox):
     found = []
     for number, faults in enumerate(
