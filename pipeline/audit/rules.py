@@ -7,6 +7,7 @@ and whether violators are quarantined, and why. The others follow from the range
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,9 @@ from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.lake.relations import declared, relation
 
 EXAMPLES = 3
+
+# A market, how many of its rows break a rule, and a few of them.
+_Broken = tuple[str, int, Sequence[dict[str, Any]]]
 
 # In the order in which they depend on each other.
 CHECKED = ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")
@@ -88,11 +92,9 @@ def place(table: Table) -> str:
 
 def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
     """Count the violations of each rule, per market, with a few examples and where their raw answers lie."""
+    taken = _taken(session)
     for rule in rules():
-        found = session.execute(
-            f"SELECT market, count(*), min({{search_id: search_id, offer_no: offer_no, property_id: property_id, "  # noqa: S608 - our own relation
-            f"reason: reason}}, {EXAMPLES}) FROM ({rule.sql}) GROUP BY market ORDER BY market"
-        ).fetchall()
+        found = taken[rule.table, rule.name] if _is_taken_as_it_is(rule) else _broken(session, f"({rule.sql})")
         meaning = rule.meaning.removeprefix("One row per ").removesuffix(".")
         if rule.is_share:
             yield from _shares(session, rule, meaning, {market: (count, some) for market, count, some in found})
@@ -112,6 +114,28 @@ def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
                 violations=count,
                 examples=with_addresses(session, examples),
             )
+
+
+def _is_taken_as_it_is(rule: Rule) -> bool:
+    """Return whether the rows that break a rule are those of `audit.violation`: of a search, all its offers are."""
+    return rule.quarantines and rule.table != "search"
+
+
+def _taken(session: duckdb.DuckDBPyConnection) -> defaultdict[tuple[str, str], list[_Broken]]:
+    """Return the rows of `audit.violation` by table and rule, as `_broken` does: no rule looks at its table twice."""
+    found: defaultdict[tuple[str, str], list[_Broken]] = defaultdict(list)
+    for market, count, some, part, rule in _broken(session, "audit.violation", "part", "rule"):
+        found[part, rule].append((market, count, some))
+    return found
+
+
+def _broken(session: duckdb.DuckDBPyConnection, rows: str, *also_by: str) -> list[Any]:
+    """Return per market how many rows there are, and a few of them."""
+    columns = "".join(f", {name}" for name in also_by)
+    return session.execute(
+        f"SELECT market, count(*), min({{search_id: search_id, offer_no: offer_no, property_id: property_id, "  # noqa: S608 - our own relations
+        f"reason: reason}}, {EXAMPLES}){columns} FROM {rows} GROUP BY market{columns} ORDER BY market{columns}"
+    ).fetchall()
 
 
 def _shares(

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pipeline.domain import keys
 from pipeline.domain.codes import BOARDS, is_known_promotion
 from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
-from pipeline.normalise.money import money_columns
+from pipeline.normalise.money import refuse_unfit
 from pipeline.supplier import wire
 from pipeline.supplier.date_times import instant_of
 
@@ -160,7 +160,7 @@ def _policy(text: bytes) -> tuple[Policy, list[Note]]:
         start_at, start_offset = _instant(penalty.starts, "penaltyStartDate", notes)
         end_at, end_offset = _instant(penalty.ends, "penaltyEndDate", notes)
         rows.append(PenaltyRow(penalty, start_at, start_offset, end_at, end_offset))
-    money_columns([[penalty.amount for penalty in penalties]])
+    refuse_unfit(penalty.amount for penalty in penalties)
     stated = [_stated(row) for row in rows]
     return Policy(
         key=keys.policy_key((p.window_hours, p.penalty_pct, p.penalty_nights, p.is_refundable) for p in penalties),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import chain
 
@@ -38,6 +38,14 @@ def money_columns(columns: Sequence[Sequence[float | None]]) -> list[pa.Array]:
     else:
         units = np.array([[0 if value is None else _units(value) for value in values] for values in columns])
     return [_decimals(*column) for column in zip(units, is_stated, strict=True)]
+
+
+def refuse_unfit(values: Iterable[float | None]) -> None:
+    """Raise UnfitMoney where `money_columns` would, without making columns: for the few amounts of one policy."""
+    for value in values:
+        if value is None or (abs(value) < _EXACT_BELOW and round(value * _UNIT) / _UNIT == value):
+            continue
+        _units(value)
 
 
 def _scaled(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -81,6 +81,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     codes = tuple(error.number for error in errors if error.number is not None)
     is_listing = _is_listing(answer)
     refusals: list[Refusal] = []
+    listed = len(properties)
     nameless = [found for found in properties if found.property_id is None]
     if nameless and operation is Operation.SINGLE:
         # One property was asked for, and every field is optional: it can only be that one.
@@ -93,7 +94,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
         raise _Unexpected
     offers = collect_offers(properties, interned)
     # Room stays that come twice may be those that seem to be missing; a search of every answer would cost 3 percent.
-    is_repetitive = 0 in offers.products_of_property and body.count(ROOM_STAYS) > len(properties)
+    is_repetitive = 0 in offers.products_of_property and body.count(ROOM_STAYS) > listed
     if is_repetitive or _may_be_empty(properties, offers):
         raise _Unexpected
     returned = dict(zip(ids, offers.products_of_property, strict=True))

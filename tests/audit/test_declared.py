@@ -10,6 +10,7 @@ import pytest
 from nights import filled, started_at
 
 from pipeline.audit.declared import measure_declared, measure_key, measure_types
+from pipeline.audit.quarantine import find_violators
 from pipeline.audit.rules import CHECKED, measure_rules, rules
 from pipeline.domain.tables import DAY, INSTANT, INT, LONG, MONEY, NUMBER, SMALL, TABLES
 
@@ -84,13 +85,17 @@ def test_a_key_that_occurs_twice_is_counted(session, name):
 
 @pytest.mark.parametrize("rule", RANGED, ids=lambda rule: f"{rule.table}-{rule.name}")
 def test_a_value_outside_its_range_breaks_its_rule_only(session, rule, monkeypatch):
-    monkeypatch.setattr("pipeline.audit.rules.rules", lambda: RANGED)
+    for module in ("rules", "quarantine"):
+        monkeypatch.setattr(f"pipeline.audit.{module}.rules", lambda: RANGED)
     for name in CHECKED:
         put(session, TABLES[name], [row_of(TABLES[name])])
     table, column = TABLES[rule.table], rule.name.removeprefix("range_")
     declared = next(each for each in table.columns if each.name == column)
     outside = Decimal(int(2 * declared.highest)) if declared.lowest is None else -1
     put(session, table, [row_of(table), row_of(table) | {column: outside}])
+    session.execute("DROP SCHEMA IF EXISTS audit CASCADE; CREATE SCHEMA audit")
+    session.execute("CREATE TABLE audit.sweep AS FROM sweep_files.search LIMIT 1")
+    find_violators(session)
     failed = [(m.table, m.check, m.observed) for m in measure_rules(session) if m.violations]
     assert failed == [(rule.table, rule.name, 1.0)]
 
