@@ -22,7 +22,9 @@ COLUMNS = (
     InputColumn("nights", user_table.COUNT, "nights of the stay"),
     InputColumn("party", user_table.PARTY, "guests, as in the spec: 2, 2c5-9"),
     InputColumn("currency", user_table.CURRENCY, "ISO 4217 code of the price"),
-    InputColumn("price", user_table.MONEY, "for the whole stay, with a point and up to 4 decimals"),
+    InputColumn(
+        "price", user_table.MONEY, "for the whole stay and all rooms of the party, with a point and up to 4 decimals"
+    ),
     InputColumn("observed_at", user_table.INSTANT, "when it was on sale, with its offset: 2026-11-20T02:30:00Z"),
     InputColumn("room_id", user_table.ID, "the supplier's room id", is_required=False),
     InputColumn("board_id", user_table.BOARD, "board basis id", is_required=False),

@@ -3,26 +3,28 @@
 -- price_converted: price in floor_currency, at the reference rate of the day of observed_at, to its minor unit.
 -- match_grade: By how complete the key of the price is: `exact` (room, board, policy), `board_family` or `cheapest`.
 -- board_family: a board is given, and stands for its family; cheapest: none is.
--- offers: Hotel-only offers on sale at observed_at that the price may be of.
+-- offers: Hotel-only offers on sale at observed_at that the price may be of; several rooms are of one room type.
 -- offers_without_floor: Offers of these that state no floor.
--- floor: The lowest floor of them in force at observed_at, in floor_currency: to be kept whichever offer it is of.
+-- floor: The lowest floor of them in force at observed_at, in floor_currency: to be kept whichever offer it is of. Of
+-- several rooms, their lowest floors are added up room type by room type.
 -- below_floor: floor - price_converted, in floor_currency.
 -- below_floor_pct: below_floor in percent of floor.
 -- floor_now: The lowest floor of such offers on sale now, in floor_currency; NULL: none on sale, or one states none.
 -- below_floor_now: floor_now - price_converted: above 0, a price sold again would break the floor. No breach by itself.
 -- tolerance: How far the price may lie below the floor, in floor_currency.
 -- days_apart: Days from observed_at to the nearest sighting of floor; below 0: the price is younger; 0: seen on both
--- sides of observed_at.
+-- sides of observed_at. Of several rooms, the furthest.
 -- verdict: `breach`, `kept`, or why nothing can be said: `none_stated`, `outdated`, `no_rate`, `no_offer`, and others.
 -- none_stated: it may be of an offer without a floor. outdated: price and floor, or price and the latest sweep, are
--- further apart than price_days. no_offer: none like it was read. not_hotel: floors do not bind packages.
--- several_rooms: a floor is of one room.
+-- further apart than price_days. no_offer: none like it was read, or not for each room. not_hotel: floors do not bind
+-- packages.
 -- rate: Units of floor_currency for one currency; NULL: they are the same.
 -- rate_date: Business day that the rate was set for, the older one of the two currencies; NULL: no rate was needed.
--- floor_offer_key: Offer key of the offer with that floor.
+-- floor_offer_key: Offer key of the offer with that floor; of several rooms, of the first one.
 -- floor_began_sweep_id: Sweep that saw floor first in the interval of observed_at; seen_sweep_id: that saw it last.
 -- floor_began_search_id: Search of that first sighting.
 -- floor_began_offer_no: Offer of that first sighting.
+-- sightings: Observations, of each room, that say which floor was in force.
 WITH latest AS (
     SELECT price.*
     FROM mart.selling_price AS price
@@ -92,6 +94,9 @@ known AS (
         keyed.board_id AS board_id_wanted,
         keyed.policy_key AS policy_key_wanted,
         keyed.currency AS currency_wanted,
+        keyed.observed_at,
+        len(string_split(keyed.party, '+')) AS rooms,
+        CASE WHEN contains(keyed.party, '+') THEN history.room_stay_id ELSE 0 END AS room_no,
         history.*,
         -- A price that is older than the first answer about its cell is held against that one.
         greatest(
@@ -109,8 +114,6 @@ known AS (
             AND history.party = keyed.party
     WHERE
         keyed.product_type = 'Hotel'
-        -- A floor is of one room; a price for a party of several rooms is of all of them together.
-        AND NOT contains(keyed.party, '+')
         AND history.ended_by IS DISTINCT FROM 'stay_began'
         AND history.check_in > (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
 ),
@@ -143,25 +146,34 @@ candidate AS (
         END
 ),
 
-lowest AS (
+-- A floor is of one room: the lowest of each room that was asked for, by room type.
+room_floor AS (
     SELECT
         candidate.input_id,
         candidate.line_no,
         candidate.source,
+        candidate.rooms,
+        candidate.room_no,
+        candidate.room_id,
         any_value(candidate.currency) AS floor_currency,
         count(*) FILTER (WHERE candidate.is_in_force) AS offers,
         count(*) FILTER (WHERE candidate.is_in_force AND candidate.floor IS NULL) AS offers_without_floor,
         min(candidate.floor) FILTER (WHERE candidate.is_in_force) AS floor,
-        CASE
-            WHEN count(*) FILTER (WHERE candidate.is_now AND candidate.floor IS NULL) = 0
-                THEN min(candidate.floor) FILTER (WHERE candidate.is_now)
-        END AS floor_now,
+        count(*) FILTER (WHERE candidate.is_now) AS offers_now,
+        count(*) FILTER (WHERE candidate.is_now AND candidate.floor IS NULL) AS now_without_floor,
+        min(candidate.floor) FILTER (WHERE candidate.is_now) AS floor_now,
         arg_min(
             {
+                'property_id': candidate.property_id,
                 'offer_key': candidate.offer_key,
-                'total': candidate.total,
-                'valid_from': candidate.valid_from,
-                'last_seen_at': candidate.last_seen_at,
+                -- Between two sightings of one and the same floor it is known; elsewhere the nearer of the two counts.
+                'seconds_apart': CASE
+                    WHEN candidate.last_seen_at < candidate.observed_at
+                        THEN date_diff('second', candidate.observed_at, candidate.last_seen_at)
+                    WHEN candidate.valid_from > candidate.observed_at
+                        THEN date_diff('second', candidate.observed_at, candidate.valid_from)
+                    ELSE 0
+                END,
                 'began_sweep_id': candidate.began_sweep_id,
                 'began_search_id': candidate.began_search_id,
                 'began_offer_no': candidate.began_offer_no,
@@ -173,7 +185,93 @@ lowest AS (
         ) FILTER (WHERE candidate.is_in_force AND candidate.floor IS NOT NULL) AS kept_by
     FROM candidate
     WHERE candidate.currency_rank = 1
-    GROUP BY candidate.input_id, candidate.line_no, candidate.source
+    GROUP BY
+        candidate.input_id,
+        candidate.line_no,
+        candidate.source,
+        candidate.rooms,
+        candidate.room_no,
+        candidate.room_id
+),
+
+-- All rooms of a party are booked in one room type.
+room_type AS (
+    SELECT
+        room.input_id,
+        room.line_no,
+        room.source,
+        any_value(room.floor_currency) AS floor_currency,
+        count(*) FILTER (WHERE room.offers > 0) = any_value(room.rooms) AS is_offered,
+        count(*) FILTER (WHERE room.offers_now > 0) = any_value(room.rooms) AS is_now,
+        sum(room.offers)::BIGINT AS offers,
+        sum(room.offers_without_floor)::BIGINT AS offers_without_floor,
+        sum(room.now_without_floor)::BIGINT AS now_without_floor,
+        CASE WHEN count(room.floor) = any_value(room.rooms) THEN try_cast(sum(room.floor) AS DECIMAL(18, 4)) END
+            AS floor,
+        CASE WHEN count(room.floor_now) = any_value(room.rooms) THEN try_cast(sum(room.floor_now) AS DECIMAL(18, 4)) END
+            AS floor_now,
+        min(room.kept_by.offer_key) AS offer_key,
+        arg_max(room.kept_by.seconds_apart, abs(room.kept_by.seconds_apart)) AS seconds_apart,
+        arg_min(room.kept_by, room.room_no) AS kept_by,
+        list(
+            mart.observation(
+                'floor',
+                room.source,
+                room.kept_by.property_id,
+                room.kept_by.offer_key,
+                room.kept_by.seen_sweep_id,
+                room.kept_by.seen_search_id,
+                room.kept_by.seen_offer_no
+            )
+            ORDER BY room.room_no
+        )
+        -- A price between two sightings rests on both: they are what says which floor was in force.
+        || coalesce(
+            list(
+                mart.observation(
+                    'floor_began',
+                    room.source,
+                    room.kept_by.property_id,
+                    room.kept_by.offer_key,
+                    room.kept_by.began_sweep_id,
+                    room.kept_by.began_search_id,
+                    room.kept_by.began_offer_no
+                )
+                ORDER BY room.room_no
+            ) FILTER (
+                WHERE room.kept_by.seconds_apart >= 0 AND room.kept_by.began_sweep_id <> room.kept_by.seen_sweep_id
+            ),
+            []
+        ) AS sightings
+    FROM room_floor AS room
+    -- One of several rooms without a type cannot be put with the others.
+    WHERE room.rooms = 1 OR (room.room_id IS NOT NULL AND room.room_no BETWEEN 0 AND room.rooms - 1)
+    GROUP BY room.input_id, room.line_no, room.source, room.room_id
+),
+
+lowest AS (
+    SELECT
+        room_type.input_id,
+        room_type.line_no,
+        room_type.source,
+        any_value(room_type.floor_currency) AS floor_currency,
+        sum(room_type.offers) FILTER (WHERE room_type.is_offered)::BIGINT AS offers,
+        sum(room_type.offers_without_floor) FILTER (WHERE room_type.is_offered)::BIGINT AS offers_without_floor,
+        min(room_type.floor) FILTER (WHERE room_type.is_offered) AS floor,
+        CASE
+            WHEN sum(room_type.now_without_floor) FILTER (WHERE room_type.is_now) = 0
+                THEN min(room_type.floor_now) FILTER (WHERE room_type.is_now)
+        END AS floor_now,
+        arg_min(
+            {
+                'first': room_type.kept_by,
+                'seconds_apart': room_type.seconds_apart,
+                'sightings': room_type.sightings
+            },
+            (room_type.floor, room_type.offer_key)
+        ) FILTER (WHERE room_type.is_offered AND room_type.floor IS NOT NULL) AS kept_by
+    FROM room_type
+    GROUP BY room_type.input_id, room_type.line_no, room_type.source
 ),
 
 -- The rates of the days that prices were observed on: of the long series only these are read.
@@ -226,14 +324,7 @@ priced AS (
                     keyed.price::DOUBLE * here.rate::DOUBLE / there.rate::DOUBLE, coalesce(unit.minor_digits, 2)
                 ) AS DECIMAL(18, 4))
         END AS price_converted,
-        -- Between two sightings of one and the same floor it is known; elsewhere the nearer of the two counts.
-        CASE
-            WHEN lowest.kept_by.last_seen_at < keyed.observed_at
-                THEN date_diff('second', keyed.observed_at, lowest.kept_by.last_seen_at)
-            WHEN lowest.kept_by.valid_from > keyed.observed_at
-                THEN date_diff('second', keyed.observed_at, lowest.kept_by.valid_from)
-            WHEN lowest.floor IS NOT NULL THEN 0
-        END / 86400.0 AS days_apart,
+        lowest.kept_by.seconds_apart / 86400.0 AS days_apart,
         date_diff(
             'second', keyed.observed_at, (SELECT max(sweep.started_at) FROM mart.sweep AS sweep)
         ) / 86400.0 AS price_age_days
@@ -261,7 +352,6 @@ held AS (
         mart.tolerance(priced.floor, analysis.tolerance_pct, priced.minor_unit) AS tolerance,
         CASE
             WHEN priced.product_type <> 'Hotel' THEN 'not_hotel'
-            WHEN contains(priced.party, '+') THEN 'several_rooms'
             WHEN coalesce(priced.offers, 0) = 0 THEN 'no_offer'
             WHEN priced.offers_without_floor > 0 THEN 'none_stated'
             WHEN priced.price_converted IS NULL THEN 'no_rate'
@@ -305,13 +395,14 @@ SELECT
     held.days_apart,
     held.rate,
     held.rate_date,
-    held.kept_by.offer_key AS floor_offer_key,
-    held.kept_by.began_sweep_id AS floor_began_sweep_id,
-    held.kept_by.began_search_id AS floor_began_search_id,
-    held.kept_by.began_offer_no AS floor_began_offer_no,
-    held.kept_by.seen_sweep_id,
-    held.kept_by.seen_search_id,
-    held.kept_by.seen_offer_no,
+    held.kept_by.first.offer_key AS floor_offer_key,
+    held.kept_by.first.began_sweep_id AS floor_began_sweep_id,
+    held.kept_by.first.began_search_id AS floor_began_search_id,
+    held.kept_by.first.began_offer_no AS floor_began_offer_no,
+    held.kept_by.first.seen_sweep_id,
+    held.kept_by.first.seen_search_id,
+    held.kept_by.first.seen_offer_no,
     held.input_id,
-    held.line_no
+    held.line_no,
+    held.kept_by.sightings
 FROM held

@@ -58,32 +58,7 @@ SELECT
         held.floor::DOUBLE,
         replace(held.match_grade, '_', ' ')
     ) AS finding,
-    [
-        mart.observation(
-            'floor',
-            held.source,
-            held.property_id,
-            held.floor_offer_key,
-            held.seen_sweep_id,
-            held.seen_search_id,
-            held.seen_offer_no
-        )
-    ]
-    || CASE
-        -- A price between two sightings rests on both: they are what says which floor was in force.
-        WHEN held.days_apart < 0 OR held.floor_began_sweep_id = held.seen_sweep_id THEN []
-        ELSE [
-            mart.observation(
-                'floor_began',
-                held.source,
-                held.property_id,
-                held.floor_offer_key,
-                held.floor_began_sweep_id,
-                held.floor_began_search_id,
-                held.floor_began_offer_no
-            )
-        ]
-    END AS evidence,
+    held.sightings AS evidence,
     mart.conversion(held.currency, held.floor_currency, held.rate, held.rate_date) AS fx
 FROM mart.price_against_floor AS held
 CROSS JOIN ref.analysis AS analysis

@@ -153,7 +153,7 @@ def prices_of(lake: Lake, file: Path, observed_at: datetime) -> None:
             CASE WHEN no % 3 = 0 THEN room_id END AS room_id,
             CASE WHEN no % 3 < 2 THEN board_id END AS board_id,
             CASE WHEN no % 3 = 0 THEN policy_key END AS policy_key,
-            min(round(floor * (96 + no % 8) / 100, 2)) AS price,
+            min(round(floor * len(string_split(party, '+')) * (96 + no % 8) / 100, 2)) AS price,
             '{observed_at.isoformat()}' AS observed_at
         FROM floor WHERE no % 2 = 0 GROUP BY ALL ORDER BY ALL
     """

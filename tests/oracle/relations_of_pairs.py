@@ -233,8 +233,8 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
     }
     told |= {name: row[name] for name in PRODUCT} | {"source": source, "match_grade": price.grade}
     nothing = {"floor": None, "price_converted": None, "below_floor": None, "floor_now": None, "offers": 0}
-    if "+" in row["party"] or row["product_type"] != "Hotel":
-        return told | nothing | {"verdict": "several_rooms" if "+" in row["party"] else "not_hotel"}
+    if row["product_type"] != "Hotel":
+        return told | nothing | {"verdict": "not_hotel"}
     if not past:
         return told | nothing | {"verdict": "no_offer"}
     judged_at = max(row["observed_at"], min(offer["valid_from"] for offer in past))
@@ -253,17 +253,18 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
         return told | nothing | {"verdict": "no_offer"}
     currency = min((offer["currency"] for offer in candidates), key=lambda each: (each != row["currency"], each))
     offers = [offer for offer in candidates if offer["currency"] == currency]
-    then = [offer["floor"] or None for offer in offers if is_in_force(offer)]
-    now = [offer["floor"] or None for offer in offers if offer["valid_to"] is None]
+    rooms = row["party"].count("+") + 1
+    then = _floors([offer for offer in offers if is_in_force(offer)], rooms)
+    now = _floors([offer for offer in offers if offer["valid_to"] is None], rooms)
     day = row["observed_at"].date()
     here, there = rates.of(currency, day), rates.of(row["currency"], day)
     converted: int | None = row["price"]
     if currency != row["currency"]:
         converted = to_cents(row["price"] * here / there) if here and there else None
-    floor = min((each for each in then if each is not None), default=None)
+    floor = min((sum(lows) for lows in map(_lows, then) if None not in lows), default=None)
     if not then:
         verdict = "no_offer"
-    elif None in then:
+    elif any(None in floors for rooms_of_type in then for floors in rooms_of_type):
         verdict = "none_stated"
     elif converted is None:
         verdict = "no_rate"
@@ -271,12 +272,28 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
         verdict = "breach" if floor - converted > tolerance(floor, TOLERANCE_PCT) else "kept"
     return told | {
         "verdict": verdict,
-        "offers": len(then),
+        "offers": sum(len(floors) for rooms_of_type in then for floors in rooms_of_type),
         "floor": floor,
         "price_converted": converted,
         "below_floor": floor - converted if verdict in {"breach", "kept"} else None,
-        "floor_now": None if None in now else min(now, default=None),
+        "floor_now": None
+        if any(None in floors for rooms_of_type in now for floors in rooms_of_type)
+        else min((sum(lows) for lows in map(_lows, now)), default=None),
     }
+
+
+def _floors(offers: list[Row], rooms: int) -> list[list[list[int | None]]]:
+    """Return the floors of each room asked for, by room type; types that are not offered to each room are left out."""
+    by_type: dict[Any, dict[int, list[int | None]]] = {}
+    for offer in offers:
+        room_no = offer["room_stay_id"] if rooms > 1 else 0
+        if rooms == 1 or (offer["room_id"] is not None and room_no in range(rooms)):
+            by_type.setdefault(offer["room_id"], {}).setdefault(room_no, []).append(offer["floor"] or None)
+    return [list(by_room.values()) for by_room in by_type.values() if len(by_room) == rooms]
+
+
+def _lows(floors_of_rooms: list[list[int | None]]) -> list[int | None]:
+    return [min((each for each in floors if each is not None), default=None) for floors in floors_of_rooms]
 
 
 def gap_decomposition(parity: list[Row], offers: pl.DataFrame, reference_market: str, rates: Rates) -> list[Row]:

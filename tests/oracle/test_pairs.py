@@ -80,7 +80,7 @@ def test_a_price_is_held_against_the_floor_that_was_in_force_when_it_was_seen(la
         history.latest.snapshot_date,
         rates,
     )
-    assert {row["verdict"] for row in found} >= {"breach", "kept", "several_rooms"}
+    assert {row["verdict"] for row in found if "+" in row["party"]} >= {"breach", "kept"}
     assert not difference(held, found)
 
 

@@ -50,7 +50,7 @@ SELLING_PRICE = Table(
         required("product_type", TEXT, "`Hotel` or `Package`."),
         *STAY,
         required("currency", TEXT, "ISO 4217 code of price."),
-        required("price", MONEY, "What the whole stay is sold at, in currency."),
+        required("price", MONEY, "What the whole stay is sold at, all rooms of the party together, in currency."),
         required("observed_at", INSTANT, "When this price was on sale."),
         Column("room_id", LONG, "The supplier's room id; NULL: not given, so any room may be meant."),
         Column("board_id", INT, "Board basis id; NULL: not given."),
