@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from pipeline.domain.codes import ERROR_CODES
+from pipeline.domain.codes import ERROR_CODES, NO_AVAILABILITY_CODES
 from pipeline.domain.search import Operation
 from pipeline.normalise import tolerant
 from pipeline.normalise.content import PropertyContent, content_of
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offers import Offers, collect_offers
 from pipeline.normalise.parts import Deviation
-from pipeline.normalise.tolerant import Refusal
+from pipeline.normalise.refusals import Refusal, refusal
 from pipeline.supplier import wire
 from pipeline.supplier.envelope import ROOM_STAYS, Rest, repeats_its_envelope, rest_of
 from pipeline.supplier.failure_signs import SERVER_CODES
@@ -50,6 +50,16 @@ class Reading:
     def is_failure(self) -> bool:
         """Whether it says nothing of the properties that it does not list, because the server failed."""
         return self.is_unreadable or self.rest[0] is Rest.FAILURE
+
+    @property
+    def doubt(self) -> str | None:
+        """Why what it lists may not be all, or why it lists nothing; None: there is no reason."""
+        if self.is_unreadable:
+            return "unreadable"
+        if self.is_failure:
+            return "server_error"
+        says_why = self.rest[0] is Rest.NOT_LISTED or self.rest[1] in NO_AVAILABILITY_CODES
+        return None if says_why or not any(self.returned.values()) else "error_beside_offers"
 
     def unanswered(self, asked: Iterable[int]) -> tuple[int, ...]:
         """Return the properties that are to be asked again: of those asked, the ones that a failure leaves open."""
@@ -141,7 +151,7 @@ def _may_be_empty(properties: Sequence[wire.Property], offers: Offers) -> bool:
 
 
 def _nameless(index: int, found: wire.Property) -> Refusal:
-    return tolerant.refusal("property", None, f"properties[{index}]", tolerant.NO_ID, msgspec.json.encode(found))
+    return refusal("property", None, f"properties[{index}]", tolerant.NO_ID, msgspec.json.encode(found))
 
 
 def new_codes(codes: Sequence[int]) -> list[Deviation]:

@@ -97,7 +97,7 @@ class SegmentRows:
         counts = [reading.returned.get(property_id, 0) for property_id in own]
         self._cells.add(position, own, verdicts(self._operation, reading, own), counts)
         offers = sum(reading.returned.values())
-        failure = "unreadable" if reading.is_unreadable else "server_error" if reading.is_failure else None
+        failure = reading.doubt
         self._add_search(
             record,
             asked,

@@ -24,14 +24,14 @@ from pipeline.lake.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
 from pipeline.normalise.read_answer import Reading, read_answer
+from pipeline.normalise.refusals import Refusal
 from pipeline.normalise.request import Asked, asked_of_request
 from pipeline.normalise.rows import SegmentRows
-from pipeline.normalise.tolerant import Refusal
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.error_bodies import error_codes, error_messages
 
 # Raised whenever the same raw answers would give other rows.
-RULES_VERSION = 4
+RULES_VERSION = 5
 
 # Where the smallest file wins over the fastest write; measured on generated nights.
 _ZSTD_LEVEL = 3

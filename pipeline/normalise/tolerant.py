@@ -15,6 +15,7 @@ import msgspec
 
 from pipeline.domain.search import Operation
 from pipeline.normalise.parts import Deviation, PartReader, Unfit, kind_of, storable
+from pipeline.normalise.refusals import Refusal, beside, check_product, check_room, names_error, reason_of, refusal
 from pipeline.supplier import wire
 from pipeline.supplier.bodies import BYTE_ORDER_MARK
 from pipeline.supplier.envelope import (
@@ -28,23 +29,10 @@ from pipeline.supplier.envelope import (
     speaks_of_other_errors,
     tells_of_a_property,
 )
-from pipeline.supplier.failure_signs import server_code, speaks_of_failure
+from pipeline.supplier.failure_signs import has_message, server_code, speaks_of_failure
 from pipeline.supplier.fields import fields_of
 
 NO_ID = "has no propertyId"
-
-_SAMPLE_CHARACTERS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A part that could not be read."""
-
-    part: str
-    property_id: int | None
-    path: str
-    reason: str
-    sample: str
 
 
 @dataclass(slots=True)
@@ -83,19 +71,13 @@ def read(
     try:
         document = decoded_with_repeats(body.removeprefix(BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        reader.found.refusals.append(refusal("answer", None, "$", _reason(error), body))
+        reader.found.refusals.append(refusal("answer", None, "$", reason_of(error), body))
         reader.found.is_unreadable = True
         return reader.found
     if body.startswith(BYTE_ORDER_MARK):
         reader.found.deviations.append(Deviation("$", "changed_type", "byte order mark"))
     reader.answer(document, is_repetitive=repeats_its_envelope(body, operation))
     return reader.found
-
-
-def refusal(part: str, property_id: int | None, place: str, reason: str, value: bytes) -> Refusal:
-    """Return a refusal with its reason and the value as sent cut to what a row holds."""
-    sample = value[: 4 * _SAMPLE_CHARACTERS].decode("utf-8", "replace")[:_SAMPLE_CHARACTERS]
-    return Refusal(part, property_id, place, reason[:300], sample)
 
 
 class _Reader:
@@ -107,6 +89,7 @@ class _Reader:
         self.found = SecondReading()
         self._operation = operation
         self._is_multi = operation is Operation.MULTI
+        self._room_kind = wire.ListRoomStay if self._is_multi else wire.DetailRoomStay
         self._product_kind: type[wire.Product] = wire.ListProduct if self._is_multi else wire.DetailProduct[float]
         self._asked = asked
         self._fits = fits
@@ -139,13 +122,16 @@ class _Reader:
             self._property(value, place, path)
         self._keep_fitting()
         self._flush()
-        beside = beside_listing(body, self._operation)
+        around = beside_listing(body, self._operation)
+        is_without_offers = not any(room.products for found in self.found.properties for room in found.room_stays or ())
         self.found.rest = rest_of(
             self.found.codes,
             has_errors=self.found.has_errors,
             is_listing=self._is_listing or (self._is_multi and listed == []),
-            failed_code=server_code(beside) or self._failed_code,
-            is_failure=is_repetitive or self._is_failure or speaks_of_other_errors(beside),
+            failed_code=server_code(around) or self._failed_code,
+            is_failure=is_repetitive
+            or self._is_failure
+            or speaks_of_other_errors(around, is_without_offers=is_without_offers),
         )
 
     def _codes(self, errors: Any) -> tuple[int, ...]:
@@ -191,7 +177,7 @@ class _Reader:
         except Unfit as error:
             known_id = self._id_of(value)
             self._refuse("property", known_id, place, str(error), value)
-            self._note_failure(value)
+            self._note_failure(value, kind)
             self._is_listing |= known_id in self._asked or (known_id is None and tells_of_a_property(value))
             if not self._is_multi:
                 # Nothing else was asked for: what the answer says of it is in here, or nowhere.
@@ -208,13 +194,19 @@ class _Reader:
         ]
         self.found.properties.append(kind(**fields, room_stays=kept))
         self._flush()
+        unknown = beside(value, kind)
         if not any(room.products for room in kept):
-            self._note_failure(value)
+            self._note_failure(value, kind)
+            for room in room_stays:
+                self._note_failure(room, self._room_kind)
+        elif names_error(unknown):
+            self._refuse("property", property_id, place, "names an error beside its rooms", unknown)
 
-    def _note_failure(self, value: Any) -> None:
-        """Note an error that stands in the place of a property, or of what it has on sale."""
+    def _note_failure(self, value: Any, kind: type[msgspec.Struct]) -> None:
+        """Note an error or a message that stands in the place of a property, or of what it has on sale."""
         self._failed_code = self._failed_code or server_code(value)
         self._is_failure |= speaks_of_failure(value)
+        self._is_failure |= isinstance(value, dict) and has_message(beside(value, kind))
 
     def _id_of(self, value: Any) -> int | None:
         """Return the id of a property that is refused, if at least that can be read."""
@@ -234,17 +226,17 @@ class _Reader:
         place: str,
         path: str,
     ) -> wire.ListRoomStay | wire.DetailRoomStay | None:
-        kind = wire.ListRoomStay if self._is_multi else wire.DetailRoomStay
+        kind = self._room_kind
         try:
             fields = self._parts.object(value, kind, path)
             products = self._parts.items(value.get("products"), f"{path}.products")
+            check_room(value, products, kind)
         except Unfit as error:
             self._refuse("room_stay", property_id, place, str(error), value)
             return None
-        reason = "" if products else _why_no_room(value, kind)
-        if reason:
-            self._refuse("room_stay", property_id, place, reason, value)
-            return None
+        if products and names_error(unknown := beside(value, kind)):
+            # What is on sale is kept, and what is missing may be what could not be had.
+            self._refuse("room_stay", property_id, place, "names an error beside its products", unknown)
         kept: list[Any] = []
         for index, item in enumerate(products):
             self._product(item, property_id, f"{place}.products[{index}]", f"{path}.products[]", kept)
@@ -255,9 +247,9 @@ class _Reader:
         before, self._parts.noted = self._parts.noted, []
         try:
             product = self._parts.struct(value, self._product_kind, path)
-            _check_product(value, product, self._product_kind)
+            check_product(value, product, self._product_kind)
         except Unfit as error:
-            self._refuse("offer", property_id, place, _reason(error), value)
+            self._refuse("offer", property_id, place, reason_of(error), value)
         else:
             kept.append(product)
             candidate = _Candidate(kept, product, offer_no, property_id, place, value, self._parts.noted)
@@ -281,7 +273,7 @@ class _Reader:
         except (msgspec.MsgspecError, OverflowError, ValueError) as error:
             # By identity: equal products may stand beside each other.
             candidate.products[:] = [product for product in candidate.products if product is not candidate.product]
-            self._refuse("offer", candidate.property_id, candidate.place, _reason(error), candidate.value)
+            self._refuse("offer", candidate.property_id, candidate.place, reason_of(error), candidate.value)
             return False
         return True
 
@@ -297,28 +289,3 @@ class _Reader:
     def _flush(self) -> None:
         self.found.deviations.extend(self._parts.noted)
         self._parts.noted = []
-
-
-def _check_product(value: dict[str, Any], product: wire.Product, kind: type[msgspec.Struct]) -> None:
-    """Raise Unfit where an object has no product in it. One with a price is a product, whatever else it says."""
-    if product.charges is not None and product.charges.total is not None:
-        return
-    if all(value.get(name) in (None, {}, []) for name in fields_of(kind)):
-        raise Unfit("has no field of a product")
-    if _is_failure(value):
-        raise Unfit("has an error in the place of its price")
-
-
-def _why_no_room(value: dict[str, Any], kind: type[msgspec.Struct]) -> str:
-    """Return why an object without products is no room stay either; rooms may have none of them on sale."""
-    if not value.keys() & fields_of(kind).keys():
-        return "has no field of a room stay"
-    return "has an error in the place of its products" if _is_failure(value) else ""
-
-
-def _is_failure(value: dict[str, Any]) -> bool:
-    return speaks_of_failure(value) or server_code(value) is not None
-
-
-def _reason(error: Exception) -> str:
-    return str(error)[:300] or type(error).__name__

@@ -20,7 +20,7 @@ from pipeline.domain.search import Operation
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import BYTE_ORDER_MARK, BodyTooLong, UnreadableBody, beginning, inflate
 from pipeline.supplier.error_bodies import codes_of
-from pipeline.supplier.failure_signs import SERVER_CODES, server_code, speaks_of_failure
+from pipeline.supplier.failure_signs import SERVER_CODES, has_message, server_code, speaks_of_failure
 
 # What lists properties, by operation.
 LISTING = {Operation.MULTI: "properties", Operation.SINGLE: "property"}
@@ -91,9 +91,13 @@ def beside_listing(document: dict[str, Any], operation: Operation) -> dict[str, 
     return {key: held for key, held in document.items() if key != name or not isinstance(held, kind)}
 
 
-def speaks_of_other_errors(beside: dict[str, Any]) -> bool:
-    """Return whether what stands beside the properties names errors in another way than the document."""
-    return speaks_of_failure({key: held for key, held in beside.items() if key != "errors"})
+def speaks_of_other_errors(beside: dict[str, Any], *, is_without_offers: bool) -> bool:
+    """Return whether what stands beside the properties names errors in another way than the document.
+
+    Where no property has an offer, a message is doubt enough: its properties are asked again, in halves.
+    """
+    others = {key: held for key, held in beside.items() if key != "errors"}
+    return speaks_of_failure(others) or (is_without_offers and has_message(others))
 
 
 def repeats_its_envelope(body: bytes, operation: Operation) -> bool:
@@ -198,7 +202,7 @@ def _rest(document: dict[str, Any], operation: Operation, *, is_repetitive: bool
         has_errors=errors not in (None, []),
         is_listing=document.get(LISTING[operation]) == [] and operation is Operation.MULTI,
         failed_code=server_code(document),
-        is_failure=is_repetitive or speaks_of_other_errors(beside_listing(document, operation)),
+        is_failure=is_repetitive or speaks_of_other_errors(beside_listing(document, operation), is_without_offers=True),
     )
 
 
@@ -207,7 +211,9 @@ def _words(code: int | None, document: dict[str, Any], *, is_repetitive: bool) -
         return f"error {code}"
     if speaks_of_failure(document):
         return "errors without a code"
-    return "a field twice" if is_repetitive else "neither properties nor a documented code"
+    if is_repetitive:
+        return "a field twice"
+    return "a message and no properties" if has_message(document) else "neither properties nor a documented code"
 
 
 def tells_of_a_property(value: object) -> bool:

@@ -1,7 +1,9 @@
 """Signs of a server's failure in JSON of any shape: gateways wrap, rename and nest what the document says.
 
 A sign is a code of a failure under the name of a code, an error under any name, or a field that says that something is
-missing. Texts are not read: a message may speak of an error where there is none.
+missing. Beside offers texts are not read: a message may speak of an error where there is none. Where nothing is on
+sale, any message under a name that the document does not have is doubt enough: two words of three letters or more, one
+after the other. Ids, traces, versions, instants and numbers have none, and cost nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ _FAILED_WORDS = re.compile(
 )
 # How gateways write that there was no error.
 _NO_ERROR = re.compile(r"\s*(0+|false|no|none|null|ok|success(ful)?)?\s*", re.IGNORECASE)
+_TWO_WORDS = re.compile(r"[^\W\d_]{3,}[,.:;]?\s+[^\W\d_]{3,}")
 # The codes of HTTP for failures. The document's own begin at 1000, but for its 500.
 _FAILED_CODES = range(400, 600)
 
@@ -35,6 +38,7 @@ _CODE_IN_TEXT = re.compile(r"\s*[A-Za-z]*[ _-]?(5\d\d)(?:\.0*)?(?![\d.,])")
 
 # What is larger is an answer with offers; its signs stand beside its properties.
 _MOST_NODES = 100_000
+_MOST_CHARACTERS = 10_000
 
 
 def server_code(value: object) -> int | None:
@@ -45,6 +49,12 @@ def server_code(value: object) -> int | None:
 def speaks_of_failure(value: object) -> bool:
     """Return whether any tree of JSON names an error, or says that it is no success."""
     return any(_is_failure(name, held) for name, held in _named(value))
+
+
+def has_message(value: object) -> bool:
+    """Return whether a text in a tree of JSON is a message: some words, whatever they say."""
+    texts = (text for _, held in _named(value) for text in (held if isinstance(held, list) else (held,)))
+    return any(isinstance(text, str) and _TWO_WORDS.search(text[:_MOST_CHARACTERS]) for text in texts)
 
 
 def _is_failure(name: str, held: object) -> bool:

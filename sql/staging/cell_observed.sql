@@ -12,8 +12,12 @@ SELECT
     ) AS cell_key,
     CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
     cell.status IN ('offered', 'no_offer', 'absent') AS is_answered,
-    -- What could not be read in an answer may be the very offer that seems to be gone.
-    is_answered AND unread.search_id IS NULL AND doubtful.search_id IS NULL AS is_answered_whole -- noqa: RF02
+    -- What could not be read in an answer, or what an error beside its offers speaks of, may be the very offer that
+    -- seems to be gone.
+    is_answered -- noqa: RF02
+    AND unread.search_id IS NULL
+    AND doubtful.search_id IS NULL
+    AND search.failure IS NULL AS is_answered_whole
 FROM sweep_files.cell AS cell
 LEFT JOIN (
     SELECT DISTINCT
@@ -22,6 +26,10 @@ LEFT JOIN (
     FROM sweep_files.reject AS reject
     WHERE reject.property_id IS NOT NULL
 ) AS unread ON unread.search_id = cell.search_id AND unread.property_id = cell.property_id
+LEFT JOIN sweep_files.search AS search
+    ON
+        search.search_id = cell.search_id
+        AND search.failure IS NOT NULL
 LEFT JOIN night.cell_doubtful AS doubtful
     ON
         doubtful.search_id = cell.search_id

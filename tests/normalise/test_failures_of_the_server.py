@@ -17,7 +17,7 @@ from raw_answers import SWEEP, answer, cells_of, house, normalised, product, rec
 
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
-from pipeline.normalise.segment import rows_of_answers
+from pipeline.normalise.segment import rows_of_answers, unanswered
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.envelope import failure_in
 
@@ -154,6 +154,46 @@ def test_an_empty_listing_beside_a_sign_of_failure_says_nothing_of_a_property(be
     assert {status for status, _, _ in cells_after(body, "", Operation.MULTI).values()} == {"failed"}
 
 
+MESSAGES = [
+    {"message": "An unexpected error occurred"}, {"detail": "no answer upstream"}, {"warnings": ["Try again later"]},
+    {"meta": {"info": "search backend unavailable"}}, {"title": "Service down"},
+]  # fmt: skip
+HARMLESS = [
+    {"requestId": "9f3c-77 ab"}, {"timestamp": "2026-11-23T01:02:03Z"}, {"date": "Mon, 23 Nov 2026 16:57:04 GMT"},
+    {"took": 12, "version": "1.2 beta"}, {"trace": {"id": "00-4bf92f3577b34da6-01", "hops": [1, 2]}}, {"count": 0},
+    {"status": "OK", "server": "eu-west-1 b", "cached": False},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", MESSAGES)
+def test_a_message_where_nothing_is_on_sale_is_doubt_and_is_asked_again(beside):
+    for operation, document in (
+        (Operation.MULTI, {"properties": []} | beside),
+        (Operation.MULTI, answer(house(1, rooms=[]), **beside)),
+        (Operation.MULTI, answer(house(1, rooms=[]) | beside)),
+        (Operation.MULTI, answer(house(1, rooms=[room([], **beside)]))),
+        (Operation.SINGLE, {"property": house(1, rooms=[])} | beside),
+    ):
+        body = json.dumps(document).encode()
+        if not document.get("properties", True):
+            assert failure_in(operation, body, "")[0] is Failure.SERVER_ERROR
+        assert {status for status, _, _ in cells_after(body, "", operation).values()} == {"failed"}
+        assert unanswered(body, "", operation, (1,), 10**6) == (1,)
+
+
+@pytest.mark.parametrize("beside", HARMLESS)
+def test_ids_instants_and_numbers_where_nothing_is_on_sale_cost_nothing(beside):
+    body = json.dumps({"properties": []} | beside).encode()
+    assert failure_in(Operation.MULTI, body, "") == (None, "")
+    assert {status for status, _, _ in cells_after(body, "", Operation.MULTI).values()} == {"absent"}
+
+
+@pytest.mark.parametrize("beside", MESSAGES)
+def test_a_message_beside_offers_says_nothing_of_the_other_properties(beside):
+    cells = cells_after(json.dumps(answer(house(1)) | beside).encode(), "", Operation.MULTI)
+    assert [status for status, _, _ in cells.values()] == ["offered", "absent", "absent"]
+
+
 def test_an_answer_with_a_field_twice_calls_no_property_absent(lake):
     first, second = (json.dumps(answer(house(number))) for number in (1, 2))
     body = f"{first[:-1]},{second[1:]}".encode()
@@ -202,6 +242,53 @@ def test_a_room_may_have_nothing_on_sale(lake, operation, body):
 @pytest.mark.parametrize(("operation", "body"), bodies(room([product(error="a promotion was left out")])))
 def test_a_product_with_a_price_is_one_whatever_else_it_says(lake, operation, body):
     assert read_rooms(lake, operation, body) == (("offered", None, 1), [])
+
+
+BESIDE = [
+    {"errors": [ERROR]}, {"error": "timeout"}, {"errors": [{"code": 1023}]}, {"status": 503}, {"partial": True},
+    {"meta": {"errorCode": 500}}, {"Exception": {"message": "x"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("level", ["property", "room_stay"])
+def test_an_error_beside_what_is_on_sale_keeps_it_and_is_a_reject_so_that_nothing_else_is_gone(lake, beside, level):
+    good = [room(), room(roomId=8)]
+    rooms = good if level == "property" else [good[0], good[1] | beside]
+    held = house(1, rooms) | (beside if level == "property" else {})
+    for operation, body in ((Operation.MULTI, answer(held)), (Operation.SINGLE, {"property": held})):
+        tables = normalised(
+            Lake(str(lake.root / operation)), [record(body=body, property_ids=(1,), operation=operation)], operation
+        )
+        assert cells_of(tables)[1] == ("offered", None, 2)
+        (reject,) = tables["reject"].to_pylist()
+        assert (reject["part"], reject["property_id"]) == (level, 1)
+        assert reject["reason"].startswith("names an error beside its ")
+
+
+@pytest.mark.parametrize(
+    "beside", [{"errors": []}, {"error": None}, {"traceId": "500"}, {"status": "ok"}, {"note": "an error"}]
+)
+@pytest.mark.parametrize("level", ["property", "room_stay"])
+def test_what_is_no_error_beside_what_is_on_sale_is_drift_alone(lake, beside, level):
+    held = house(1) | beside if level == "property" else house(1, [room(**beside)])
+    tables = normalised(lake, [record(body=answer(held), property_ids=(1,))])
+    assert (cells_of(tables)[1], tables["reject"].num_rows) == (("offered", None, 1), 0)
+    assert tables["drift"].num_rows
+
+
+@pytest.mark.parametrize(
+    ("errors", "is_doubtful"),
+    [
+        ([ERROR], True), ([{"code": 1027}], True), ([{"code": 1999}], True), (["out of order"], True),
+        ([{"code": 1023}], False), ([{"errorCode": 1025}], False), ([], False),
+    ],
+)  # fmt: skip
+def test_an_answer_with_offers_beside_an_error_says_so_of_its_search(lake, errors, is_doubtful):
+    tables = normalised(lake, [record(body=answer(house(1), house(2), errors=errors))])
+    assert set(cells_of(tables).values()) == {("offered", None, 1)}
+    (search,) = tables["search"].to_pylist()
+    assert (search["outcome"], bool(search["failure"])) == ("answered", is_doubtful)
 
 
 @pytest.mark.parametrize("odd", [{}, {"odd": 1}])

@@ -63,7 +63,7 @@ SEARCH = Table(
         Column("http_status", SMALL, "HTTP status of the last attempt; NULL: there was no answer."),
         Column("codes", TEXT, "Documented or unknown error codes of the answer, joined by commas."),
         Column("messages", TEXT, "Texts of the errors of the answer, each on a line of its own; NULL: none."),
-        Column("failure", TEXT, "Why the search failed."),
+        Column("failure", TEXT, "Why the search failed, or why an answer with offers may not list all there are."),
         required("attempts", SMALL, "Requests sent for this search.", lowest=0),
         required("started_at", INSTANT, "Start of the last attempt."),
         required("ended_at", INSTANT, "End of the last attempt."),
