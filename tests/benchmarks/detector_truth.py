@@ -2,7 +2,8 @@
 
 `python tests/benchmarks/detector_truth.py` prints the table of tests/benchmarks/README.md: precision and recall of each
 rule over cells (property and market), with Wilson's interval of 95%, added up over seeds. `--seeds` and `--worlds` take
-some. A cell that was never answered is not expected; one whose past was not answered often enough is, and is missed.
+some, and `--of-a-kind` says how many properties of each planted kind a world has. A cell that was never answered is not
+expected; one whose past was not answered often enough is, and is missed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Counts = dict[str, list[int]]
 """By rule: cells expected, found, wrong, missed."""
 
 
-def measured(name: str, seed: int, asked: str) -> tuple[Counts, list[str]]:
+def measured(name: str, seed: int, asked: str, of_a_kind: int) -> tuple[Counts, list[str]]:
     """Make one world and hold what is found against what was planted; return the counts, and what went wrong."""
     confounder, questions = CONFOUNDERS[name], NAMES[asked]
     nights = NIGHTS[questions]
@@ -49,7 +50,14 @@ def measured(name: str, seed: int, asked: str) -> tuple[Counts, list[str]]:
     ):
         plain = PLAIN[questions]
         world = made(
-            Path(home), sandbox, nights, of_a_kind=2, plain=plain, questions=questions, course=course, attempts=1
+            Path(home),
+            sandbox,
+            nights,
+            of_a_kind=of_a_kind,
+            plain=plain,
+            questions=questions,
+            course=course,
+            attempts=1,
         )
         found = {rule: _with_wide(world, rule, score, confounder.wide) for rule, score in scores(world).items()}
         if "fx_markup" in found:
@@ -111,6 +119,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--worlds", nargs="+", choices=CONFOUNDERS, default=tuple(CONFOUNDERS))
     parser.add_argument("--asked", nargs="+", choices=NAMES, default=tuple(NAMES))
+    parser.add_argument("--of-a-kind", type=int, default=2, help="properties of each planted kind in a world")
     parser.add_argument("--keep", type=Path, help="file that counts are kept in, and added to by the next run")
     options = parser.parse_args(given)
     kept: dict[str, dict[str, Any]] = {}
@@ -120,7 +129,7 @@ def main(given: Sequence[str] | None = None) -> None:
         for name in options.worlds:
             for asked in options.asked:
                 began = time.perf_counter()
-                counts, told = measured(name, seed, asked)
+                counts, told = measured(name, seed, asked, options.of_a_kind)
                 kept.setdefault(f"{name}|{seed}|{asked}", {}).update(counts)
                 if options.keep:
                     options.keep.write_text(json.dumps(kept))
