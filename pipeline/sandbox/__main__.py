@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rate_type_required=not given.rate_type_optional,
             faults=given.faults,
             story=given.story,
+            conditions_share=given.conditions_share,
         )
         options.world()
     except (OSError, ValueError) as error:
@@ -88,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--story", type=_count, default=0, help="nights of the story of anomalies that begin and end; 0: none"
+    )
+    parser.add_argument(
+        "--conditions-share",
+        type=_share,
+        default=0.0,
+        help="share of the properties with a shortest stay, a supplement for several rooms, or full board beside room "
+        "only, 0 to 1 (default: %(default)s)",
     )
     parser.add_argument("--no-nulls", action="store_true", help="leave out what would be null")
     parser.add_argument("--client-id", default=DEFAULT_CLIENT_ID, help="id that gets a token (default: %(default)s)")

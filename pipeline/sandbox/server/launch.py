@@ -58,6 +58,7 @@ class SandboxProcess:
         rate_type_required: bool = True,
         cache_mb: int = 64,
         story: int = 0,
+        conditions_share: float = 0.0,
         ready_s: float = 30.0,
     ) -> None:
         read_faults(dict(faults or {}))  # a wrong key is the caller's mistake, and reported at once
@@ -84,6 +85,7 @@ class SandboxProcess:
             "rate_type_required": rate_type_required,
             "cache_mb": cache_mb,
             "story": story,
+            "conditions_share": conditions_share,
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None

@@ -45,6 +45,8 @@ class Options:
     cache_mb: int = 64
     story: int = 0
     """Nights of the story that the world tells; 0: none."""
+    conditions_share: float = 0.0
+    """Share of the properties with a shortest stay, a supplement for several rooms or a choice of meals."""
 
     def world(self) -> World:
         """Return the world of these options."""
@@ -58,4 +60,5 @@ class Options:
             self.nulls,
             self.opened,
             self.story,
+            self.conditions_share,
         )

@@ -123,6 +123,8 @@ class Offering:
         anomaly = profile.anomaly
         if anomaly and anomaly.kind == planted.GONE_QUIET and self._night >= planted.QUIET_FROM:
             return documented.NO_OFFER
+        if search.nights < profile.conditions.shortest_stay:
+            return documented.NO_OFFER
         if not is_open(profile, self._night, search.market, self._block):
             return documented.NO_OFFER
         return documented.RESTRICTED if profile.restricted else 0

@@ -138,6 +138,8 @@ def terms_of(profile: Profile, search: Search, currency: str, night: int) -> Ter
         abroad *= 1 + anomaly.size
     if anomaly and anomaly.kind == planted.LIST_AGAINST_DETAIL and search.operation != "multi":
         abroad *= 1 + anomaly.size
+    if len(search.parties) > 1:
+        abroad *= profile.conditions.several_rooms
     is_hotel = search.product_type == "Hotel"
     stay_price = profile.nightly * stay_units(profile.kind, search.check_in, nights)
     return Terms(

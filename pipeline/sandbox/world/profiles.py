@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from pipeline.sandbox.world import descriptions
+from pipeline.sandbox.world.conditions import Conditions, conditions_of
 from pipeline.sandbox.world.discounts import gift_of
 from pipeline.sandbox.world.documented import BOARD_BY_ID, BOARDS, Board
 from pipeline.sandbox.world.fx import HOME_CURRENCIES
@@ -104,6 +105,7 @@ class Profile:
     promotion_spelling: int
     rooms: tuple[Room, ...]
     anomaly: Anomaly | None
+    conditions: Conditions
 
 
 _BOARD_SETS: Final[tuple[tuple[int, ...], ...]] = (
@@ -122,7 +124,7 @@ def room_number(slot_number: int) -> int:
     return slot_number >> (BOARD_BITS + POLICY_BITS + 1)
 
 
-def build(seed: int, index: int, plant_share: float) -> Profile:
+def build(seed: int, index: int, plant_share: float, conditions_share: float = 0) -> Profile:
     """Return the property with this index. A twin without brand is its branded twin at a lower price."""
     twin_of = branded_index(index)
     house = index if twin_of is None else twin_of
@@ -130,7 +132,8 @@ def build(seed: int, index: int, plant_share: float) -> Profile:
     dice = Dice(seed, house, 1)
     own = Dice(seed, index, 2)
     branded_name = descriptions.property_name(dice)
-    boards = _boards(dice)
+    conditions = conditions_of(seed, house, conditions_share)
+    boards = _boards(dice, conditions.boards)
     steps = policies(dice)
     nightly = dice.between(45, 220) * 100 + dice.between(0, 99)
     # An opaque offer gives up its name for a price 15 to 30 percent lower.
@@ -165,15 +168,16 @@ def build(seed: int, index: int, plant_share: float) -> Profile:
         promotion_spelling=spelling,
         rooms=tuple(_rooms(seed, index, house, dice, own, boards, steps, spelling)),
         anomaly=anomaly_of(seed, index, plant_share),
+        conditions=conditions,
     )
 
 
-def _boards(dice: Dice) -> tuple[Board, ...]:
+def _boards(dice: Dice, instead: tuple[int, ...] | None) -> tuple[Board, ...]:
     chosen = list(_BOARD_SETS[dice.weighted(_BOARD_WEIGHTS)])
     if dice.chance(220):
         # Every id of the table occurs somewhere, the rare ones as well.
         chosen[-1] = dice.pick(BOARDS).id
-    return tuple(BOARD_BY_ID[identifier] for identifier in dict.fromkeys(chosen))
+    return tuple(BOARD_BY_ID[identifier] for identifier in dict.fromkeys(instead or chosen))
 
 
 def _fees(dice: Dice) -> Fees:

@@ -26,7 +26,8 @@ class World:
     `plant_share` is the share of the properties with a planted anomaly, `missing_share` that of the properties whose
     answers lack documented fields; `nulls` False leaves out what would be null.
 
-    `story` is the number of nights of the story that the world tells (`world.story`), 0 for none.
+    `story` is the number of nights of the story that the world tells (`world.story`), 0 for none; `conditions_share`
+    is the share of the properties with conditions of their own (`world.conditions`).
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class World:
         nulls: bool = True,
         opened: date | None = None,
         story: int = 0,
+        conditions_share: float = 0.0,
     ) -> None:
         if night < 0:
             raise ValueError(f"a night is 0 or later, not {night}")
@@ -54,6 +56,7 @@ class World:
         self.nulls = nulls
         self.opened = opened
         self.story = story
+        self.conditions_share = conditions_share
         self._profiles: dict[int, Profile] = {}
 
     def at(self, night: int, today: date) -> World:
@@ -68,6 +71,7 @@ class World:
             self.nulls,
             self.opened,
             self.story,
+            self.conditions_share,
         )
         moved._profiles = self._profiles
         return moved
@@ -96,7 +100,7 @@ class World:
             return None
         profile = self._profiles.get(index)
         if profile is None:
-            profile = self._profiles[index] = build(self.seed, index, self.plant_share)
+            profile = self._profiles[index] = build(self.seed, index, self.plant_share, self.conditions_share)
         if not self.story:
             return profile
         return story.told(profile, self.night, self.story, self.opened or self.today - timedelta(days=self.night))
