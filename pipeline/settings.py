@@ -145,7 +145,22 @@ class Settings(BaseSettings):
     )
     confirm_cap: int = Field(100, ge=1, le=10_000, description="Maximum searches per run of `nightaudit confirm`.")
 
-    lake: str = Field("lake", description="Folder of the lake: raw answers, tables, published file.")
+    lake: str = Field(
+        "lake",
+        description="Folder of the lake: raw answers, tables, published file. Or `s3://bucket/prefix`, with "
+        "credentials, region and endpoint from the AWS_… variables of the environment.",
+    )
+    lake_copy: Path | None = Field(
+        None,
+        description="Folder for this machine's copies of lakes on S3, each as large as its lake. Unset: nightaudit in "
+        "the user's cache folder.",
+    )
+    lake_claim_seconds: float = Field(
+        180,
+        ge=3,
+        le=86_400,
+        description="Seconds of silence after which another machine may write to a lake on S3 that this one holds.",
+    )
     observation_nights: int = Field(
         35, ge=0, description="Nights whose offers `nightaudit lake --apply` keeps in the tables. 0: all."
     )
@@ -463,6 +478,12 @@ class Settings(BaseSettings):
     def _cluster_is_told_from_others(self) -> Self:
         if self.cluster is None:
             return self
+        if self.lake.startswith("s3://"):
+            msg = (
+                f"{PREFIX}CLUSTER and a {PREFIX}LAKE on S3 do not go together: the workers of a cluster share the "
+                "lake's folder. Unset one of them, or use a lake in a folder that all of them mount"
+            )
+            raise ValueError(msg)
         if is_readable_on_its_way(self.cluster) and not self.cluster_clear_text:
             msg = (
                 f"{PREFIX}CLUSTER: plain tcp to another machine can be read and forged on its way. Use tls; within a "

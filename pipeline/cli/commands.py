@@ -438,7 +438,9 @@ def export(
 
 @app.command()
 def pull(
-    lake: Annotated[str, typer.Argument(help="Folder of the lake to pull from, such as a mounted share.")],
+    lake: Annotated[
+        str, typer.Argument(help="Lake to pull from: a folder, such as a mounted share, or s3://bucket/prefix.")
+    ],
     folder: Annotated[Path, typer.Argument(help="Folder to pull into; created if missing.")],
 ) -> None:
     """Copy a lake's published file and the files that it reads into a folder; later runs copy only what is new."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.process.signals import stoppable
-from pipeline.publish.pull import LakeFolder, pull
+from pipeline.publish.pull import LakeFolder, LakeInStore, pull
 
 
 def pull_lake(lake: str, folder: Path) -> None:
     """Pull from a lake into a folder, and say what was copied."""
-    source = LakeFolder(Lake(lake))
+    source = LakeInStore(lake) if lake.startswith("s3://") else LakeFolder(Lake(lake))
     with stoppable("What was pulled before can be read as before.", f"nightaudit pull {lake} {folder}"):
         pulled = pull(source, folder)
     Terminal().print(

@@ -28,6 +28,8 @@ from pipeline.domain.errors import CorruptObject
 
 FOLDER = "checksums"
 _SUMS = "sums*.txt"
+# Of files that differ in this machine's copy of a lake on S3 from those in the store: it stays here.
+LOCAL_SUMS = "sums_copy.txt"
 _PART_BYTES = 1 << 20
 # In the place of an XXH3: what is known of a file besides its bytes.
 _THERE, _GONE, _BEGUN = "there", "gone", "begun"
@@ -54,9 +56,9 @@ def sum_of_file(place: Path) -> Sum:
     return size, digest.hexdigest()
 
 
-def record(root: Path, place: Path, found: Sum) -> None:
-    """Record what a file of a lake is about to hold. Raises OSError."""
-    _append_to(root, place.parent, _line(f"{found[0]} {found[1]} {place.name}"))
+def record(root: Path, place: Path, found: Sum, sums: str = "") -> None:
+    """Record what a file of a lake is about to hold, in this machine's file of sums or another. Raises OSError."""
+    _append_to(root, place.parent, _line(f"{found[0]} {found[1]} {place.name}"), sums)
 
 
 def note_there(root: Path, place: Path) -> None:
@@ -223,8 +225,8 @@ def _line_of_state(state: str, name: str) -> bytes:
     return _line(f"0 {state} {name}")
 
 
-def _append_to(root: Path, folder: Path, lines: bytes) -> None:
-    sums = _folder_of_sums(root, folder) / f"sums-{_host()}.txt"
+def _append_to(root: Path, folder: Path, lines: bytes, name: str = "") -> None:
+    sums = _folder_of_sums(root, folder) / (name or f"sums-{_host()}.txt")
     try:
         _append(sums, lines)
     except FileNotFoundError:

@@ -21,8 +21,9 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import obstore
 from filelock import FileLock, Timeout
@@ -32,6 +33,10 @@ from obstore.store import LocalStore
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import noted_as_gone, sync
+
+if TYPE_CHECKING:
+    from pipeline.lake.claim import Section
+    from pipeline.lake.copy import Copy
 
 # 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
 FORMAT = 2
@@ -47,12 +52,16 @@ class Lake:
 
         Raises SettingsError, LakeTooNew, and CorruptObject.
         """
-        if "://" in uri and not uri.startswith("file://"):
+        if "://" in uri and not uri.startswith(("file://", "s3://")):
             raise SettingsError(
-                f"NIGHTAUDIT_LAKE is {uri!r}; this version keeps its lake in a local folder only.",
-                hint="Set it to a path, for example lake or /srv/nightaudit/lake.",
+                f"NIGHTAUDIT_LAKE is {uri!r}; a lake is kept in a folder, or on S3.",
+                hint="Set it to a path, for example lake or /srv/nightaudit/lake, or to s3://bucket/prefix.",
             )
-        self.root = Path(uri.removeprefix("file://")).absolute()
+        self._copy = _copy_of(uri) if uri.startswith("s3://") else None
+        self._section: Section | None = None
+        self.root = Path(uri.removeprefix("file://")).absolute() if self._copy is None else self._copy.root
+        self.address = str(self.root) if self._copy is None else self._copy.address
+        """What users know the lake by: its folder, or its address on S3."""
         if set("*?[") & set(str(self.root)):
             raise SettingsError(
                 f"The lake folder {self.root} cannot be used: DuckDB reads *, ? and [ in its path as wildcards.",
@@ -146,6 +155,8 @@ class Lake:
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
         self._settle(path)
+        if self._section is not None:
+            self._section.written(path)
         return True
 
     def put(self, path: str, data: bytes) -> None:
@@ -158,6 +169,8 @@ class Lake:
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
         self._settle(path)
+        if self._section is not None:
+            self._section.written(path)
 
     def remove(self, path: str) -> None:
         """Remove an object, if there is one."""
@@ -251,7 +264,7 @@ class Lake:
         """Raise UnknownLake where no lake is there: a mistyped path must not look like an empty lake, or become one."""
         if not self.root.is_dir():
             raise UnknownLake(
-                f"There is no lake at {self.root} (NIGHTAUDIT_LAKE).",
+                f"There is no lake at {self.address} (NIGHTAUDIT_LAKE).",
                 kept="Nothing was created or changed.",
                 hint="Correct the path. In a new lake, start with: nightaudit nightly",
             )
@@ -279,8 +292,42 @@ class Lake:
     def writing(self, what: str) -> Iterator[None]:
         """Hold the lake's one writer lock. Raises LakeBusy at once if another process has it.
 
-        The system drops the lock when its process dies, so nothing needs cleaning up after a kill.
+        The system drops the lock when its process dies, so nothing needs cleaning up after a kill. A lake on S3 is
+        claimed there as well, and what was written is committed at the end.
         """
+        with ExitStack() as held:
+            if self._copy is None:
+                held.enter_context(self._locked(what))
+            else:
+                held.enter_context(self._claimed(self._copy, what))
+            yield
+
+    def commit(self) -> None:
+        """Commit to a lake on S3 what was written so far; nothing is half written now. In a folder it is there."""
+        if self._section is not None:
+            self._section.commit()
+
+    def drop_unused(self, grace_hours: float) -> None:
+        """Remove from S3 what no file of the lake has any more, once it is older than that. In a folder nothing is."""
+        if self._section is not None:
+            self._section.drop_unused(grace_hours)
+
+    @contextmanager
+    def _claimed(self, copy: Copy, what: str) -> Iterator[None]:
+        from pipeline.lake.claim import claimed
+
+        with ExitStack() as held:
+            with copy.alone():
+                copy.bring_up(is_to_write=True)
+                held.enter_context(self._locked(what))
+                self._section = held.enter_context(claimed(copy, what))
+            try:
+                yield
+            finally:
+                self._section = None
+
+    @contextmanager
+    def _locked(self, what: str) -> Iterator[None]:
         if not (self.root / "lake.json").is_file():
             # Not made yet, or lost.
             self._store = None
@@ -291,7 +338,7 @@ class Lake:
         except Timeout:
             holder = note.read_text() if note.exists() else "another process"
             raise LakeBusy(
-                f"The lake {self.root} is being written by {holder}.",
+                f"The lake {self.address} is being written by {holder}.",
                 kept="Nothing was started.",
                 hint="Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.",
             ) from None
@@ -380,6 +427,15 @@ class Lake:
     def _rebuilt_tables(self) -> list[str]:
         matches = [match for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match and match["number"]]
         return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
+
+
+def _copy_of(address: str) -> Copy:
+    # Most lakes are folders, and need nothing of a store.
+    from pipeline.lake.copy import Copy
+
+    copy = Copy(address)
+    copy.open()
+    return copy
 
 
 def _mark(number: int, *, records_all: bool, **others: str) -> bytes:

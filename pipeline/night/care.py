@@ -81,6 +81,7 @@ def take_care(settings: Settings, lake: Lake) -> list[Care]:
     removed = [*_to_remove(settings, lake), *_to_note(lake)]
     for care in removed:
         care.do()
+    lake.drop_unused(settings.grace_hours)
     return [*done, *removed]
 
 

@@ -65,6 +65,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
                 began_at = time.monotonic()
                 night = as_run(step)(night)
                 note_done(night.lake, night.sweep.sweep_id, step.__name__)
+                night.lake.commit()
                 told = {"step": step.__name__, "seconds": round(time.monotonic() - began_at, 1)}
                 logger.info("The step %s of %s is done.", step.__name__, night.sweep.sweep_id, extra=told)
     assert night.summary is not None  # noqa: S101 - two of the steps make them

@@ -2,32 +2,29 @@
 
 Files that the published file's views read never change once written, so existing ones are not copied again. The
 published file comes last, with its views pointed to the new folder: until then the folder is unchanged for readers.
-Files come from a `Source`; an object store could be another one.
+Files come from a `Source`: a lake in a folder, or one on S3.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Protocol
-
-import duckdb
 
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
-from pipeline.lake.database import quoted
+from pipeline.lake.commit_log import CommitLog
 from pipeline.lake.files import noted_as_gone
-from pipeline.publish.state import attach
+from pipeline.lake.object_store import Store
+from pipeline.lake.published_paths import PUBLISHED, paths_read_by, read_from_here
 
-_PUBLISHED = "published/nightaudit.duckdb"
 # Marks a folder as pulled and says from where; other folders are never written to.
 _NOTE = "pulled.json"
-_READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
 
 
 class Source(Protocol):
@@ -54,6 +51,35 @@ class Pulled:
     copied_bytes: int
     kept: int
     removed: int
+
+
+class LakeInStore:
+    """A lake on S3, as of the version that it has when this is made. Each object is verified by its SHA-256."""
+
+    def __init__(self, address: str) -> None:
+        self._store = Store(address)
+        self._files = CommitLog(self._store).read(0, {}, None).files
+        self.name = self._store.address
+
+    def sizes(self, pattern: str) -> Mapping[str, int]:
+        """Return the sizes in bytes of the files that match a path, or a pattern in its last two parts."""
+        wanted = pattern.split("/")
+
+        def matches(path: str) -> bool:
+            parts = path.split("/")
+            return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+        return {path: size for path, (_, size) in self._files.items() if matches(path)}
+
+    def fetch(self, path: str, place: Path) -> None:
+        """Copy a file. Raises FileNotFoundError if it is gone, and CorruptObject."""
+        if path not in self._files:
+            raise FileNotFoundError(path)
+        self._store.fetch(*self._files[path], place)
+
+    def recorded(self, path: str) -> set[Sum]:  # noqa: ARG002 - they are verified as they are fetched
+        """Return no checksums."""
+        return set()
 
 
 class LakeFolder:
@@ -89,23 +115,25 @@ def pull(source: Source, folder: Path) -> Pulled:
     """
     folder = folder.absolute()
     _refuse_other(source, folder)
-    file = folder / _PUBLISHED
+    file = folder / PUBLISHED
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _no_folder(folder, error) from None
-    before = _paths(file) if file.exists() else set()
+    before = paths_read_by(file) if file.exists() else set()
     arrived = beside(file)
     try:
         try:
             # If a night is published meanwhile, its file replaces the source's; this copy stays complete.
-            source.fetch(_PUBLISHED, arrived)
+            source.fetch(PUBLISHED, arrived)
         except FileNotFoundError:
             raise InputError(
                 f"Nothing is published in {source.name}.", hint="Run a night there: nightaudit nightly"
             ) from None
         _write_note(source, folder)
-        wanted = {path: size for pattern in sorted(_paths(arrived)) for path, size in source.sizes(pattern).items()}
+        wanted = {
+            path: size for pattern in sorted(paths_read_by(arrived)) for path, size in source.sizes(pattern).items()
+        }
         missing = [
             path
             for path, size in wanted.items()
@@ -113,7 +141,7 @@ def pull(source: Source, folder: Path) -> Pulled:
         ]
         for path in missing:
             _fetch(source, path, folder / path)
-        _turn(arrived, folder)
+        read_from_here(arrived, folder)
         put_in_place(arrived, file)
     finally:
         for left_over in file.parent.glob(f"{arrived.name}*"):
@@ -167,74 +195,6 @@ def _write_note(source: Source, folder: Path) -> None:
     marks = beside(folder / "lake.json")
     source.fetch("lake.json", marks)
     put_in_place(marks, folder / "lake.json", folder)
-
-
-def _paths(file: Path) -> set[str]:
-    """Return the paths and patterns within its lake that the views of a published file read."""
-    with duckdb.connect(":memory:") as session:
-        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
-        views, root = _views(session), _root(session)
-        paths = {path for sql in views.values() for path in _read_by(sql)}
-    if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
-        raise CorruptObject(f"The published file reads {strange[0]}, which is outside its lake.")
-    return {path.removeprefix(root) for path in paths}
-
-
-def _views(session: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return the SQL of the views that read files, by full name."""
-    return dict(
-        session.execute(
-            "SELECT schema_name || '.' || view_name, sql FROM duckdb_views() "
-            "WHERE database_name = 'published' AND contains(sql, 'read_parquet') ORDER BY ALL"
-        ).fetchall()
-    )
-
-
-def _read_by(sql: str) -> Iterable[str]:
-    return (path.replace("''", "'") for path in _READ.findall(sql))
-
-
-def _root(session: duckdb.DuckDBPyConnection) -> str:
-    """Return the lake's folder as the views spell it: where it was when the file was written."""
-    row = session.execute("SELECT path FROM published.state.file WHERE table_name = 'cell' LIMIT 1").fetchone()
-    known = "" if row is None else str(row[0])
-    sql = _views(session).get("state.cell", "")
-    root = next((path.removesuffix(known) for path in _read_by(sql) if known and path.endswith(known)), None)
-    if root is None:
-        raise LakeError("The published file does not say which files it reads.", hint="Publish it again.")
-    return root
-
-
-def _turn(arrived: Path, folder: Path) -> None:
-    """Make the views of a copied file read the files of its new folder."""
-    with duckdb.connect(":memory:") as session:
-        attach(session, arrived, "published")
-        root, turned = _root(session), f"{folder}/".replace("'", "''")
-        views = _views(session)
-        # So that names within the views resolve as before.
-        session.execute("USE published")
-        session.execute("BEGIN")
-        for name, sql in views.items():
-            comments = session.execute(
-                "SELECT column_name, comment FROM duckdb_columns() WHERE database_name = 'published' "
-                "AND schema_name || '.' || table_name = ? AND comment IS NOT NULL",
-                [name],
-            ).fetchall()
-            said = session.execute(
-                "SELECT comment FROM duckdb_views() WHERE database_name = 'published' "
-                "AND schema_name || '.' || view_name = ?",
-                [name],
-            ).fetchall()[0][0]
-            made = sql.replace("'" + root.replace("'", "''"), "'" + turned)
-            session.execute(re.sub(r"^CREATE VIEW", "CREATE OR REPLACE VIEW", made))
-            if said is not None:
-                session.execute(f"COMMENT ON VIEW {name} IS {quoted(said)}")
-            for column, comment in comments:
-                session.execute(f'COMMENT ON COLUMN {name}."{column}" IS {quoted(comment)}')
-        session.execute("COMMIT")
-        session.execute("CHECKPOINT published")
-        session.execute("USE memory")
-        session.execute("DETACH published")
 
 
 def _fetch(source: Source, path: str, place: Path) -> None:

@@ -203,7 +203,7 @@ def test_a_mistake_in_a_spec_is_told_with_its_place_and_exit_code_2(user, run_he
     [
         ("NIGHTAUDIT_BASE_URL", "nonsense", "NIGHTAUDIT_BASE_URL"),
         ("NIGHTAUDIT_ATTEMPTS", "0", "NIGHTAUDIT_ATTEMPTS"),
-        ("NIGHTAUDIT_LAKE", "s3://bucket/lake", "local folder"),
+        ("NIGHTAUDIT_LAKE", "gs://bucket/lake", "on S3"),
         (
             "NIGHTAUDIT_SCHEDULE_CRON",
             "99 99 * * *",

@@ -56,8 +56,8 @@ def test_a_folder_whose_name_is_a_pattern_is_refused(tmp_path, name):
 
 
 def test_another_kind_of_address_is_refused():
-    with pytest.raises(SettingsError, match="local folder"):
-        Lake("s3://bucket/lake")
+    with pytest.raises(SettingsError, match="on S3"):
+        Lake("gs://bucket/lake")
 
 
 def test_a_file_in_place_of_the_folder_is_told(tmp_path):

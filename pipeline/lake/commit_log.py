@@ -1,0 +1,182 @@
+"""The log of a lake on S3: one entry a version, each created once. What two writers race for, the store decides.
+
+An entry begins a section of writing (which claims the lake), commits files, renews the claim or ends it. Versions are
+counted without gaps, so a writer that lost its claim finds its next version taken. Entries are kept: they are small,
+and say who wrote what, and when.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+from pipeline.domain.errors import CorruptObject, LakeTooNew
+from pipeline.lake.object_store import Store
+
+# Opening a lake reads at most so many entries, from the last snapshot on.
+SNAPSHOT_EVERY = 100
+IN_FLIGHT = 16
+_FORMAT = 1
+
+Object = tuple[str, int]
+"""An object's name, which is the SHA-256 of its bytes, and their number."""
+
+
+class Act(StrEnum):
+    """What an entry does to the claim. Each may commit files."""
+
+    BEGIN = "begin"
+    COMMIT = "commit"
+    RENEW = "renew"
+    END = "end"
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """Who writes: `copy` names the folder that it writes by, and `seconds` is how long it may be silent."""
+
+    token: str
+    copy: str
+    by: str
+    doing: str
+    seconds: float
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One version: `at` is the time by the writer's clock, for people."""
+
+    format: int
+    id: str
+    act: Act
+    claim: Claim
+    at: datetime
+    files: dict[str, Object] = {}
+    removed: list[str] = []
+
+    @classmethod
+    def of(cls, act: Act, claim: Claim, files: Mapping[str, Object], removed: list[str]) -> Entry:
+        """Return an entry of now."""
+        at = datetime.now(UTC).replace(microsecond=0)
+        return cls(_FORMAT, secrets.token_hex(16), act, claim, at, dict(files), removed)
+
+
+class Listing(msgspec.Struct):
+    """All files of a lake as of a version, and the claim that is open then."""
+
+    version: int = 0
+    files: dict[str, Object] = {}
+    claim: Claim | None = None
+    format: int = _FORMAT
+
+    def apply(self, version: int, entry: Entry) -> None:
+        """Go on to the next version."""
+        self.version = version
+        self.files.update(entry.files)
+        for path in entry.removed:
+            self.files.pop(path, None)
+        self.claim = None if entry.act is Act.END else entry.claim
+
+
+T = TypeVar("T", Entry, Listing)
+
+
+class CommitLog:
+    """The log in its store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self, version: int, files: Mapping[str, Object], claim: Claim | None) -> Listing:
+        """Return the lake as of its last version, for what is known of an earlier one."""
+        listing = Listing(version, dict(files), claim)
+        names = list(self._store.list_after("log", _name(version) if version else ""))
+        if len(names) > SNAPSHOT_EVERY:
+            listing = self._snapshot(version) or listing
+            names = [name for name in names if name > _name(listing.version)]
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            for name, data in zip(names, pool.map(lambda name: self._store.get(f"log/{name}"), names), strict=True):
+                if name != _name(listing.version + 1):
+                    raise CorruptObject(
+                        f"{self._store.address}/log/{_name(listing.version + 1)} is missing.",
+                        kept="Nothing was changed.",
+                        hint="Restore it in the bucket, from a version or a backup.",
+                    )
+                listing.apply(listing.version + 1, _decoded(data, Entry, f"{self._store.address}/log/{name}"))
+        return listing
+
+    def append(self, listing: Listing, entry: Entry) -> bool:
+        """Write the next version, and go on to it. False: it is another writer's."""
+        version = listing.version + 1
+        if not self._store.put_new(f"log/{_name(version)}", msgspec.json.encode(entry)):
+            # It may have been written by an attempt whose answer was lost.
+            there = self._store.get(f"log/{_name(version)}")
+            if _decoded(there, Entry, f"{self._store.address}/log/{_name(version)}").id != entry.id:
+                return False
+        listing.apply(version, entry)
+        if version % SNAPSHOT_EVERY == 0:
+            self._store.put_new(f"snapshots/{_name(version)}", msgspec.json.encode(listing))
+        return True
+
+    def silent_seconds(self, listing: Listing) -> float:
+        """Return for how long nothing was written, by the store's own clock."""
+        return (self._store.now() - self._store.time_of(f"log/{_name(listing.version)}")).total_seconds()
+
+    def remove_unused(self, listing: Listing, grace_hours: float) -> int:
+        """Delete objects that no file has any more, and older snapshots; return how many objects. For a writer."""
+        used, now = {name for name, _ in listing.files.values()}, self._store.now()
+        unused = [
+            f"objects/{name}"
+            for name, at in self._store.list_after("objects").items()
+            if name not in used and (now - at).total_seconds() >= grace_hours * 3600
+        ]
+        self._store.delete(unused)
+        self._store.delete([f"snapshots/{name}" for name in list(self._store.list_after("snapshots"))[:-2]])
+        return len(unused)
+
+    def _snapshot(self, version: int) -> Listing | None:
+        names = list(self._store.list_after("snapshots", _name(version) if version else ""))
+        if not names:
+            return None
+        try:
+            data = self._store.get(f"snapshots/{names[-1]}")
+        except FileNotFoundError:
+            # A later one has taken its place.
+            return self._snapshot(version)
+        return _decoded(data, Listing, f"{self._store.address}/snapshots/{names[-1]}")
+
+
+def _name(version: int) -> str:
+    return f"{version:020}.json"
+
+
+def _decoded(data: bytes, kind: type[T], name: str) -> T:
+    try:
+        found = msgspec.json.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        try:
+            is_newer = int(msgspec.json.decode(data)["format"]) > _FORMAT
+        except (msgspec.MsgspecError, LookupError, TypeError, ValueError):
+            is_newer = False
+        if is_newer:
+            raise _too_new(name) from None
+        raise CorruptObject(
+            f"{name} cannot be read: {error}",
+            kept="Nothing was changed.",
+            hint="Restore it in the bucket, from a version or a backup.",
+        ) from None
+    if found.format > _FORMAT:
+        raise _too_new(name)
+    return found
+
+
+def _too_new(name: str) -> LakeTooNew:
+    return LakeTooNew(
+        f"{name} was written by a newer version of nightaudit.",
+        kept="Nothing was read or changed.",
+        hint="Install the newer version that wrote it.",
+    )

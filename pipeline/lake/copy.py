@@ -1,0 +1,191 @@
+"""A lake on S3, as a folder of this machine: brought up to the store's last version, and committed from.
+
+<NIGHTAUDIT_LAKE_COPY>/<bucket-prefix-hash>/lake/      a lake like any other
+<NIGHTAUDIT_LAKE_COPY>/<bucket-prefix-hash>/copy.json  which version it is, and which object each file
+<NIGHTAUDIT_LAKE_COPY>/<bucket-prefix-hash>/aside-…/   what a writer that lost its claim had not committed
+
+Commands work on the folder. What has changed in it is found by size and time, and committed as one entry of the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pipeline.domain.errors import LakeBusy, LakeFull
+from pipeline.lake.catch_up import CatchUp
+from pipeline.lake.checksums import FOLDER
+from pipeline.lake.commit_log import IN_FLIGHT, Act, Claim, CommitLog, Entry, Listing, Object
+from pipeline.lake.copy_files import Index, Known, Look, is_sums, looks, read_index, write_index
+from pipeline.lake.object_store import Store
+from pipeline.settings import read_settings
+
+
+class Copy:
+    """The folder of one lake on S3, and its place in the log."""
+
+    def __init__(self, address: str) -> None:
+        """Know a copy; nothing is sent or made. Raises SettingsError."""
+        self._store = Store(address)
+        self.address = self._store.address
+        self.log = CommitLog(self._store)
+        settings = read_settings()
+        self.claim_seconds = settings.lake_claim_seconds
+        known_as = hashlib.sha256(self.address.encode()).hexdigest()[:8]
+        name = re.sub(r"[^a-z0-9]+", "-", self.address.removeprefix("s3://").lower())[:60]
+        self._folder = (settings.lake_copy or _cache_folder()).expanduser().absolute() / f"{name}-{known_as}"
+        self.root = self._folder / "lake"
+        self._file = self._folder / "copy.json"
+        self._index = Index(self.address, "", "")
+        self.listing = Listing()
+        self._one_at_a_time = threading.RLock()
+
+    @property
+    def id(self) -> str:
+        """What the claims of this folder are known by."""
+        return self._index.id
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes of this machine from opening the copy meanwhile."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self._folder / ".lock")
+            lock.acquire()
+        except OSError as error:
+            raise _unusable(self._folder, error) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def open(self) -> None:
+        """Bring the copy up to the store's last version, unless a process of this machine is writing it."""
+        with self.alone():
+            self.bring_up(is_to_write=False)
+
+    def look_again(self) -> None:
+        """Read what the log says now; the folder stays as it is."""
+        self.listing = self.log.read(self.listing.version, self.listing.files, self.listing.claim)
+
+    def bring_up(self, *, is_to_write: bool) -> bool:
+        """Fetch and remove what has changed in the store. False: a process of this machine is writing the copy.
+
+        What a section of this copy has left uncommitted stays, while no other writer has come after it; else it is put
+        aside. The caller is alone. Raises LakeError and CorruptObject.
+        """
+        lock = FileLock(self.root / ".lock")
+        if self.root.is_dir():
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                return False
+        try:
+            index = self._index = read_index(self._file, self.address)
+            known = {path: file.object for path, file in index.files.items()}
+            self.listing = self.log.read(index.version, known, index.claim)
+            is_ours = self.listing.claim is not None and self.listing.claim.copy == index.id
+            if is_ours or self.listing.version != index.version or is_to_write or not self._is_whole():
+                try:
+                    self.listing = CatchUp(self._store, self.root, index).to(self.listing, is_ours=is_ours)
+                except BaseException:
+                    # What was fetched is not fetched again; it is still the version of before.
+                    write_index(self._file, index)
+                    raise
+                self._save()
+        except OSError as error:
+            raise _unusable(self._folder, error) from None
+        finally:
+            lock.release()
+        return True
+
+    def commit(self, act: Act, claim: Claim, folders: Iterable[str] | None = None) -> None:
+        """Commit what has changed, or what is new right in some folders: all at once, or nothing.
+
+        Raises LakeBusy where the claim is lost, and LakeError where the store is away.
+        """
+        with self._one_at_a_time:
+            known, removed = self._index.files, list[str]()
+            found, objects = dict[str, Look](), dict[str, Object]()
+            try:
+                if folders is None:
+                    found = looks(self.root)
+                    removed = sorted(known.keys() - found.keys())
+                    objects = self._kept(found)
+                else:
+                    # Lines that say of a file that it is there are read before the file is looked for.
+                    for before in (f"{FOLDER}/", ""):
+                        new = [looks(self.root, f"{before}{folder}") for folder in folders]
+                        part = {path: look for some in new for path, look in some.items()}
+                        objects |= self._kept(part)
+                        found |= part
+            except OSError as error:
+                raise _unusable(self._folder, error) from None
+            changed = {path: it for path, it in objects.items() if path not in known or known[path].object != it}
+            is_news = bool(changed or removed or act is not Act.COMMIT)
+            if is_news and not self.log.append(self.listing, Entry.of(act, claim, changed, removed)):
+                raise lost(self.address)
+            known.update({path: Known(it, found[path]) for path, it in objects.items()})
+            for path in removed:
+                del known[path]
+            # Between two commits of a section the log alone knows: it is read where this process dies.
+            if folders is None:
+                self._save()
+
+    def begin(self, claim: Claim) -> bool:
+        """Claim the lake as of the version that the copy was brought up to. False: another writer came first."""
+        with self._one_at_a_time:
+            is_begun = self.log.append(self.listing, Entry.of(Act.BEGIN, claim, {}, []))
+            if is_begun:
+                self._save()
+            return is_begun
+
+    def _save(self) -> None:
+        self._index.version, self._index.claim = self.listing.version, self.listing.claim
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_index(self._file, self._index)
+
+    def _kept(self, found: Mapping[str, Look]) -> dict[str, Object]:
+        """See to it that the store has the files that are not as they were, and return their objects."""
+        known = self._index.files
+        todo = [path for path, look in found.items() if path not in known or known[path].look != look]
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            return dict(zip(todo, pool.map(self._keep, todo), strict=True))
+
+    def _keep(self, path: str) -> Object:
+        place = self.root / path
+        # The last line may be under way.
+        cut = place.read_bytes().rfind(b"\n") + 1 if is_sums(path) else None
+        return self._store.keep(place, cut)
+
+    def _is_whole(self) -> bool:
+        return not self._index.files or (self.root / "lake.json").is_file()
+
+
+def lost(address: str) -> LakeBusy:
+    """Return how to say that another writer has come after this one."""
+    return LakeBusy(
+        f"Another machine has taken over the lake {address}: this one had not been heard of for too long.",
+        kept="What was committed before is in the lake; the rest is put aside when the lake is opened again here.",
+        hint="See what the other machine does: nightaudit status. Do not run this command again before it has ended.",
+    )
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "nightaudit"
+
+
+def _unusable(folder: Path, error: OSError) -> LakeFull:
+    return LakeFull(
+        f"The copy of the lake in {folder} cannot be used: {error.strerror or error}.",
+        kept="The lake in the store is untouched.",
+        hint="Make room, or name another folder by NIGHTAUDIT_LAKE_COPY. A copy that is removed is fetched again.",
+    )

@@ -1,0 +1,122 @@
+"""The files of a lake's copy on this machine, and what is known of each: which object it is, and how it looked then."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from pipeline.lake.checksums import FOLDER, LOCAL_SUMS
+from pipeline.lake.commit_log import Claim, Object
+
+# What comes and goes beside the lake's own files, and is of this machine alone.
+_PASSING = frozenset({".lock", ".lock.note", ".spill"})
+_UNDER_WAY = re.compile(r".*#[0-9]+")
+# Written without the writer lock, by a report or for a call, and again where they are lost: a later commit takes them.
+_UNGUARDED = re.compile(rf"(?:{FOLDER}/)?(?:reports|calls)/.*|{FOLDER}/sums[^/]*")
+
+Look = tuple[int, int]
+"""Bytes of a file, and when it was written last: while both are the same, so is the file."""
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """What a file of the copy is."""
+
+    object: Object
+    look: Look | None = None
+    """None: it differs from the object, which is older."""
+
+
+class Index(msgspec.Struct):
+    """What the copy held when it was last like the store. Written after the files: it may know less than is there."""
+
+    address: str
+    id: str
+    host: str
+    version: int = 0
+    files: dict[str, Known] = {}
+    claim: Claim | None = None
+
+
+def read_index(file: Path, address: str) -> Index:
+    """Read a copy's index; one that is lost, or was copied from another machine, begins with nothing."""
+    try:
+        index = msgspec.json.decode(file.read_bytes(), type=Index)
+    except (OSError, msgspec.MsgspecError):
+        index = None
+    if index is None or (index.address, index.host) != (address, platform.node()):
+        return Index(address, secrets.token_hex(8), platform.node())
+    return index
+
+
+def write_index(file: Path, index: Index) -> None:
+    """Write a copy's index in one step."""
+    built = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
+    built.write_bytes(msgspec.json.encode(index))
+    built.replace(file)
+
+
+def is_unguarded(path: str) -> bool:
+    """Whether a file may be written without holding the lake."""
+    return _UNGUARDED.fullmatch(path) is not None
+
+
+def looks(root: Path, folder: str = "") -> dict[str, Look]:
+    """Return how the files of a lake look, or those right in one of its folders."""
+    return dict(_walk(root / folder, f"{folder}/") if folder else _walk(root, "", is_deep=True))
+
+
+def look_of(place: Path) -> Look | None:
+    """Return how a file looks now; None: it is not there."""
+    try:
+        stat = place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return stat.st_size, stat.st_mtime_ns
+
+
+def is_sums(path: str) -> bool:
+    """Whether a file is one of checksums, to which lines are appended while it is read."""
+    return path.startswith(f"{FOLDER}/")
+
+
+def remove_file(root: Path, path: str) -> None:
+    """Remove a file, and the folders that are empty without it."""
+    place = root / path
+    place.unlink(missing_ok=True)
+    for folder in place.parents:
+        if folder == root:
+            break
+        try:
+            folder.rmdir()
+        except OSError:
+            break
+
+
+def _walk(folder: Path, before: str, *, is_deep: bool = False) -> Iterator[tuple[str, Look]]:
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if not before and entry.name in _PASSING:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if is_deep:
+                yield from _walk(folder / entry.name, f"{before}{entry.name}/", is_deep=True)
+        elif _is_of_lake(entry.name):
+            try:
+                stat = entry.stat()
+            except FileNotFoundError:
+                continue
+            yield f"{before}{entry.name}", (stat.st_size, stat.st_mtime_ns)
+
+
+def _is_of_lake(name: str) -> bool:
+    is_hidden = name.startswith(".") and not name.endswith(".crc")
+    return not is_hidden and not _UNDER_WAY.fullmatch(name) and name != LOCAL_SUMS

@@ -1,0 +1,208 @@
+"""The object store of a lake on S3: objects that are created once and never changed.
+
+<prefix>/objects/<sha256>             the bytes of a file of the lake
+<prefix>/log/<version>.json           the lake's commits and claims: see `commit_log`
+<prefix>/snapshots/<version>.json     all files of the lake as of a version
+<prefix>/clock/                       objects of a moment, by which the store's own clock is read
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import S3Store
+
+from pipeline.domain.errors import CorruptObject, LakeError, SettingsError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SCHEME = "s3://"
+# How long a store may be away before a command gives up.
+PATIENCE_SECONDS = 180.0
+# What is larger goes and comes in parts, so that a slow line costs one part, and memory holds no whole file.
+PART_BYTES = 8 << 20
+_ADDRESS = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(?:/[A-Za-z0-9!_.'()-]+)*)/?")
+_SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+# What a store answers may repeat what was sent to it, the id of a key for example.
+_ANSWER = re.compile(r"[:,]? *(?:Debug source|with body|body:|<).*", re.DOTALL)
+_BEFORE_REASON = re.compile(r"^.*? in [0-9.]+[µnm]?s - ")
+# For a listing that is refused the library has no type of its own.
+_REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
+
+
+class Store:
+    """A bucket's prefix. Credentials, region and endpoint are those of the usual variables of AWS."""
+
+    def __init__(self, address: str) -> None:
+        """Know a store; nothing is sent. Raises SettingsError."""
+        match = _ADDRESS.fullmatch(address)
+        if match is None or any(part in {".", ".."} for part in match["prefix"].split("/")):
+            raise SettingsError(
+                "NIGHTAUDIT_LAKE is no address of a lake on S3.",
+                kept="Nothing was started.",
+                hint="Set it to a bucket and a prefix of letters, digits, . - and _: s3://bucket/nightaudit",
+            )
+        self.address = address.rstrip("/")
+        is_clear = os.environ.get("AWS_ALLOW_HTTP", "").lower() in {"1", "true"}
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+        if endpoint.startswith("http://") and not is_clear:
+            raise SettingsError(
+                "AWS_ENDPOINT_URL is an http address: what is sent there can be read and changed on its way.",
+                kept="Nothing was started.",
+                hint="Use https; on this machine, or in a network of your own, AWS_ALLOW_HTTP=true allows it.",
+            )
+        try:
+            self._store = S3Store(
+                match["bucket"],
+                prefix=match["prefix"].strip("/") or None,
+                client_options={"connect_timeout": "5s", "timeout": "30s", "allow_http": is_clear},
+                retry_config={
+                    "max_retries": 8,
+                    "retry_timeout": timedelta(seconds=10),
+                    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=2)},
+                },
+            )
+        except (BaseError, ValueError) as error:
+            raise SettingsError(
+                f"The store of {self.address} cannot be used: {_said(error)}",
+                hint="Correct AWS_ENDPOINT_URL and the other variables of AWS.",
+            ) from None
+
+    def put_new(self, key: str, data: bytes) -> bool:
+        """Create an object. False: it was there before, or an attempt whose answer was lost has created it."""
+        try:
+            self._patiently(lambda: obstore.put(self._store, key, data, mode="create", use_multipart=False))
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def keep(self, place: Path, cut: int | None = None) -> tuple[str, int]:
+        """Create the object of a file, of its first `cut` bytes where that is given; return its name and bytes."""
+        if cut is not None or place.stat().st_size <= PART_BYTES:
+            data = place.read_bytes()[:cut]
+            name = hashlib.sha256(data).hexdigest()
+            self.put_new(_key(name), data)
+            return name, len(data)
+        with place.open("rb") as file:
+            name = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+        if not self._is_there(_key(name)):
+            # An upload in parts cannot be create-only; it would put the same bytes in the place of the same bytes.
+            self._patiently(
+                lambda: obstore.put(
+                    self._store, _key(name), place, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=4
+                )
+            )
+        return name, size
+
+    def get(self, key: str) -> bytes:
+        """Read an object. Raises FileNotFoundError."""
+        return self._patiently(lambda: bytes(obstore.get(self._store, key).bytes()))
+
+    def fetch(self, name: str, size: int, place: Path) -> None:
+        """Write the object of a file to a place. Raises FileNotFoundError, and CorruptObject where it is another's."""
+        digest = hashlib.sha256()
+        with place.open("wb") as file:
+            for start in range(0, size, PART_BYTES):
+                end = min(start + PART_BYTES, size)
+                part = self._patiently(
+                    lambda start=start, end=end: bytes(  # type: ignore[misc]
+                        obstore.get_range(self._store, _key(name), start=start, end=end)
+                    )
+                )
+                digest.update(part)
+                file.write(part)
+        if digest.hexdigest() != name:
+            raise CorruptObject(
+                f"The object {self.address}/{_key(name)} is damaged: its SHA-256 is not its name.",
+                kept="It was not used, and nothing was changed.",
+                hint="Restore it in the bucket, from a version or a backup, or from the copy of another machine.",
+            )
+
+    def list_after(self, folder: str, after: str = "") -> dict[str, datetime]:
+        """Return the names in a folder behind a name, in order, each with its time by the store's clock."""
+
+        def listed() -> dict[str, datetime]:
+            found = obstore.list(self._store, folder, offset=f"{folder}/{after}" if after else None).collect()
+            return {it["path"].rpartition("/")[2]: it["last_modified"] for it in found}
+
+        return dict(sorted(self._patiently(listed).items()))
+
+    def time_of(self, key: str) -> datetime:
+        """Return when an object was created, by the store's clock. Raises FileNotFoundError."""
+        return self._patiently(lambda: obstore.head(self._store, key)["last_modified"])
+
+    def now(self) -> datetime:
+        """Return the time by the store's clock: those of two machines may differ."""
+        key = f"clock/{secrets.token_hex(8)}"
+        self.put_new(key, b"")
+        try:
+            return self.time_of(key)
+        finally:
+            self.delete([key])
+
+    def delete(self, keys: list[str]) -> None:
+        """Delete objects; those that are gone are no error."""
+        if keys:
+            with suppress(FileNotFoundError):
+                self._patiently(lambda: obstore.delete(self._store, keys))
+
+    def _is_there(self, key: str) -> bool:
+        try:
+            self.time_of(key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _patiently(self, do: Callable[[], T]) -> T:
+        """Do it, again and again while the store is away. Raises LakeError once that has taken too long."""
+        since, is_said = time.monotonic(), False
+        while True:
+            try:
+                return do()
+            except (FileNotFoundError, AlreadyExistsError):
+                raise
+            except (BaseError, OSError) as error:
+                is_refused = isinstance(error, PermissionDeniedError | UnauthenticatedError)
+                if is_refused or _REFUSED.search(str(error)):
+                    raise LakeError(
+                        f"The store refuses {self.address}: {_said(error)}",
+                        kept="What was committed before is untouched.",
+                        hint="Check the bucket's name, the AWS_… variables, and the rights of their key.",
+                    ) from None
+                if time.monotonic() - since > PATIENCE_SECONDS:
+                    raise LakeError(
+                        f"The store of {self.address} does not answer: {_said(error)}",
+                        kept="What was committed before is untouched; what was not is still in this machine's copy.",
+                        hint="Check AWS_ENDPOINT_URL and the network, then run it again on this machine.",
+                    ) from None
+                if not is_said:
+                    logger.warning("The store of %s does not answer; trying again: %s", self.address, _said(error))
+                    is_said = True
+                time.sleep(1)
+
+
+def _key(name: str) -> str:
+    return f"objects/{name}"
+
+
+def _said(error: Exception) -> str:
+    """Return what is wrong, in one line, without what the store repeats of a request, and without credentials."""
+    said = _BEFORE_REASON.sub("", _ANSWER.sub("", " ".join(str(error).split()))) or type(error).__name__
+    for value in filter(None, map(os.environ.get, _SECRETS)):
+        said = said.replace(value, "…")
+    return re.sub(r"//[^/@ ]*@", "//", said)[:300]

@@ -1,0 +1,85 @@
+"""Which files of its lake the published file reads, and how a copy of it comes to read those of another folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+import duckdb
+
+from pipeline.domain.errors import CorruptObject, LakeError
+from pipeline.lake.database import quoted
+
+PUBLISHED = "published/nightaudit.duckdb"
+_READ = re.compile(r"'((?:[^']|'')*\.parquet)'")
+
+
+def paths_read_by(file: Path) -> set[str]:
+    """Return the paths and patterns within its lake that the views of a published file read."""
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+        views, root = _views(session), _root(session)
+        paths = {path for sql in views.values() for path in _read_by(sql)}
+    if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
+        raise CorruptObject(f"The published file reads {strange[0]}, which is outside its lake.")
+    return {path.removeprefix(root) for path in paths}
+
+
+def _views(session: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Return the SQL of the views that read files, by full name."""
+    return dict(
+        session.execute(
+            "SELECT schema_name || '.' || view_name, sql FROM duckdb_views() "
+            "WHERE database_name = 'published' AND contains(sql, 'read_parquet') ORDER BY ALL"
+        ).fetchall()
+    )
+
+
+def _read_by(sql: str) -> Iterable[str]:
+    return (path.replace("''", "'") for path in _READ.findall(sql))
+
+
+def _root(session: duckdb.DuckDBPyConnection) -> str:
+    """Return the lake's folder as the views spell it: where it was when the file was written."""
+    row = session.execute("SELECT path FROM published.state.file WHERE table_name = 'cell' LIMIT 1").fetchone()
+    known = "" if row is None else str(row[0])
+    sql = _views(session).get("state.cell", "")
+    root = next((path.removesuffix(known) for path in _read_by(sql) if known and path.endswith(known)), None)
+    if root is None:
+        raise LakeError("The published file does not say which files it reads.", hint="Publish it again.")
+    return root
+
+
+def read_from_here(file: Path, folder: Path) -> None:
+    """Make the views of a copied file read the files of the lake in `folder`."""
+    with duckdb.connect(":memory:") as session:
+        session.execute(f"ATTACH {quoted(str(file))} AS published")
+        root, turned = _root(session), f"{folder}/".replace("'", "''")
+        if root == f"{folder}/":
+            return
+        views = _views(session)
+        # So that names within the views resolve as before.
+        session.execute("USE published")
+        session.execute("BEGIN")
+        for name, sql in views.items():
+            comments = session.execute(
+                "SELECT column_name, comment FROM duckdb_columns() WHERE database_name = 'published' "
+                "AND schema_name || '.' || table_name = ? AND comment IS NOT NULL",
+                [name],
+            ).fetchall()
+            said = session.execute(
+                "SELECT comment FROM duckdb_views() WHERE database_name = 'published' "
+                "AND schema_name || '.' || view_name = ?",
+                [name],
+            ).fetchall()[0][0]
+            made = sql.replace("'" + root.replace("'", "''"), "'" + turned)
+            session.execute(re.sub(r"^CREATE VIEW", "CREATE OR REPLACE VIEW", made))
+            if said is not None:
+                session.execute(f"COMMENT ON VIEW {name} IS {quoted(said)}")
+            for column, comment in comments:
+                session.execute(f'COMMENT ON COLUMN {name}."{column}" IS {quoted(comment)}')
+        session.execute("COMMIT")
+        session.execute("CHECKPOINT published")
+        session.execute("USE memory")
+        session.execute("DETACH published")

@@ -1,0 +1,360 @@
+"""A lake on S3: what one machine writes others read, one writes at a time, and nothing is lost that was committed."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import obstore
+import pytest
+from s3_server import KEY_ID, SECRET, S3Server, s3_server
+
+from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeTooNew, SettingsError, UnknownLake
+from pipeline.lake import Lake, commit_log, object_store
+from pipeline.lake.checksums import Recorded
+from pipeline.lake.commit_log import Act, Claim, CommitLog, Entry, Listing
+from pipeline.lake.object_store import Store
+from pipeline.settings import read_settings
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def address(server, monkeypatch, request) -> str:
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://bucket/{request.node.name.replace('[', '-').strip(']')}"
+
+
+@pytest.fixture
+def machine(address, monkeypatch, tmp_path):
+    """Open the lake on a machine of that name: with a copy of its own."""
+
+    def on(name: str, claim_seconds: float = 180) -> Lake:
+        monkeypatch.setenv("NIGHTAUDIT_LAKE_COPY", str(tmp_path / name))
+        monkeypatch.setenv("NIGHTAUDIT_LAKE_CLAIM_SECONDS", str(claim_seconds))
+        return Lake(address)
+
+    return on
+
+
+def killed_in_a_section(lake: Lake, *paths: str) -> None:
+    """Write objects in a section that commits nothing and never ends, as a process that is killed at once."""
+    copy = lake._copy
+    copy.bring_up(is_to_write=True)
+    assert copy.begin(Claim("of-the-dead", copy.id, "a dead process", "a sweep", copy.claim_seconds))
+    for path in paths:
+        lake.put_new(path, path.encode())
+
+
+def files(lake: Lake) -> dict[str, bytes]:
+    places = (place for place in lake.root.rglob("*") if place.is_file() and not place.name.startswith("."))
+    return {place.relative_to(lake.root).as_posix(): place.read_bytes() for place in places}
+
+
+def until(is_so) -> None:
+    """Wait for what another thread does."""
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_what_one_machine_writes_changes_and_removes_another_reads(machine):
+    with machine("a").writing("a test") as _, pytest.raises(UnknownLake):
+        machine("b").refuse_missing()
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put_new("raw/x/one", b"one")
+        lake.put("lists/two", b"two")
+        lake.put("lists/three", b"three")
+    assert files(machine("b")) == files(lake)
+    with lake.writing("a test"):
+        lake.put("lists/two", b"other")
+        lake.remove("lists/three")
+        lake.remove_folder("raw/x")
+    other = machine("b")
+    assert files(other) == files(lake)
+    assert other.get("lists/two") == b"other"
+    assert not (other.root / "raw").exists()
+
+
+def test_an_empty_address_is_no_lake_until_it_is_written(machine, address):
+    with pytest.raises(UnknownLake, match=address):
+        machine("a").refuse_missing()
+    assert not machine("a").root.exists()
+    with machine("a").writing("a test"):
+        pass
+    machine("b").refuse_missing()
+
+
+def test_two_machines_never_write_at_once_and_the_second_reads_who_does(machine):
+    with machine("a").writing("the nightly run"):
+        for _ in range(2):
+            with pytest.raises(LakeBusy, match="written by the nightly run") as busy, machine("b").writing("a sweep"):
+                pass
+        assert busy.value.exit_code == 5
+        with pytest.raises(LakeBusy), machine("a").writing("a sweep"):
+            pass
+    with machine("b").writing("a sweep"):
+        pass
+
+
+def test_of_writers_that_begin_at_once_the_store_lets_one_in(machine):
+    with machine("0").writing("a test"):
+        pass
+    lakes = [machine(str(number)) for number in range(1, 5)]
+    came_in, refused, ready, done = [], [], threading.Barrier(len(lakes)), threading.Barrier(len(lakes))
+
+    def write(lake: Lake) -> None:
+        ready.wait()
+        try:
+            with lake.writing("a race"):
+                came_in.append(lake)
+                done.wait(60)
+        except LakeBusy:
+            refused.append(lake)
+            done.wait(60)
+
+    threads = [threading.Thread(target=write, args=(lake,)) for lake in lakes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(came_in), len(refused)) == (1, 3)
+
+
+def test_answers_are_in_the_store_soon_after_they_have_landed(machine):
+    lake = machine("a", claim_seconds=6)
+    with lake.writing("a sweep"):
+        lake.put_new("raw/x/one.parquet", b"one")
+        lake.put("tables/half", b"half")
+        until(lambda: machine("b").exists("raw/x/one.parquet"))
+        other = machine("b")
+        assert not other.exists("tables/half")
+        assert other.get("raw/x/one.parquet") == b"one"
+        assert not Recorded(other.root).missing(other.root / "raw/x")
+
+
+def test_the_intent_of_a_quote_is_in_the_store_before_the_quote_is_asked(machine):
+    lake = machine("a")
+    with lake.writing("a quote check"):
+        lake.put_new("quotes/x/intent.json", b"{}")
+        assert machine("b").exists("quotes/x/intent.json")
+
+
+def test_a_step_is_committed_as_one(machine):
+    lake = machine("a")
+    with lake.writing("the nightly run"):
+        lake.put("tables/one", b"1")
+        lake.commit()
+        lake.put("tables/two", b"2")
+        assert set(files(machine("b"))) >= {"tables/one"}
+        assert not machine("b").exists("tables/two")
+
+
+def test_the_machine_of_a_killed_process_goes_on_at_once_with_what_it_had_not_committed(machine):
+    killed_in_a_section(machine("a"), "raw/x/one")
+    lake = machine("a")
+    assert lake.exists("raw/x/one")
+    with pytest.raises(LakeBusy), machine("b").writing("a resumed sweep"):
+        pass
+    with lake.writing("a resumed sweep"):
+        pass
+    assert machine("b").get("raw/x/one") == b"raw/x/one"
+
+
+@pytest.mark.slow
+def test_after_silence_another_machine_takes_over_and_the_former_owner_is_refused(machine, caplog):
+    lake = machine("a", claim_seconds=3)
+    with lake.writing("a test"):
+        lake.put_new("raw/x/one", b"one")
+    killed_in_a_section(lake, "raw/x/two", "tables/two")
+    time.sleep(4)
+    with machine("b").writing("a resumed sweep") as _:
+        machine("b")
+        with pytest.raises(LakeBusy, match="taken over"):
+            lake._copy.commit(Act.COMMIT, lake._copy.listing.claim)
+    other = machine("b")
+    with other.writing("a resumed sweep"):
+        other.put_new("raw/x/two", b"of b")
+    again = machine("a")
+    assert files(again) == files(other)
+    aside = [place for place in tmp_of(again).glob("aside-*/*/**/*") if place.is_file() and "sums" not in place.name]
+    assert sorted(place.read_bytes() for place in aside) == [b"raw/x/two", b"tables/two"]
+    assert "were in no commit; they were moved to" in caplog.text
+
+
+def tmp_of(lake: Lake) -> Path:
+    return lake.root.parent
+
+
+def test_a_section_whose_claim_is_lost_stops_at_its_next_object(machine):
+    lake = machine("a", claim_seconds=3)
+    with pytest.raises(LakeBusy, match="taken over"), lake.writing("a sweep"):  # noqa: PT012 - it is to stop in there
+        listing = CommitLog(lake._copy._store).read(0, {}, None)
+        taker = Claim("another", "another", "another machine", "a sweep", 180)
+        while not CommitLog(lake._copy._store).append(listing, Entry.of(Act.BEGIN, taker, {}, [])):
+            listing = CommitLog(lake._copy._store).read(0, {}, None)
+        until(lambda: lake._section._is_lost)
+        lake.put_new("raw/x/late", b"late")
+    assert not machine("b").exists("raw/x/late")
+
+
+def test_a_flipped_object_is_refused_and_the_rest_is_fetched_once_it_is_restored(machine, address):
+    with machine("a").writing("a test"):
+        machine_a = machine("a")
+        machine_a.put("lists/one", b"one")
+    store = Store(address)
+    name = CommitLog(store).read(0, {}, None).files["lists/one"][0]
+    obstore.put(store._store, f"objects/{name}", b"onf")
+    with pytest.raises(CorruptObject, match="its SHA-256 is not its name"):
+        machine("b")
+    obstore.put(store._store, f"objects/{name}", b"one")
+    assert machine("b").get("lists/one") == b"one"
+
+
+def test_a_file_that_is_gone_or_changed_in_the_copy_is_fetched_again_and_not_committed(machine):
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put("lists/one", b"one")
+        lake.put("lists/two", b"two")
+    (lake.root / "lists/one").unlink()
+    (lake.root / "lists/two").write_bytes(b"")
+    with machine("a").writing("a test"):
+        assert (lake.get("lists/one"), lake.get("lists/two")) == (b"one", b"two")
+    assert machine("b").get("lists/two") == b"two"
+
+
+def test_pages_that_were_written_without_the_lock_stay_and_are_committed_by_the_next_writer(machine):
+    with machine("a").writing("a test"):
+        pass
+    lake = machine("a")
+    lake.put("reports/x/page.html", b"page")
+    with machine("b").writing("a test"):
+        pass
+    assert machine("a").exists("reports/x/page.html")
+    with machine("a").writing("a test"):
+        pass
+    assert machine("b").get("reports/x/page.html") == b"page"
+
+
+def test_a_large_file_goes_and_comes_in_parts(machine, monkeypatch):
+    monkeypatch.setattr(object_store, "PART_BYTES", 5 << 20)
+    data = b"0123456789abcdef" * (700 << 10)
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put("lists/large", data)
+    assert machine("b").get("lists/large") == data
+
+
+def test_a_new_copy_reads_a_snapshot_and_what_came_after(machine, monkeypatch, address):
+    monkeypatch.setattr(commit_log, "SNAPSHOT_EVERY", 5)
+    lake = machine("a")
+    for number in range(6):
+        with lake.writing("a test"):
+            lake.put_new(f"lists/{number}", b"%d" % number)
+    store = Store(address)
+    early = [f"log/{name}" for name in store.list_after("log")][:4]
+    store.delete(early)
+    assert files(machine("b")) == files(lake)
+
+
+def test_objects_that_no_file_has_any_more_are_removed_after_a_grace(machine, address):
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put("lists/one", b"first")
+    with lake.writing("care of the lake"):
+        lake.put("lists/one", b"second")
+        lake.drop_unused(1)
+        before = set(Store(address).list_after("objects"))
+        lake.drop_unused(0)
+    after = set(Store(address).list_after("objects"))
+    assert len(before - after) >= 1
+    assert machine("b").get("lists/one") == b"second"
+
+
+def test_an_entry_whose_answer_was_lost_is_known_as_our_own(address):
+    log = CommitLog(Store(address))
+    entry = Entry.of(Act.BEGIN, Claim("a", "a", "a", "a", 1), {}, [])
+    assert log.append(Listing(), entry)
+    assert log.append(Listing(), entry)
+    assert not log.append(Listing(), Entry.of(Act.BEGIN, Claim("b", "b", "b", "b", 1), {}, []))
+
+
+def test_a_log_of_a_newer_version_is_read_by_none_of_the_older(machine, address):
+    with machine("a").writing("a test"):
+        pass
+    Store(address).put_new("log/00000000000000000003.json", json.dumps({"format": 2}).encode())
+    with pytest.raises(LakeTooNew):
+        machine("b")
+
+
+@pytest.mark.slow
+def test_a_store_that_is_away_for_some_seconds_costs_these_seconds(machine, server):
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put_new("raw/x/one", b"one")
+        server.go_away()
+        time.sleep(0.5)
+    assert machine("b").get("raw/x/one") == b"one"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["s3://u", "s3://UPPER/x", "s3://bucket/../y", "s3://bucket/a b", "s3://u:p@bucket/x"]
+)
+def test_an_address_that_is_none_is_refused_and_not_repeated(wrong):
+    with pytest.raises(SettingsError, match="no address of a lake") as refused:
+        Store(wrong)
+    assert wrong not in str(refused.value)
+
+
+def test_http_is_used_only_where_it_is_allowed(address, monkeypatch):
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    with pytest.raises(SettingsError, match="AWS_ALLOW_HTTP"):
+        Store(address)
+
+
+def test_a_cluster_and_a_lake_on_s3_are_refused_at_the_start(address):
+    with pytest.raises(SettingsError, match="do not go together"):
+        read_settings(_env_file=None, lake=address, cluster="tcp://127.0.0.1:8786")
+
+
+def test_no_credential_is_in_a_file_of_the_copy_the_store_or_an_error(machine, address, monkeypatch, tmp_path):
+    with machine("a").writing("a test"):
+        machine("a")
+    store = Store(address)
+    held = [store.get(f"{folder}/{name}") for folder in ("log", "objects") for name in store.list_after(folder)]
+    held += [place.read_bytes() for place in tmp_path.rglob("*") if place.is_file()]
+    assert not [data for data in held if KEY_ID.encode() in data or SECRET.encode() in data]
+
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said = f"<Error><Code>InvalidAccessKeyId</Code><AWSAccessKeyId>{KEY_ID}</AWSAccessKeyId></Error>".encode()
+            self.send_response(403)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_: object) -> None: ...
+
+    refusing = HTTPServer(("127.0.0.1", 0), Refuses)
+    thread = threading.Thread(target=refusing.serve_forever)
+    thread.start()
+    try:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{refusing.server_port}")
+        with pytest.raises(LakeError, match="The store refuses") as refused:
+            machine("c")
+    finally:
+        refusing.shutdown()
+        thread.join()
+        refusing.server_close()
+    assert KEY_ID not in str(refused.value)

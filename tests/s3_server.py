@@ -1,0 +1,82 @@
+"""A server that speaks S3, in a process of its own: moto's, which honours create-only puts, one request at a time.
+
+It holds its objects in memory. On SIGUSR1 it is away for some seconds: nothing listens at its address.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+KEY_ID, SECRET = "AKIANEVERTOBESEEN000", "never-to-be-seen-5c1d"
+SECONDS_AWAY = 4
+
+
+class S3Server:
+    """A running server, and what a process needs to use it."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self._process = process
+        self.address = f"http://127.0.0.1:{port}"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The usual variables."""
+        return {
+            "AWS_ACCESS_KEY_ID": KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": self.address,
+            "AWS_ALLOW_HTTP": "true",
+        }
+
+    def go_away(self) -> None:
+        """Be away for SECONDS_AWAY."""
+        self._process.send_signal(signal.SIGUSR1)
+
+
+@contextmanager
+def s3_server() -> Iterator[S3Server]:
+    """Run a server that has one bucket, `bucket`."""
+    command = [sys.executable, str(Path(__file__).resolve())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        try:
+            assert process.stdout is not None
+            yield S3Server(process, int(process.stdout.readline()))
+        finally:
+            process.kill()
+
+
+def _serve() -> None:
+    import logging
+    import threading
+
+    from moto.s3.models import s3_backends
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import BaseWSGIServer, make_server
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    s3_backends["123456789012"]["aws"].create_bucket("bucket", "us-east-1")
+    application, port = DomainDispatcherApplication(create_backend_app), 0
+    running: list[BaseWSGIServer] = []
+    # Shut down from a thread: the server's own would wait for itself.
+    signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=running[-1].shutdown).start())
+    while True:
+        server = make_server("127.0.0.1", port, application, threaded=False)
+        running.append(server)
+        if not port:
+            port = server.server_port
+            print(port, flush=True)  # noqa: T201 - what the parent waits for
+        server.serve_forever()
+        server.server_close()
+        time.sleep(SECONDS_AWAY)
+
+
+if __name__ == "__main__":
+    _serve()
