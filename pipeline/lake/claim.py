@@ -1,7 +1,7 @@
 """A section of writing on a lake on S3: it claims the lake, keeps the claim alive, and commits what it lands.
 
-The claim is an entry of the log. Another machine that finds it is refused, as long as its owner was not silent for longer
-than the owner stated, by the store's clock. After that it may begin a section of its own: then the former owner's next
+The claim is an entry of the log. Another machine that finds it is refused, as long as its owner was not silent for
+longer than it stated, by the store's clock. After that it may begin a section of its own: then the former owner's next
 version is taken, and it stops. Its own machine need not wait: the lock of the folder says that the owner is dead.
 """
 
