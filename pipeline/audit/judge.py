@@ -12,6 +12,7 @@ import importlib.util
 import logging
 import os
 import sys
+import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,7 @@ def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gx = _great_expectations()
+        _share_no_lock()
         from great_expectations.data_context.types.base import (
             DataContextConfig,
             InMemoryStoreBackendDefaults,
@@ -76,6 +78,13 @@ def _great_expectations() -> ModuleType:
         if collects:
             gc.enable()
     return gx
+
+
+def _share_no_lock() -> None:
+    """Keep its progress bars, which are not shown, from a lock among processes: killed ones would leave it behind."""
+    from tqdm import tqdm  # type: ignore[import-untyped]
+
+    tqdm.set_lock(threading.RLock())
 
 
 def _failed(context: Any, judged: Sequence[Measure]) -> set[tuple[str, str, str]]:  # noqa: ANN401 - see _context

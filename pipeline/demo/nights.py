@@ -1,13 +1,14 @@
 """Making the demo: each night is the steps of a night, at its own instant, from one sandbox that runs throughout.
 
-Sweeping keeps one core busy, and so does publishing: a few nights are published while the next ones are swept.
+Sweeping keeps one core busy, and so do auditing and publishing: they follow in another process, while later nights are
+swept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -26,9 +27,8 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.demo_lake import mark_as_demo
-from pipeline.night.gate import accept
+from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
-from pipeline.night.nightly import audit
 from pipeline.night.quotes import WRITE_SCOPE, quote
 from pipeline.normalise import worker
 from pipeline.process.tracker import run_tracker
@@ -100,18 +100,16 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
         spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights)
         for kind, text in input_files(settings.sandbox_seed, settings.sandbox_properties, chosen.indices, days).items():
             _load(lake, kind, Path(folder), text, _instant(days[0]))
-        published: Future[None] | None = None
+        following: list[Future[None]] = []
         for made, day in enumerate(days):
             night = _Night(_at(settings, spec, day), lake, sandbox, partial(_say, watch, made, nights, day))
-            night.sweep_and_audit()
+            following.append(night.sweep(beside))
             if made % _PUBLISHED_EVERY == _PUBLISHED_EVERY - 1 or day == last:
-                if published is not None:
-                    _await(published)
-                published = night.publish(beside, Path(folder))
-                if day == last:
-                    night.watch("publish")
-                    _await(published)
-                    night.ask_quotes()
+                following.append(night.publish(beside, Path(folder)))
+            _await(step for step in following if step.done())
+        night.watch("publish")
+        _await(following)
+        night.ask_quotes()
         watch(DemoProgress(nights, nights, last, "reports"))
         write_reports(lake)
     return Demo(days[0], last, len(ids), reports_page(lake))
@@ -126,20 +124,17 @@ class _Night:
     sandbox: SandboxProcess
     watch: Callable[[str], None]
 
-    def sweep_and_audit(self) -> None:
-        """Sweep and audit, as `nightaudit nightly` does, and enter the night in the ledger of what is published."""
+    def sweep(self, beside: ProcessPoolExecutor) -> Future[None]:
+        """Sweep, as `nightaudit nightly` does, and have another process audit the sweep; see `_audit`."""
         settings, lake, now = self.settings, self.lake, self.settings.clock()
         self.watch("sweep")
         night = Night(settings, lake, steps.start(settings, lake, now), sandbox=self.sandbox)
         asyncio.run(steps.collect(night))
-        self.watch("audit")
-        audit(night)
-        # So few properties hardly move on some nights, and a demo shows all of its nights. The reason stays written
-        # down, and the quality page shows what failed.
-        accept(lake, night.sweep.sweep_id, now, _WHY_PUBLISHED, settings.analysis)
+        with interrupts_held_back():
+            return beside.submit(_audit, settings, lake, night.sweep.sweep_id, now)
 
     def publish(self, beside: ProcessPoolExecutor, folder: Path) -> Future[None]:
-        """Have another process publish the nights since the last time; see `_publish`."""
+        """Have the other process publish the nights since the last time; see `_publish`."""
         with interrupts_held_back():
             return beside.submit(_publish, self.lake, self.lake.sweep_ids()[-1], self.settings.clock(), folder)
 
@@ -151,18 +146,26 @@ class _Night:
         refresh(self.lake)
 
 
-def _publish(lake: Lake, sweep_id: str, now: datetime, folder: Path) -> None:
-    """Publish the nights up to a sweep, and load what a shop asks at that time: the next publication shows it.
+def _audit(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> None:
+    """Audit a sweep, and enter it in the ledger of what is published.
 
-    Later nights may be swept meanwhile: they write other tables, and none of their steps reads the published file.
+    Later nights may be swept meanwhile: none of their steps reads what an audit, or publishing, writes.
     """
+    audit_at(settings, lake, sweep_id, now)
+    # So few properties hardly move on some nights, and a demo shows all of its nights. The reason stays written
+    # down, and the quality page shows what failed.
+    accept(lake, sweep_id, now, _WHY_PUBLISHED, settings.analysis)
+
+
+def _publish(lake: Lake, sweep_id: str, now: datetime, folder: Path) -> None:
+    """Publish the nights up to a sweep, and load what a shop asks at that time: the next publication shows it."""
     publish(lake, sweep_id, now)
     _load(lake, "prices", folder, shop_prices(lake, now), now)
 
 
 @contextmanager
 def _process_beside() -> Iterator[ProcessPoolExecutor]:
-    """Give a process that publishes while this one sweeps. Where the demo is stopped, it is ended at once.
+    """Give a process that audits and publishes while this one sweeps. Where the demo is stopped, it is ended at once.
 
     Wherever publishing is ended, the last published file stays as it is.
     """
@@ -178,12 +181,13 @@ def _process_beside() -> Iterator[ProcessPoolExecutor]:
         pool.shutdown()
 
 
-def _await(published: Future[None]) -> None:
+def _await(following: Iterable[Future[None]]) -> None:
     try:
-        published.result()
+        for step in following:
+            step.result()
     except BrokenProcessPool:
         raise NightauditError(
-            "The process that publishes the demo's nights was killed, perhaps because memory ran out.",
+            "The process that audits and publishes the demo's nights was killed, perhaps because memory ran out.",
             kept="The nights that were made stay in the lake.",
             hint="Remove that lake, and when more memory is free: nightaudit demo",
         ) from None

@@ -126,7 +126,8 @@ class Recorded:
                 held = {entry.name for entry in found if entry.is_file()}
         except (FileNotFoundError, NotADirectoryError):
             held = set()
-        return [folder / name for name in sorted(self.there(folder) - held)]
+        # What another process has put there since is not missing.
+        return [folder / name for name in sorted(self.there(folder) - held) if not (folder / name).is_file()]
 
     def folders(self, below: Path) -> list[Path]:
         """Return a folder and those below it of which anything is recorded."""

@@ -206,7 +206,8 @@ def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable
 def _record_log(lake: Lake, table: Table) -> None:
     """Record the files of a table's log that are new: the library that writes them keeps no checksums."""
     recorded, log = Recorded(lake.root), lake.table_root(table.name) / "_delta_log"
-    files = sorted(place for place in log.iterdir() if place.is_file())
+    # Under a name with # another process is writing its entry.
+    files = sorted(place for place in log.iterdir() if "#" not in place.name and place.is_file())
     for place in files:
         # Only this one is ever written again.
         is_new = not recorded.of(place) or place.name == _LAST_CHECKPOINT

@@ -40,15 +40,21 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
 
     The caller holds the lake's writer lock. Raises InputError where `now` is earlier than the lake's latest sweep.
     """
-    manifest = read_manifest(lake, sweep_id)
     refuse_earlier(lake, now)
+    with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"):
+        return audit_at(settings, lake, sweep_id, now)
+
+
+def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
+    """Audit as `audit_sweep` does, even where later sweeps have begun by now."""
+    manifest = read_manifest(lake, sweep_id)
     limits = Limits(
         deviations=settings.audit_deviations,
         nights=settings.audit_nights,
         cold_nights=settings.audit_cold_nights,
         quarantined_share=settings.tolerated_quarantined_share,
     )
-    with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"), timed(lake, manifest, Step.AUDIT):
+    with timed(lake, manifest, Step.AUDIT):
         found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
         published = published_sweeps(lake)
         write_report(

@@ -7,7 +7,7 @@ import platform
 import pytest
 
 from pipeline.domain.errors import CorruptObject
-from pipeline.lake.checksums import Recorded, record, sum_of
+from pipeline.lake.checksums import Recorded, note_there, record, sum_of
 
 
 @pytest.fixture
@@ -54,3 +54,21 @@ def test_damage_is_named_in_the_file_that_has_it(tmp_path, on):
     assert Recorded(tmp_path).damaged() == {place: 1}
     place.write_bytes(place.read_bytes()[:-3])
     assert Recorded(tmp_path).damaged() == {place: 1}
+
+
+def test_a_file_that_another_process_puts_in_place_meanwhile_is_not_missing(tmp_path, monkeypatch):
+    place = tmp_path / "tables" / "offer" / "late"
+    place.parent.mkdir(parents=True)
+    recorded, there = Recorded(tmp_path), Recorded.there
+
+    def and_meanwhile(self, folder):
+        record(tmp_path, place, sum_of(b"late"))
+        place.write_bytes(b"late")
+        note_there(tmp_path, place)
+        return there(self, folder)
+
+    monkeypatch.setattr(Recorded, "there", and_meanwhile)
+    assert recorded.missing(place.parent) == []
+    place.unlink()
+    monkeypatch.setattr(Recorded, "there", there)
+    assert recorded.missing(place.parent) == [place]

@@ -11,6 +11,7 @@ from nights import started_at
 
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import CASE_NOTE
+from pipeline.lake.checksums import Recorded
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
 
 
@@ -52,3 +53,12 @@ def test_what_was_returned_is_the_readers_own(lake):
     note(lake, 0)
     committed_files(lake, CASE_NOTE).clear()
     assert len(committed_files(lake, CASE_NOTE)) == 1
+
+
+def test_an_entry_that_another_process_is_writing_is_not_recorded_under_its_passing_name(lake):
+    note(lake, 0)
+    log = lake.table_root(CASE_NOTE.name) / "_delta_log"
+    passing = log / f"{1:020}.json#1"
+    passing.write_text("{}")
+    note(lake, 1)
+    assert passing.name not in Recorded(lake.root).names(log)
