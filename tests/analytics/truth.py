@@ -6,11 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planted_world import CHEAP_STAYS, MANY_STAYS, ONE_STAY, REFERENCE, PlantedWorld, Questions
+from planted_world import CHEAP_STAYS, MANY_STAYS, ONE_STAY, OPENED, REFERENCE, PlantedWorld, Questions
 
 from pipeline.lake.database import query_published
 from pipeline.sandbox.world import planted
 from pipeline.sandbox.world.fx import MARKUP
+from pipeline.sandbox.world.openings import BLOCK_DAYS, is_open
 
 
 class Truth(NamedTuple):
@@ -29,6 +30,7 @@ class Truth(NamedTuple):
 # What the sandbox does to every house, beside what is planted in some.
 CONVERTED = "converted"
 UPSIDE_DOWN = "upside_down"
+CLOSED = "closed"
 
 # With less history than this, a rule about the past says nothing.
 _WATCHED = "first_seen_at <= last_seen_at - INTERVAL 30 DAYS"
@@ -63,7 +65,10 @@ TRUTH = {
     "reference_above_lowest": Truth(frozenset({planted.RAISED_REFERENCE}), seen_as=_WATCHED),
     "excluded_charges_mismatch": Truth(frozenset({planted.EXCLUDED_CHARGES}), seen_as="source = 'detail'"),
     "list_detail_mismatch": Truth(frozenset({planted.LIST_AGAINST_DETAIL}), seen_as=_IN_BOTH),
-    "property_gone_quiet": Truth(frozenset({planted.GONE_QUIET}), seen_in="state.property_sale", questions=MANY_STAYS),
+    # Properties close for some nights by themselves, too.
+    "property_gone_quiet": Truth(
+        frozenset({planted.GONE_QUIET}), frozenset({CLOSED}), seen_in="state.property_sale", questions=MANY_STAYS
+    ),
     "fx_markup": Truth(frozenset({CONVERTED}), questions=CHEAP_STAYS),
     "package_leak": Truth(
         frozenset({planted.PACKAGE_LEAK}),
@@ -112,6 +117,8 @@ def scores(world: PlantedWorld) -> dict[str, Score]:
             found = cells(world, f"SELECT DISTINCT property_id, market FROM {truth.found_in} WHERE rule = '{rule}'")  # noqa: S608 - our own names
             on_sale = cells(world, f"SELECT DISTINCT property_id, market FROM {truth.seen_in} WHERE {truth.seen_as}")  # noqa: S608 - our own SQL
             must = carrying(world, truth.must) & on_sale
+            if planted.ROOM_LADDER in truth.must:
+                must &= with_a_ladder(world)
             right = carrying(world, truth.must | truth.may)
             made[rule] = Score(len(must), len(found), frozenset(found - right), frozenset(must - found))
     return made
@@ -128,6 +135,8 @@ def carrying(world: PlantedWorld, kinds: frozenset[str]) -> set[tuple[int, str]]
     }
     if CONVERTED in kinds:
         found |= converted(world)
+    if CLOSED in kinds:
+        found |= closed(world)
     return found | upside_down(world) if UPSIDE_DOWN in kinds else found
 
 
@@ -137,6 +146,32 @@ def converted(world: PlantedWorld) -> set[tuple[int, str]]:
     assert MARKUP > 0
     own = [identifier for identifier, house in world.houses.items() if house.home_currency in asked and len(asked) > 1]
     return {(identifier, market) for identifier in own for market in world.markets}
+
+
+def closed(world: PlantedWorld) -> set[tuple[int, str]]:
+    """The cells of houses that sell nothing to a market on the last night, whatever is planted."""
+    ((tonight,),) = query_published(world.lake.published_file, "SELECT max(snapshot_date) FROM mart.sweep").fetchall()
+    night, blocks = (tonight - OPENED).days, {day.toordinal() // BLOCK_DAYS for day in world.questions.check_ins}
+    return {
+        (identifier, market)
+        for identifier, house in world.houses.items()
+        for market in world.markets
+        if not any(is_open(house, night, market, block) for block in blocks)
+    }
+
+
+def with_a_ladder(world: PlantedWorld) -> set[tuple[int, str]]:
+    """The cells in which two rooms are on sale in a month of what is planted."""
+    months = {entry["property_id"]: entry["check_in_months"] for entry in world.planted}
+    query = """
+        SELECT property_id, market, month(check_in) FROM mart.offer_latest
+        GROUP BY ALL HAVING count(DISTINCT room_id) > 1
+    """
+    return {
+        (identifier, market)
+        for identifier, market, month in query_published(world.lake.published_file, query).fetchall()
+        if month in months.get(identifier, ())
+    }
 
 
 def upside_down(world: PlantedWorld) -> set[tuple[int, str]]:
