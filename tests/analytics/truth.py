@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planted_world import CHEAP_STAYS, MANY_STAYS, ONE_STAY, OPENED, REFERENCE, PlantedWorld, Questions
+from planted_world import CHEAP_STAYS, MANY_STAYS, MARKUP_PCT, ONE_STAY, OPENED, REFERENCE, PlantedWorld, Questions
 
 from pipeline.lake.database import query_published
 from pipeline.sandbox.world import planted
@@ -55,11 +55,13 @@ TRUTH = {
     "all_in_gap": Truth(frozenset({planted.MARKET_FEES}), seen_as=f"source = 'detail' AND {_REFERRED}"),
     # A floor at the price before promotions lies above the mark-up where the promotion is deeper than it.
     "floor_what_if": Truth(frozenset({planted.FLOOR_BREACH}), frozenset({planted.FLOOR_EATS_PROMOTION}), "floor > 0"),
-    # A seller's price without a currency cannot be loaded.
+    # A seller's price without a currency cannot be loaded. One on top of what an offer costs without its promotion lies
+    # above the floor where the promotion is deep.
     "floor_breach": Truth(
         frozenset({planted.FLOOR_BREACH}),
         frozenset({planted.FLOOR_EATS_PROMOTION}),
-        "floor > 0 AND source = 'multi' AND currency IS NOT NULL",
+        "source = 'multi' AND currency IS NOT NULL"
+        f" AND floor > 1.01 * (1 + {MARKUP_PCT} / 100) * greatest(total, coalesce(pre_promo_total, 0))",
     ),
     "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
     "reference_above_lowest": Truth(frozenset({planted.RAISED_REFERENCE}), seen_as=_WATCHED),
