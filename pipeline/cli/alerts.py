@@ -13,7 +13,7 @@ from pipeline.lake.user_query import Bounds
 from pipeline.night.confirm import confirmer
 from pipeline.notify.alert_rules import read_rules
 from pipeline.notify.alerts import tell_alerts
-from pipeline.report import reports_page
+from pipeline.report import reports_page, written_case_pages
 from pipeline.settings import read_settings
 
 
@@ -32,6 +32,7 @@ def send(*, is_rehearsal: bool) -> None:
             lake,
             rules,
             str(reports_page(lake)),
+            case_pages=written_case_pages(lake),
             block=notification_block(),
             confirm=again,
             is_rehearsal=is_rehearsal,

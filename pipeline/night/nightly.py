@@ -37,7 +37,7 @@ from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
 from pipeline.publish.ledger import restore_entries
-from pipeline.report import reports_page, write_reports
+from pipeline.report import reports_page, write_reports, written_case_pages
 from pipeline.sweep import close
 
 logger = logging.getLogger(__name__)
@@ -197,9 +197,10 @@ def alert(night: Night) -> Night:
     if settings.alerts is not None:
         rules, again = read_rules(settings.alerts), confirmer(settings, night.lake, night.clock)
         bounds = Bounds(settings.query_seconds, settings.query_memory_mb)
-        # The digest names the cases, each with its page; where none was written, the page over all nights.
+        # The digest names the cases; where none was written, the page over all nights.
         page = str(night.pages[0].file if night.pages else reports_page(night.lake))
-        tell_alerts(night.lake, rules, page, block=night.block, confirm=again, bounds=bounds)
+        pages = written_case_pages(night.lake)
+        tell_alerts(night.lake, rules, page, case_pages=pages, block=night.block, confirm=again, bounds=bounds)
     return night
 
 

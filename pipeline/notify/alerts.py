@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
-from pipeline.notify.match import PROPERTY_NAME, News, Row, messages, news
+from pipeline.notify.match import CASE_PAGE, PROPERTY_NAME, News, Row, messages, news
 from pipeline.notify.outbox import Outbox, Outgoing
 from pipeline.notify.ways import Tell, through, webhook
 
@@ -35,6 +36,12 @@ _OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY
 _MOST_ROWS = 100_000
 
 _BOUNDS = Bounds()
+
+# A case that is part of a wider one has no page of its own.
+_CASES = (
+    "SELECT coalesce(part_of_case_id, case_id), rule, property_id, market "
+    "FROM report.finding_case WHERE status <> 'closed' AND scope = 'property'"
+)
 
 # Returns the flags among those named that were found again just now.
 Confirm = Callable[[Sequence[str]], set[str]]
@@ -61,6 +68,7 @@ def tell_alerts(
     rules: AlertRules,
     where: str,
     *,
+    case_pages: Mapping[str, str] = MappingProxyType({}),
     block: Callable[[str], Tell] | None = None,
     confirm: Confirm | None = None,
     is_rehearsal: bool = False,
@@ -68,8 +76,9 @@ def tell_alerts(
 ) -> list[Told]:
     """Send each receiver what is new and resolved since its last message. The caller holds the writer lock.
 
-    `where` says where more is to be seen. `block` gives a way to tell through a Prefect notification block. New flags
-    of rules that ask for it are sent only once `confirm` has found them again. A rehearsal sends and remembers nothing.
+    `where` says where more is to be seen, and `case_pages` where the pages of cases lie, by id. `block` gives a way to
+    tell through a Prefect notification block. New flags of rules that ask for it are sent only once `confirm` has found
+    them again. A rehearsal sends and remembers nothing.
 
     `bounds` are what the query of one rule may take.
 
@@ -77,7 +86,7 @@ def tell_alerts(
     """
     outbox: Outbox[_Told] = Outbox(lake, _OUTBOX, _Told, {})
     told = outbox.held
-    found = {rule.name: _rows(lake, rule, bounds) for rule in rules.rule}
+    found = {rule.name: _placed(lake, _rows(lake, rule, bounds), case_pages) for rule in rules.rule}
     results = []
     for rule in rules.rule:
         rows = confirmed(rule, found[rule.name], told.get(rule.name, {}), None if is_rehearsal else confirm)
@@ -159,6 +168,20 @@ def _named(lake: Lake, rows: list[Row]) -> list[Row]:
     found = query_published(lake.published_file, "SELECT property_id, property_name FROM mart.property").fetchall()
     names = {number: name for number, name in found if name}
     return [{PROPERTY_NAME: names.get(row.get("property_id"))} | dict(row) for row in rows]
+
+
+def _placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[Row]:
+    """Return rows with where the page of their case lies: findings of a rule at a property in a market are one case."""
+    if not case_pages or not any("case_id" in row or "flag_id" in row for row in rows):
+        return rows
+    found = query_published(lake.published_file, _CASES).fetchall()
+    cases = {tuple(key): case_id for case_id, *key in found}
+    placed = []
+    for row in rows:
+        case_id = row.get("case_id") or cases.get((row.get("rule"), row.get("property_id"), row.get("market")))
+        page = case_pages.get(case_id) if case_id else None
+        placed.append({**row, CASE_PAGE: page} if page else row)
+    return placed
 
 
 def confirmed(

@@ -18,8 +18,8 @@ _LONGEST = 500
 # What says where a finding was made, and the words before it.
 _PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
 
-# Under which a row carries the name of its property, where one is known.
-PROPERTY_NAME = "property_name"
+# Under which a row carries the name of its property, and where the page of its case lies, where there are any.
+PROPERTY_NAME, CASE_PAGE = "property_name", "case_page"
 
 Row = Mapping[str, Any]
 
@@ -42,7 +42,12 @@ def key_of(rule: Rule, row: Row) -> str:
 
 
 def words_of(rule: Rule, row: Row) -> str:
-    """Return a row in words: where it was found and its finding, where it has one, and its key."""
+    """Return a row in words: where it was found and its finding, where it has one, its key, and its page."""
+    page = row.get(CASE_PAGE)
+    return f"{_words(rule, row)}\n  {page}" if page else _words(rule, row)
+
+
+def _words(rule: Rule, row: Row) -> str:
     told = _in_a_line(row.get("finding") or "")
     key = _in_a_line(key_of(rule, row))
     if not told:

@@ -1,6 +1,23 @@
 """Reports that people read: pages that stand alone, and the same figures as CSV, Parquet and JSON beside them."""
 
 from pipeline.report.scope import Scope
-from pipeline.report.write import REPORTS, Written, as_markdown, reports_page, write_dictionary, write_reports
+from pipeline.report.write import (
+    REPORTS,
+    Written,
+    as_markdown,
+    reports_page,
+    write_dictionary,
+    write_reports,
+    written_case_pages,
+)
 
-__all__ = ["REPORTS", "Scope", "Written", "as_markdown", "reports_page", "write_dictionary", "write_reports"]
+__all__ = [
+    "REPORTS",
+    "Scope",
+    "Written",
+    "as_markdown",
+    "reports_page",
+    "write_dictionary",
+    "write_reports",
+    "written_case_pages",
+]

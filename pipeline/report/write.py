@@ -119,6 +119,13 @@ def reports_page(lake: Lake) -> Path:
     return lake.root / "reports" / "index.html"
 
 
+def written_case_pages(lake: Lake) -> dict[str, str]:
+    """Return where the pages of cases lie that were written for the night published last, by the ids of the cases."""
+    with open_published(lake.published_file) as session:
+        folder = lake.root / "reports" / Reader(session, Scope()).night["sweep_id"] / CASES
+    return {page.stem: str(page) for page in sorted(folder.glob("*.html"))}
+
+
 def as_markdown(written: Iterable[Written]) -> str:
     """Return links to reports as Markdown, for an artifact."""
     return "\n".join(f"- {page.name}: [{_escaped(page.title)}]({page.file.resolve().as_uri()})" for page in written)

@@ -60,6 +60,12 @@ def test_a_message_names_the_property_where_its_name_is_known():
     assert "- property 7 (Hotel Astoria): Sold too low. (x-1)" in text
 
 
+def test_a_message_links_the_page_of_a_case_below_its_finding():
+    row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "case_page": "/lake/reports/cases/c-1.html"}
+    ((_, text),) = messages(RULE, news(RULE, [row], {}), "see the page")
+    assert "- property 7: Sold too low. (x-1)\n  /lake/reports/cases/c-1.html\n" in text
+
+
 @pytest.mark.parametrize("name", ["flag_id", "finding", "property_name", "market"])
 def test_what_a_supplier_wrote_forges_no_line_and_no_control_and_does_not_fill_the_message(name):
     row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "property_name": "A", "market": "GB"}

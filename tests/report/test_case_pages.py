@@ -21,9 +21,12 @@ from pipeline.lake.database import open_published
 from pipeline.lake.finding_rules import finding_rules
 from pipeline.lake.relations import relation
 from pipeline.normalise.segment import normalise_segment
+from pipeline.notify.alert_rules import AlertRules
+from pipeline.notify.alerts import tell_alerts
 from pipeline.publish import publish
+from pipeline.publish.refresh import refresh
 from pipeline.report import read as reading
-from pipeline.report import write_reports
+from pipeline.report import write_reports, written_case_pages
 from pipeline.report.case_evidence import pieces
 from pipeline.report.case_page import _body
 
@@ -186,3 +189,25 @@ def test_every_rule_names_the_numbers_that_it_rests_on(rule):
         assert f"'{role}'" in sql
         assert column in columns
     assert rule.numbers
+
+
+def test_an_alert_leads_from_each_finding_to_the_page_of_its_case(lake):
+    refresh(lake)
+    page_of(lake, "list_detail_mismatch")
+    shared = {"who": ["me"], "where": "rule = 'list_detail_mismatch'"}
+    rules = AlertRules.model_validate(
+        {
+            "rule": [
+                {"name": "findings", "relation": "report.flag", "key": ["flag_id"], **shared},
+                {"name": "cases", "relation": "report.finding_case", "key": ["case_id"], **shared},
+            ],
+            "receiver": {"me": {"webhook_from": "NOT_ASKED_FOR"}},
+        }
+    )
+    pages = written_case_pages(lake)
+    for told in tell_alerts(lake, rules, "the digest", case_pages=pages, is_rehearsal=True):
+        ((_, text),) = told.texts
+        _, finding, page, where = ["", *text.splitlines()]
+        assert finding.startswith("- property ")
+        assert page.strip() in pages.values()
+        assert where == "the digest"
