@@ -25,6 +25,7 @@ from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_un
 from pipeline.normalise.money import refuse_unfit
 from pipeline.supplier import wire
 from pipeline.supplier.date_times import instant_of
+from pipeline.supplier.names import names_and_nulls_in
 
 T = TypeVar("T")
 Indexes = npt.NDArray[np.int32]
@@ -34,6 +35,8 @@ _MOST_CHILDREN = 2**15
 
 _DIGIT = re.compile(r"\d")
 _TEXTS = attrgetter("board", "promotions", "penalties")
+# Two counts in one number: fewer nulls than this are in an answer.
+_NULLS = 2**31
 # No JSON holds it.
 _BETWEEN = b"\0"
 _NO_PENALTIES: tuple[wire.Penalty[float], ...] = ()
@@ -106,6 +109,9 @@ class Interned:
         self.promotions: Distinct[Promotions] = Distinct(_promotions)
         self.policies: Distinct[Policy] = Distinct(_policy)
         self._threes: Distinct[tuple[int, int, int]] = Distinct(self._three)
+        # Of each three: names of fields in its texts and of the texts themselves, and how many of these are null.
+        self._names: list[int] = []
+        self._counted = np.zeros(0, np.int64)
 
     def threes_of(self, products: Sequence[wire.Product]) -> Indexes:
         """Return which three of texts each product carries, to be separated by `apart`.
@@ -122,9 +128,29 @@ class Interned:
         board, promotions, policy = known[threes].T
         return board, promotions, policy
 
+    def names_in(self, threes: Indexes) -> tuple[int, int]:
+        """Return how many names of fields the texts of `threes` have, each text's own too, and how many are null."""
+        if len(self._counted) != len(self._names):
+            self._counted = np.array(self._names, np.int64)
+        return divmod(int(self._counted[threes].sum()), _NULLS)
+
     def _three(self, joined: bytes) -> tuple[tuple[int, int, int], list[Note]]:
-        board, promotions, policy = joined.split(_BETWEEN)
-        return (self.boards[board], self.promotions[promotions], self.policies[policy]), []
+        texts = board, promotions, policy = joined.split(_BETWEEN)
+        three = self.boards[board], self.promotions[promotions], self.policies[policy]
+        names, nulls = names_and_nulls_in(b"".join(texts))
+        if names - nulls != self._fields_read(*three):
+            msg = "boardBasis, promotions or cancelPenalties has a field twice"
+            raise ValueError(msg)
+        self._names.append((names + 3 - texts.count(b"null")) * _NULLS + nulls)
+        return three, []
+
+    def _fields_read(self, board: int, promotions: int, policy: int) -> int:
+        rows = (
+            self.boards.values_in_order[board],
+            *self.promotions.values_in_order[promotions].rows,
+            *(row.terms for row in self.policies.values_in_order[policy].rows),
+        )
+        return sum(len(fields) - fields.count(None) for fields in map(msgspec.structs.astuple, rows))
 
 
 _decode_board = msgspec.json.Decoder(wire.Board | None).decode

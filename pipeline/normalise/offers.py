@@ -39,6 +39,8 @@ class Offers:
     threes: Indexes
     money: dict[str, pa.Array]
     discount_pct: pa.Array
+    holders: int
+    """Fields that hold room stays, products or charges, in all."""
 
 
 MONEY_OF_LIST = ("total", "floor", "pre_promo_total")
@@ -90,4 +92,8 @@ def collect_offers(
         threes=interned.threes_of(products),
         money=dict(zip(amounts, money_columns([*amounts.values()]), strict=True)),
         discount_pct=pa.array([charge.discount_pct for charge in charges], pa.float64()),
+        holders=sum(found.room_stays is not None for found in properties)
+        + sum(room.products is not None for room in rooms)
+        + count
+        - sum(charge is empty for charge in charges),
     )

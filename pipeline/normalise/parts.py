@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pipeline.supplier import wire
+from pipeline.supplier.envelope import Repeated
 from pipeline.supplier.fields import Field, fields_of
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -74,6 +75,8 @@ class PartReader:
         if not isinstance(value, dict):
             raise Unfit(f"{path} is {kind_of(value)}, not an object")
         known_fields = fields_of(kind)
+        if isinstance(value, Repeated) and value.names & known_fields.keys() - _CONTENT:
+            raise Unfit(f"{path} has {', '.join(sorted(value.names))} twice".encode("utf-8", "replace").decode())
         self.unknown_fields(value, known_fields, path)
         plain = {}
         for name, known in known_fields.items():

@@ -10,13 +10,14 @@ import msgspec
 from pipeline.domain.codes import ERROR_CODES, NO_AVAILABILITY_CODES
 from pipeline.domain.search import Operation
 from pipeline.normalise import tolerant
+from pipeline.normalise.complete import FieldCount
 from pipeline.normalise.content import PropertyContent, content_of
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offers import Offers, collect_offers
 from pipeline.normalise.parts import Deviation
 from pipeline.normalise.refusals import Refusal, refusal
 from pipeline.supplier import wire
-from pipeline.supplier.envelope import ROOM_STAYS, Rest, repeats_its_envelope, rest_of
+from pipeline.supplier.envelope import Rest, rest_of
 from pipeline.supplier.failure_signs import SERVER_CODES
 
 _MULTI = msgspec.json.Decoder(wire.MultiAnswer)
@@ -75,7 +76,7 @@ def read_answer(body: bytes, operation: Operation, asked: frozenset[int], intern
 
 
 class _Unexpected(ValueError):
-    """A property without an id, not asked for, or listed twice; what may be no product, or no room stay."""
+    """A property without an id, not asked for, or listed twice; a field that comes twice; what may be no product."""
 
 
 def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -91,21 +92,23 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     codes = tuple(error.number for error in errors if error.number is not None)
     is_listing = _is_listing(answer)
     refusals: list[Refusal] = []
-    listed = len(properties)
     nameless = [found for found in properties if found.property_id is None]
+    count = FieldCount()
     if nameless and operation is Operation.SINGLE:
         # One property was asked for, and every field is optional: it can only be that one.
         (nameless[0].property_id,) = asked
     elif nameless:
         refusals = [_nameless(index, found) for index, found in enumerate(properties) if found.property_id is None]
         properties = [found for found in properties if found.property_id is not None]
+        count.add(nameless, collect_offers(nameless, refused := Interned()), refused)
     ids = [found.property_id for found in properties if found.property_id is not None]
     if len(asked.intersection(ids)) != len(ids):
         raise _Unexpected
     offers = collect_offers(properties, interned)
-    # Room stays that come twice may be those that seem to be missing; a search of every answer would cost 3 percent.
-    is_repetitive = 0 in offers.products_of_property and body.count(ROOM_STAYS) > listed
-    if is_repetitive or _may_be_empty(properties, offers):
+    count.add(properties, offers, interned)
+    if not count.is_all_of(body, more=1 - len(nameless) * (operation is Operation.SINGLE)) or _may_be_empty(
+        properties, offers
+    ):
         raise _Unexpected
     returned = dict(zip(ids, offers.products_of_property, strict=True))
     return Reading(
@@ -119,8 +122,6 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
             has_errors=bool(errors),
             is_listing=is_listing,
             failed_code=next((error.error_code for error in errors if error.error_code in SERVER_CODES), None),
-            # Where nothing is missing, nothing is said of what is.
-            is_failure=len(ids) < len(asked) and repeats_its_envelope(body, operation),
         ),
         deviations=new_codes(codes) + _repeated_products(properties, operation),
         content=_content(properties),

@@ -76,7 +76,7 @@ def read(
         return reader.found
     if body.startswith(BYTE_ORDER_MARK):
         reader.found.deviations.append(Deviation("$", "changed_type", "byte order mark"))
-    reader.answer(document, is_repetitive=repeats_its_envelope(body, operation))
+    reader.answer(document, is_repetitive=repeats_its_envelope(document, operation))
     return reader.found
 
 
@@ -160,10 +160,6 @@ class _Reader:
         try:
             fields = self._parts.object(value, kind, path)
             property_id = fields.get("property_id")
-            if isinstance(value, Repeated):
-                # Which of its rooms, or of its ids, are meant is not known.
-                self._is_failure = True
-                raise Unfit("has a field twice")
             if property_id is None and not self._is_multi:
                 # One property was asked for, and every field is optional: it can only be that one.
                 (property_id,) = self._asked
@@ -178,6 +174,8 @@ class _Reader:
             known_id = self._id_of(value)
             self._refuse("property", known_id, place, str(error), value)
             self._note_failure(value, kind)
+            # Which of its rooms, or of its ids, are meant is not known.
+            self._is_failure |= isinstance(value, Repeated)
             self._is_listing |= known_id in self._asked or (known_id is None and tells_of_a_property(value))
             if not self._is_multi:
                 # Nothing else was asked for: what the answer says of it is in here, or nowhere.

@@ -17,6 +17,8 @@ from raw_answers import SWEEP, answer, cells_of, house, normalised, product, rec
 
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
+from pipeline.normalise.interned import Interned
+from pipeline.normalise.read_answer import read_answer
 from pipeline.normalise.segment import rows_of_answers, unanswered
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.envelope import failure_in
@@ -298,7 +300,79 @@ def test_room_stays_that_come_twice_do_not_hide_what_is_on_sale(lake, odd):
     twice = body[:end] + b', "roomStays": []' + body[end:]
     tables = normalised(lake, [record(body=twice)])
     assert cells_of(tables) == {1: ("failed", None, 0), 2: ("offered", None, 1)}
-    assert [(row["part"], row["reason"]) for row in tables["reject"].to_pylist()] == [("property", "has a field twice")]
+    assert [(row["part"], row["reason"]) for row in tables["reject"].to_pylist()] == [
+        ("property", "properties[] has roomStays twice")
+    ]
+
+
+def twice(text, name, other):
+    """A body with a field written twice, the second time with another value."""
+    begin = text.index(f'"{name}": ')
+    return (text[:begin] + f'"{name}": {other}, ' + text[begin:]).encode()
+
+
+@pytest.mark.parametrize("odd", [{}, {"odd": 1}])
+@pytest.mark.parametrize(
+    ("name", "other", "part"),
+    [
+        ("total", "99.5", "offer"),
+        ("minSellablePrice", "1", "offer"),
+        ("charges", '{"total": 7}', "offer"),
+        ("boardBasis", '{"id": 3}', "offer"),
+        ("detail", '"x"', "offer"),
+        ("penaltyNights", "7", "offer"),
+        ("promoType", '"x"', "offer"),
+        ("productId", "901", "offer"),
+        ("products", "[]", "room_stay"),
+        ("roomId", "12", "room_stay"),
+        ("availableRooms", "1", "room_stay"),
+        ("propertyId", "2", "property"),
+        ("currencyCode", '"USD"', "property"),
+        ("roomStays", "[]", "property"),
+    ],
+)
+def test_a_field_that_comes_twice_with_two_values_is_a_reject_with_its_reason(lake, name, other, part, odd):
+    for operation, document in (
+        (Operation.MULTI, answer(house(1), **odd)),
+        (Operation.SINGLE, {"property": house(1)} | odd),
+    ):
+        body = twice(json.dumps(document), name, other)
+        sent = record(body=body, property_ids=(1, 2)[: 2 if operation is Operation.MULTI else 1], operation=operation)
+        tables = normalised(Lake(str(lake.root / operation)), [sent], operation)
+        (reject,) = tables["reject"].to_pylist()
+        assert (reject["part"], name in reject["reason"], "twice" in reject["reason"]) == (part, True, True)
+        assert cells_of(tables)[1][0] == "failed"
+        assert tables["offer"].num_rows == 0
+
+
+@pytest.mark.parametrize("style", [(",", ":"), (", ", ": "), (" , ", " : ")])
+def test_a_field_that_comes_twice_with_one_value_costs_nothing(lake, style):
+    text = json.dumps(answer(house(1), house(2)), separators=style)
+    name = '"total"' + style[1]
+    body = text.replace(name, f"{name}100.5{style[0]}{name}").encode()
+    tables = normalised(lake, [record(body=body)])
+    assert cells_of(tables) == dict.fromkeys((1, 2), ("offered", None, 1))
+    assert tables["reject"].num_rows == 0
+
+
+@pytest.mark.parametrize("style", [(",", ":"), (", ", ": "), (" , ", " : ")])
+@pytest.mark.parametrize("is_bare", [False, True])
+def test_a_clean_answer_is_read_once_however_it_is_spelt(style, is_bare, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("pipeline.normalise.tolerant.read", never)
+    nothing = {"charges": None, "boardBasis": None, "promotions": None, "cancelPenalties": None}
+    bare = house(3, [room([product(**nothing)], roomName=None), {"id": 1, "roomId": 8}], currencyCode=None)
+    words = house(2, [room(roomName='a "quoted": name'), room([], rateType="")])
+    houses = [house(1), words, *([bare] if is_bare else [])]
+    for operation, document in (
+        (Operation.MULTI, answer(*houses, errors=[{"code": 1023, "message": "x"}])),
+        (Operation.SINGLE, {"property": houses[-1] | {"propertyName": "x"}}),
+    ):
+        asked = frozenset({1, 2, 3} if operation is Operation.MULTI else {houses[-1]["propertyId"]})
+        body = json.dumps(document, separators=style).encode()
+        assert not read_answer(body, operation, asked, Interned()).refusals
 
 
 def test_replayed_with_what_was_asked_again_each_property_has_one_cell():
