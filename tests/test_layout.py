@@ -63,7 +63,6 @@ LONGER = {
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
     "pipeline/publish/pull.py": "a copy for a laptop: what the published file needs, and bringing what changed",
     "pipeline/publish/publish.py": "building the next file beside the last one",
-    "pipeline/replay/explain.py": "one explanation, from its flag to the recomputed verdict",
     "pipeline/report/availability.py": "one page: its sections in order",
     "pipeline/report/parity.py": "one page: its sections in order",
     "pipeline/report/promotions.py": "one page: its sections in order",

@@ -16,7 +16,7 @@ from pipeline.lake import Lake
 from pipeline.lake.finding_rules import finding_rules
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import OPEN_CASES, case_row, open_cases, say_of_case
-from pipeline.replay.explain import Row
+from pipeline.replay.finding import Row
 from pipeline.settings import read_settings
 
 _CASES_OF_A_TABLE = 25

@@ -28,9 +28,7 @@ from pipeline.night.supplier import allowance_of, open_client
 from pipeline.process.tasks import one_failure
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
-from pipeline.replay.explain import (
-    Row,
-)
+from pipeline.replay.finding import Row
 from pipeline.settings import Clock, Settings
 from pipeline.supplier.requests import request_for
 from pipeline.sweep.collect import Ask, record_of

@@ -18,13 +18,9 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.raw import read_manifest
 from pipeline.publish import published_sweeps
-from pipeline.replay.explain import (
-    Answers,
-    Row,
-    analysis_of,
-    answers_behind,
-    flag_rows,
-)
+from pipeline.replay.answers import Answers, answers_behind
+from pipeline.replay.explain import analysis_of
+from pipeline.replay.finding import Row, flag_rows
 
 _ASKED = ("operation", "market", "product_type", "check_in", "nights", "party", "currency_asked")
 

@@ -17,14 +17,9 @@ from pipeline.lake.delta import commit_rows, is_committed
 from pipeline.lake.raw import raw_address
 from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.night.confirm_plan import ConfirmRun, shard_name, shard_of
-from pipeline.replay.explain import (
-    Row,
-    answers_behind,
-    flag_rows,
-    nights_of,
-    normalised,
-    sweep_table,
-)
+from pipeline.replay.answers import answers_behind
+from pipeline.replay.finding import Row, flag_rows
+from pipeline.replay.normalise_again import nights_of, normalised, sweep_table
 from pipeline.replay.republish import ReplayedNight, findings, replayed
 
 _ANSWERED = {"offered", "no_offer", "absent"}

@@ -36,7 +36,9 @@ from pipeline.lake.raw import encode_shard, read_shard
 from pipeline.process.limits import needed_by_mb, needed_mb
 from pipeline.publish.publish import publish
 from pipeline.publish.refresh import refresh
-from pipeline.replay.explain import answers_behind, explain, flag_row
+from pipeline.replay.answers import answers_behind
+from pipeline.replay.explain import explain
+from pipeline.replay.finding import flag_row
 from pipeline.supplier.bodies import inflate
 
 # Each rule is replayed over lakes of several nights.

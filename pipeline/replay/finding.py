@@ -1,0 +1,79 @@
+"""The findings of a published file, by their ids, as rows with the names of their columns."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+
+from pipeline.domain.errors import InputError
+from pipeline.domain.tables import FINDING_COLUMNS
+from pipeline.lake import Lake
+from pipeline.lake.database import query_published
+from pipeline.lake.finding_rules import finding_rules
+
+Row = dict[str, Any]
+
+_FLAG_ID = re.compile(r"(?P<rule>[a-z_0-9]+)-(?P<subject_key>[0-7][0-9a-f]{15})")
+
+
+def flag_row(lake: Lake, flag_id: str) -> Row:
+    """Return the last time that a flag stood. Raises InputError, with flags like it, where there is none of that id."""
+    return flag_rows(lake, [flag_id])[0]
+
+
+def flag_rows(lake: Lake, flag_ids: Sequence[str]) -> list[Row]:
+    """Return the last time that each of some flags stood, in their order. Raises InputError as `flag_row` does."""
+    query = (
+        "SELECT * FROM report.flag_history WHERE list_contains($flag_ids::VARCHAR[], flag_id) ORDER BY first_flagged_at"
+    )
+    last = {row["flag_id"]: row for row in rows_in(lake, query, {"flag_ids": list(flag_ids)})}
+    for flag_id in flag_ids:
+        if flag_id not in last:
+            raise _unknown(lake, flag_id)
+    return [last[flag_id] for flag_id in flag_ids]
+
+
+def _unknown(lake: Lake, flag_id: str) -> InputError:
+    known = [row["flag_id"] for row in rows_in(lake, "SELECT DISTINCT flag_id FROM report.flag_history ORDER BY ALL")]
+    like = [name for name in known if flag_id and name.startswith(flag_id)][:3]
+    like = like or difflib.get_close_matches(flag_id, known, 3, 0.6)
+    return InputError(
+        f"There is no flag {flag_id!r}.",
+        hint=f"Did you mean {', '.join(like)}?"
+        if like
+        else 'List them: nightaudit query "SELECT flag_id, finding FROM report.flag"',
+    )
+
+
+def finding_row(lake: Lake, flag_id: str) -> Row | None:
+    """Return a finding from the one relation that the rule of its id names, as it is now; None: there is none."""
+    named = _FLAG_ID.fullmatch(flag_id)
+    rule = finding_rules().get(named["rule"]) if named else None
+    if named is None or rule is None:
+        return None
+    found_in = rule.full_name
+    # By the key, which relations have that were published before they had the id. A key that is there twice is the
+    # larger finding, as it is of flags.
+    columns = ", ".join(column.name for column in FINDING_COLUMNS)
+    query = (
+        f"SELECT $flag_id AS flag_id, {columns}, '{found_in}' AS relation FROM {found_in} "  # noqa: S608 - our own names
+        "WHERE rule = $rule AND subject_key = $subject_key ORDER BY size_pct DESC NULLS LAST, finding LIMIT 1"
+    )
+    subject_key = int(named["subject_key"], 16)
+    rows = rows_in(lake, query, {"flag_id": flag_id, "rule": named["rule"], "subject_key": subject_key})
+    return rows[0] if rows else None
+
+
+def rows_in(lake: Lake, query: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
+    """Return the rows of a query over the published file."""
+    return rows_of(query_published(lake.published_file, query, parameters))
+
+
+def rows_of(found: duckdb.DuckDBPyConnection) -> list[Row]:
+    """Return the rows of a result by the names of its columns."""
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
