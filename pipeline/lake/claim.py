@@ -125,10 +125,13 @@ def claimed(copy: Copy, what: str) -> Iterator[Section]:
         yield section
         is_failed = False
     finally:
-        section.stop()
         try:
+            # What takes long is sent while the claim is still renewed.
+            section.commit()
+            section.stop()
             section.commit(Act.END)
         except NightauditError as error:
+            section.stop()
             if not is_failed:
                 raise
             # What ended the section is the failure to report.

@@ -113,22 +113,12 @@ class Copy:
         Raises LakeBusy where the claim is lost, and LakeError where the store is away.
         """
         with self._one_at_a_time:
-            known, removed = self._index.files, list[str]()
-            found, objects = dict[str, Look](), dict[str, Object]()
-            try:
-                if folders is None:
-                    found = looks(self.root)
-                    removed = sorted(known.keys() - found.keys())
-                    objects = self._kept(found)
-                else:
-                    # Lines that say of a file that it is there are read before the file is looked for.
-                    for before in (f"{FOLDER}/", ""):
-                        new = [looks(self.root, f"{before}{folder}") for folder in folders]
-                        part = {path: look for some in new for path, look in some.items()}
-                        objects |= self._kept(part)
-                        found |= part
-            except OSError as error:
-                raise _unusable(self._folder, error) from None
+            before = dict(self._index.files)
+        # Others may commit meanwhile: a sign of life, or what has landed.
+        found, objects = self._uploaded(before, folders)
+        removed = sorted(before.keys() - found.keys()) if folders is None else []
+        with self._one_at_a_time:
+            known = self._index.files
             changed = {path: it for path, it in objects.items() if path not in known or known[path].object != it}
             is_news = bool(changed or removed or act is not Act.COMMIT)
             if is_news and not self.log.append(self.listing, Entry.of(act, claim, changed, removed)):
@@ -153,12 +143,23 @@ class Copy:
         self._folder.mkdir(parents=True, exist_ok=True)
         write_index(self._file, self._index)
 
-    def _kept(self, found: Mapping[str, Look]) -> dict[str, Object]:
-        """See to it that the store has the files that are not as they were, and return their objects."""
-        known = self._index.files
-        todo = [path for path, look in found.items() if path not in known or known[path].look != look]
-        with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            return dict(zip(todo, pool.map(self._keep, todo), strict=True))
+    def _uploaded(
+        self, known: Mapping[str, Known], folders: Iterable[str] | None
+    ) -> tuple[dict[str, Look], dict[str, Object]]:
+        """See to it that the store has what is not as it is known; return all files looked at, and these objects."""
+        found, objects = dict[str, Look](), dict[str, Object]()
+        # Lines that say of a file that it is there are read before the file is looked for.
+        parts = [[""]] if folders is None else [[f"{before}{it}" for it in folders] for before in (f"{FOLDER}/", "")]
+        try:
+            for part in parts:
+                new = {path: look for folder in part for path, look in looks(self.root, folder).items()}
+                todo = [path for path, look in new.items() if path not in known or known[path].look != look]
+                with ThreadPoolExecutor(IN_FLIGHT) as pool:
+                    objects |= dict(zip(todo, pool.map(self._keep, todo), strict=True))
+                found |= new
+        except OSError as error:
+            raise _unusable(self._folder, error) from None
+        return found, objects
 
     def _keep(self, path: str) -> Object:
         place = self.root / path

@@ -318,8 +318,14 @@ class Lake:
 
         with ExitStack() as held:
             with copy.alone():
-                copy.bring_up(is_to_write=True)
+                is_up_to_date = copy.bring_up(is_to_write=True)
                 held.enter_context(self._locked(what))
+                if not is_up_to_date:
+                    raise LakeBusy(
+                        f"The lake {self.address} was being written by another process of this machine until now.",
+                        kept="Nothing was started.",
+                        hint="Run it again.",
+                    )
                 self._section = held.enter_context(claimed(copy, what))
             try:
                 yield

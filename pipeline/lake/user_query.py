@@ -108,7 +108,8 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             # It needs no secrets of ours.
-            env={name: value for name, value in os.environ.items() if not name.startswith("NIGHTAUDIT_")} | FEW_ARENAS,
+            env={name: it for name, it in os.environ.items() if not name.startswith(("NIGHTAUDIT_", "AWS_"))}
+            | FEW_ARENAS,
             # Ctrl-C is for us: we end it.
             start_new_session=True,
         )

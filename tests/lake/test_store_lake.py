@@ -11,6 +11,7 @@ from pathlib import Path
 
 import obstore
 import pytest
+from ceph_server import ceph_server
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeTooNew, SettingsError, UnknownLake
@@ -21,9 +22,9 @@ from pipeline.lake.object_store import Store
 from pipeline.settings import read_settings
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as server:
+@pytest.fixture(scope="module", params=["moto", pytest.param("ceph", marks=pytest.mark.cluster)])
+def server(request, tmp_path_factory) -> Iterator[S3Server]:
+    with s3_server() if request.param == "moto" else ceph_server(tmp_path_factory.mktemp("ceph")) as server:
         yield server
 
 
@@ -293,7 +294,9 @@ def test_an_entry_whose_answer_was_lost_is_known_as_our_own(address):
 def test_a_log_of_a_newer_version_is_read_by_none_of_the_older(machine, address):
     with machine("a").writing("a test"):
         pass
-    Store(address).put_new("log/00000000000000000003.json", json.dumps({"format": 2}).encode())
+    store = Store(address)
+    version = len(store.list_after("log")) + 1
+    store.put_new(f"log/{version:020}.json", json.dumps({"format": 2}).encode())
     with pytest.raises(LakeTooNew):
         machine("b")
 

@@ -398,8 +398,9 @@ def test_a_query_ends_with_the_process_that_asked_it(file):
         asking.kill()
 
 
-def test_a_query_is_told_no_secret_of_ours(file, monkeypatch):
-    monkeypatch.setenv("NIGHTAUDIT_CLIENT_SECRET", SECRET)
+@pytest.mark.parametrize("name", ["NIGHTAUDIT_CLIENT_SECRET", "AWS_SECRET_ACCESS_KEY"])
+def test_a_query_is_told_no_secret_of_ours(file, monkeypatch, name):
+    monkeypatch.setenv(name, SECRET)
     with user_query(file, "SELECT range FROM range(100000000000)", FEW):
         for pid in _children(os.getpid()):
             assert SECRET.encode() not in Path(f"/proc/{pid}/environ").read_bytes()

@@ -1,0 +1,300 @@
+"""Nights on S3, by machines that share nothing but the store, come to what they come to in a folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from s3_server import KEY_ID, SECRET, S3Server, s3_server
+from typer.main import get_command
+
+from pipeline.cli.commands import app
+from pipeline.lake import Lake
+from pipeline.lake.commit_log import CommitLog
+from pipeline.lake.database import open_published
+from pipeline.lake.object_store import Store
+from pipeline.sandbox.server.launch import SandboxProcess
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+NIGHTAUDIT = str(Path(sys.executable).with_name("nightaudit"))
+ADDRESS = "s3://bucket/team/lake"
+SPEC = """
+[properties]
+{properties}
+[stays]
+nights = [1]
+[[stays.horizon]]
+to_days = {days}
+every_days = 1
+[ask]
+markets = ["GB", "SE"]
+parties = ["2"]
+currencies = ["EUR"]
+operations = ["multi", "single"]
+"""
+
+
+class Machine:
+    """A machine: a folder of its own to work in, and its own copy of the lake, or a lake in its folder."""
+
+    def __init__(self, folder: Path, server: S3Server | None, **given: str) -> None:
+        self.folder = folder
+        folder.mkdir()
+        (folder / "sweep.toml").write_text(SPEC.format(properties="sandbox = 4", days=2))
+        self.said = ""
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        self.environment |= {"NIGHTAUDIT_SPEC": "sweep.toml", "NIGHTAUDIT_WORKERS": "1"}
+        if server is not None:
+            self.environment |= {"NIGHTAUDIT_LAKE": ADDRESS, "NIGHTAUDIT_LAKE_COPY": str(folder / "copy")}
+            self.environment |= server.environment
+        self.environment |= given
+
+    @property
+    def root(self) -> Path:
+        return next((self.folder / "copy").glob("*/lake"), self.folder / "lake")
+
+    def start(self, *arguments: str, **given: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [NIGHTAUDIT, *arguments],
+            cwd=self.folder,
+            env=self.environment | given,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments: str, code: int = 0, **given: str) -> str:
+        process = self.start(*arguments, **given)
+        said = process.communicate(timeout=600)[0]
+        assert process.returncode == code, said
+        self.said += said
+        return said
+
+
+def night(number: int) -> dict[str, str]:
+    return {"NIGHTAUDIT_SANDBOX_CLOCK": f"2026-10-0{number}T02:00:00Z"}
+
+
+def contents(file: Path) -> dict[str, list[tuple]]:
+    """Every row of every relation, but for where the files of the state lie."""
+    with open_published(file) as session:
+        names = session.execute(
+            "SELECT table_schema || '.' || table_name FROM information_schema.tables "
+            "WHERE table_catalog = 'nightaudit' AND table_schema || '.' || table_name <> 'state.file'"
+        ).fetchall()
+        return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
+
+
+def assert_same(found: dict[str, list[tuple]], expected: dict[str, list[tuple]]) -> None:
+    assert found.keys() == expected.keys()
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+
+
+def until(is_so) -> None:
+    end = time.monotonic() + 240
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[S3Server]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def store(server, monkeypatch):
+    """The store, as this process reads it; empty."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    store = Store(ADDRESS)
+    for folder in ("log", "objects", "snapshots"):
+        store.delete([f"{folder}/{name}" for name in store.list_after(folder)])
+    return store
+
+
+def test_three_nights_by_two_machines_on_s3_are_those_of_a_folder(tmp_path, server, store):
+    alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
+    for number in (1, 2, 3):
+        alone.run("nightly", **night(number))
+    expected = contents(alone.root / "published/nightaudit.duckdb")
+    assert expected["report.stay_price"]
+
+    one, other = Machine(tmp_path / "one", server), Machine(tmp_path / "other", server)
+    one.run("nightly", **night(1))
+    other.run("nightly", **night(2))
+    # While the third is made, the store is away for some seconds.
+    process = one.start("nightly", **night(3))
+    versions = len(store.list_after("log"))
+    until(lambda: len(store.list_after("log")) > versions)
+    server.go_away()
+    said = process.communicate(timeout=600)[0]
+    assert process.returncode == 0, said
+    other.run("verify", "--deep")
+    for machine in (one, other):
+        assert_same(contents(machine.root / "published/nightaudit.duckdb"), expected)
+
+    pulled = tmp_path / "pulled"
+    assert "0 were there already" in one.run("pull", ADDRESS, str(pulled))
+    assert ": 0 files" not in one.run("pull", ADDRESS, str(pulled))
+    with duckdb.connect(str(pulled / "published/nightaudit.duckdb"), read_only=True) as session:
+        rows = session.execute("FROM report.stay_price ORDER BY ALL").fetchall()
+    assert len(rows) == len(expected["report.stay_price"])
+    assert {name: len(rows) for name, rows in contents(pulled / "published/nightaudit.duckdb").items()} == {
+        name: len(rows) for name, rows in expected.items()
+    }
+    other.run("rebuild", **night(4))
+    one.run("verify", "--deep")
+    assert_same(contents(one.root / "published/nightaudit.duckdb"), expected)
+    said = one.said + other.said
+    held = b"".join(place.read_bytes() for place in tmp_path.rglob("*") if place.is_file())
+    for secret in (KEY_ID, SECRET):
+        assert secret not in said
+        assert secret.encode() not in held
+
+
+def served(sandbox: SandboxProcess) -> int:
+    return sum(sum(outcomes.values()) for outcomes in sandbox.control("served")["requests"].values())
+
+
+def test_a_sweep_that_died_with_its_machine_is_gone_on_with_on_another_and_asks_nothing_that_was_committed(
+    tmp_path, server, store
+):
+    with SandboxProcess(properties=60, client_id="shop", client_secret="s") as sandbox:
+        ids = sandbox.control("properties")["property_ids"][:20]
+        usual = {
+            "NIGHTAUDIT_BASE_URL": sandbox.base_url,
+            "NIGHTAUDIT_CLIENT_ID": "shop",
+            "NIGHTAUDIT_CLIENT_SECRET": "s",
+            "NIGHTAUDIT_LAKE_CLAIM_SECONDS": "6",
+        }
+        dead, other = Machine(tmp_path / "dead", server, **usual), Machine(tmp_path / "other", server, **usual)
+        for machine in (dead, other):
+            (machine.folder / "sweep.toml").write_text(SPEC.format(properties=f"ids = {ids}", days=30))
+        process = dead.start("sweep", NIGHTAUDIT_REQUESTS_PER_SECOND="40", NIGHTAUDIT_CONCURRENCY="4")
+
+        def committed() -> dict[str, str]:
+            held = CommitLog(store).read(0, {}, None).files
+            return {path: name for path, (name, _) in held.items() if path.startswith("raw/") and "parquet" in path}
+
+        until(lambda: len(committed()) >= 2)
+        process.kill()
+        process.communicate()
+        there, before = committed(), served(sandbox)
+        assert "is being written by a sweep" in other.run("resume", code=5)
+        time.sleep(7)
+        other.run("resume", NIGHTAUDIT_REQUESTS_PER_SECOND="500")
+        asked = served(sandbox) - before
+        after = committed()
+        assert {path: after[path] for path in there} == there
+        rows = {path: _rows(other.root / path) for path in after}
+        assert asked == sum(count for path, count in rows.items() if path not in there)
+        assert asked < sum(rows.values())
+        # What the dead machine had not committed is put aside, and its copy is as the store is.
+        dead.run("status")
+        assert sorted(after) == sorted(
+            place.relative_to(dead.root).as_posix() for place in dead.root.glob("raw/*/*.parquet")
+        )
+
+
+def _rows(place: Path) -> int:
+    with duckdb.connect(":memory:") as session:
+        return session.execute("SELECT count(*) FROM read_parquet(?)", [str(place)]).fetchall()[0][0]
+
+
+@pytest.mark.usefixtures("store")
+def test_of_two_nights_of_one_spec_on_two_machines_one_runs_and_the_other_is_refused(tmp_path, server):
+    machines = [Machine(tmp_path / name, server) for name in ("one", "other")]
+    processes = [machine.start("nightly", **night(1)) for machine in machines]
+    said = [process.communicate(timeout=600)[0] for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 5], said
+    assert "is being written by the nightly run" in said[[process.returncode for process in processes].index(5)]
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("store")
+def test_every_command_does_on_s3_what_it_does_in_a_folder(tmp_path, server):
+    one, other = Machine(tmp_path / "one", server), Machine(tmp_path / "other", server)
+    folder = Machine(tmp_path / "folder", None, NIGHTAUDIT_LAKE="lake")
+    for machine in (one, folder):
+        machine.run("nightly", **night(1))
+        machine.run("nightly", **night(2))
+    session = duckdb.connect(str(folder.root / "published/nightaudit.duckdb"), read_only=True)
+    flag = session.execute("SELECT flag_id FROM report.flag ORDER BY ALL LIMIT 1").fetchone()
+    case = session.execute("SELECT case_id FROM report.finding_case ORDER BY ALL LIMIT 1").fetchone()
+    raw = session.execute("SELECT raw_address FROM lake.search ORDER BY ALL LIMIT 1").fetchone()
+    session.close()
+    commands = {
+        "alerts": ["--rehearse"],
+        "audit": [],
+        "case": [case[0], "--note", "seen"] if case else [],
+        "cases": [],
+        "confirm": [],
+        "docs": [],
+        "doctor": [],
+        "drift": [],
+        "explain": [flag[0]] if flag else [],
+        "export": ["all.duckdb"],
+        "health": ["--older-than", "100000"],
+        "lake": ["--apply"],
+        "load": [],
+        "metrics": [],
+        "nightly": [],
+        "plan": [],
+        "publish": [],
+        "pull": [ADDRESS, "pulled"],
+        "query": ["SELECT count(*) FROM mart.offer_latest"],
+        "rebuild": [],
+        "report": [],
+        "settings": [],
+        "show": [raw[0]] if raw else [],
+        "spec": [],
+        "status": [],
+        "verify": ["--deep"],
+        "sweep": [],
+        "resume": [],
+        "quote": [],
+    }
+    # These serve until they are ended, fill an empty lake, or have a test of their own here.
+    assert set(get_command(app).commands) - commands.keys() == {"demo", "mcp", "sandbox", "serve"}
+    codes = {}
+    for name, arguments in commands.items():
+        at = night(3 if name in {"nightly", "sweep", "resume", "publish", "rebuild"} else 2)
+        ended = []
+        for machine in (other, folder):
+            given = ["lake", "pulled"] if name == "pull" and machine is folder else arguments
+            process = machine.start(name, *given, **at)
+            machine.said = process.communicate(timeout=600)[0]
+            ended.append(process.returncode)
+        codes[name] = ended
+        assert ended[0] == ended[1], (name, other.said, folder.said)
+        assert "Traceback" not in other.said, other.said
+    assert_same(
+        contents(one_up_to_date(one) / "published/nightaudit.duckdb"),
+        contents(folder.root / "published/nightaudit.duckdb"),
+    )
+    assert codes["verify"] == codes["query"] == codes["nightly"] == [0, 0]
+
+
+def one_up_to_date(machine: Machine) -> Path:
+    machine.run("status")
+    return machine.root
+
+
+@pytest.mark.usefixtures("store")
+def test_a_copy_is_a_lake_that_needs_no_store(tmp_path, server):
+    one = Machine(tmp_path / "one", server)
+    one.run("nightly", **night(1))
+    lake = Lake(str(one.root))
+    assert lake.sweep_ids()
+    one.run("verify", "--deep", NIGHTAUDIT_LAKE=str(one.root))
