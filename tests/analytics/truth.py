@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import NamedTuple
 
 from planted_world import CHEAP_STAYS, MANY_STAYS, MARKUP_PCT, ONE_STAY, OPENED, REFERENCE, PlantedWorld, Questions
@@ -34,6 +35,12 @@ CLOSED = "closed"
 
 # With less history than this, a rule about the past says nothing.
 _WATCHED = "first_seen_at <= last_seen_at - INTERVAL 30 DAYS"
+# A price that nobody saw while it was low cannot be the lowest one.
+_SEEN_CHEAP = (
+    "offer_key IN (SELECT offer_key FROM mart.offer_history WHERE is_offered"  # noqa: S608 - our own numbers
+    f" AND valid_from < '{OPENED + timedelta(days=planted.PROMOTED_FROM)}'"
+    f" AND last_seen_at > '{OPENED + timedelta(days=planted.CHEAPER_FROM)}')"
+)
 _REFERRED = f"property_id IN (SELECT property_id FROM mart.offer_latest WHERE market = '{REFERENCE}')"  # noqa: S608 - our own
 _IN_BOTH = (
     "source = 'detail' AND (property_id, market) IN"
@@ -64,7 +71,7 @@ TRUTH = {
         f" AND floor > 1.01 * (1 + {MARKUP_PCT} / 100) * greatest(total, coalesce(pre_promo_total, 0))",
     ),
     "penalty_amount_off_formula": Truth(frozenset({planted.PENALTY_AMOUNT}), seen_as="source = 'detail'"),
-    "reference_above_lowest": Truth(frozenset({planted.RAISED_REFERENCE}), seen_as=_WATCHED),
+    "reference_above_lowest": Truth(frozenset({planted.RAISED_REFERENCE}), seen_as=f"{_WATCHED} AND {_SEEN_CHEAP}"),
     "excluded_charges_mismatch": Truth(frozenset({planted.EXCLUDED_CHARGES}), seen_as="source = 'detail'"),
     "list_detail_mismatch": Truth(frozenset({planted.LIST_AGAINST_DETAIL}), seen_as=_IN_BOTH),
     # Properties close for some nights by themselves, too.
