@@ -24,6 +24,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 _CONTENT = frozenset({"propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities"})
 # Exact dates and amounts of penalties are kept wherever they come.
 _READ_AS: dict[type[msgspec.Struct], type[msgspec.Struct]] = {wire.ListPenalty: wire.Penalty[float]}
+# Of a room: they say nothing of what its offers are, so one that cannot be read costs itself.
+_OWN_COST: dict[type[msgspec.Struct], frozenset[str]] = dict.fromkeys(
+    (wire.ListRoomStay, wire.DetailRoomStay), frozenset({"roomName", "rateType", "availableRooms"})
+)
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -52,10 +56,11 @@ def _nested(kind: type[msgspec.Struct]) -> list[tuple[str, Field, type[msgspec.S
 
 
 class PartReader:
-    """Reads parts, and holds what it noted of them in `noted`."""
+    """Reads parts, and holds what it noted of them in `noted`, and in `unread` fields that it read as missing."""
 
     def __init__(self) -> None:
         self.noted: list[Deviation] = []
+        self.unread: list[tuple[str, str, Any]] = []
 
     def struct(self, value: Any, kind: type[S], path: str) -> S:
         """Return an object with all that it holds; what stays JSON is written again, in our spelling."""
@@ -75,8 +80,10 @@ class PartReader:
         if not isinstance(value, dict):
             raise Unfit(f"{path} is {kind_of(value)}, not an object")
         known_fields = fields_of(kind)
-        if isinstance(value, Repeated) and value.names & known_fields.keys() - _CONTENT:
-            raise Unfit(f"{path} has {', '.join(sorted(value.names))} twice".encode("utf-8", "replace").decode())
+        own_cost = _OWN_COST.get(kind, frozenset())
+        repeated = value.names & known_fields.keys() if isinstance(value, Repeated) else frozenset()
+        if grave := repeated - _CONTENT - own_cost:
+            raise Unfit(f"{path} has {', '.join(sorted(grave))} twice")
         self.unknown_fields(value, known_fields, path)
         plain = {}
         for name, known in known_fields.items():
@@ -86,7 +93,14 @@ class PartReader:
             if name in _CONTENT:
                 plain[known.name] = self._content(given, known, f"{path}.{name}")
             elif known.struct is None:
-                plain[known.name] = self.scalar(given, known, f"{path}.{name}")
+                try:
+                    if name in repeated:
+                        raise Unfit(f"{path} has {name} twice")
+                    plain[known.name] = self.scalar(given, known, f"{path}.{name}")
+                except Unfit as error:
+                    if name not in own_cost:
+                        raise
+                    self.unread.append((name, str(error), given))
         return plain
 
     def _content(self, value: Any, known: Field, path: str) -> Any:

@@ -225,6 +225,7 @@ class _Reader:
         path: str,
     ) -> wire.ListRoomStay | wire.DetailRoomStay | None:
         kind = self._room_kind
+        self._parts.unread.clear()
         try:
             fields = self._parts.object(value, kind, path)
             products = self._parts.items(value.get("products"), f"{path}.products")
@@ -232,6 +233,8 @@ class _Reader:
         except Unfit as error:
             self._refuse("room_stay", property_id, place, str(error), value)
             return None
+        for name, reason, given in self._parts.unread:
+            self._refuse("room_stay", property_id, f"{place}.{name}", reason, given)
         if products and names_error(unknown := beside(value, kind)):
             # What is on sale is kept, and what is missing may be what could not be had.
             self._refuse("room_stay", property_id, place, "names an error beside its products", unknown)

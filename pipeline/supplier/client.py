@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +32,7 @@ from pipeline.supplier.shared_pace import RedisLeases, SharedPacer
 
 # Redirects of one request that are followed, within the supplier's origin and with method and body: 307 and 308.
 _MOST_REDIRECTS = 5
+_CIRCLE = "HTTP {}, redirected in a circle or without an end; given up after {} addresses"
 _KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
 
 # A token's answer holds a token and a few words.
@@ -221,7 +223,8 @@ class SupplierClient:
 
     async def _search(self, operation: Operation, request: httpx.Request, sent: int) -> Answer:
         """Send a search when its turn comes, after `sent` requests before it, and return what came of it."""
-        for _ in range(_MOST_REDIRECTS + 1):
+        been_at = {request.url}
+        while True:
             sent += 1
             await self._pacer.slot()
             self._allowance.take()
@@ -232,6 +235,12 @@ class SupplierClient:
             target = _within_origin(request.url, reply.location)
             if target is None:
                 break
+            if target in been_at or len(been_at) > _MOST_REDIRECTS:
+                reply = replace(
+                    reply, failure=Failure.REDIRECT_CIRCLE, detail=_CIRCLE.format(reply.status, len(been_at))
+                )
+                break
+            been_at.add(target)
             request = httpx.Request(
                 "POST", target, headers=request.headers, content=request.content, extensions=self._extensions
             )

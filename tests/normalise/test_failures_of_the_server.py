@@ -325,7 +325,6 @@ def twice(text, name, other):
         ("productId", "901", "offer"),
         ("products", "[]", "room_stay"),
         ("roomId", "12", "room_stay"),
-        ("availableRooms", "1", "room_stay"),
         ("propertyId", "2", "property"),
         ("currencyCode", '"USD"', "property"),
         ("roomStays", "[]", "property"),

@@ -112,14 +112,36 @@ def test_an_id_that_names_no_int64_costs_its_offer_alone(lake, written):
     assert tables["reject"]["part"].to_pylist() == ["offer"]
 
 
-@pytest.mark.parametrize("field", ["id", "availableRooms"])
-def test_a_number_beyond_int32_costs_its_room_stay_alone(lake, field):
-    body = answer(house(rooms=[room(), room(**{field: 2**31})]))
+@pytest.mark.parametrize("field", ["id", "roomId"])
+def test_a_number_beyond_its_type_costs_its_room_stay_alone(lake, field):
+    body = answer(house(rooms=[room(), room(**{field: 2**31 if field == "id" else 2**63})]))
     tables = normalised(lake, [record(body=body)])
     assert tables["offer"].num_rows == 1
     assert [(r["part"], r["path"]) for r in tables["reject"].to_pylist()] == [
         ("room_stay", "properties[0].roomStays[1]")
     ]
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [("availableRooms", 2**31), ("availableRooms", "many"), ("roomName", {"en": "Double"}), ("rateType", ["BAR"])],
+)
+def test_what_a_room_says_beside_its_offers_costs_itself_alone(lake, field, given):
+    tables = multi_with(lake, product(), product(productId=901), **{field: given})
+    column = {"availableRooms": "available_rooms", "roomName": "room_name", "rateType": "rate_type"}[field]
+    assert tables["offer"]["product_id"].to_pylist() == [900, 901]
+    assert tables["offer"][column].to_pylist() == [None, None]
+    assert [(r["part"], r["path"]) for r in tables["reject"].to_pylist()] == [
+        ("room_stay", f"properties[0].roomStays[0].{field}")
+    ]
+
+
+def test_a_field_of_a_room_that_comes_twice_costs_itself_alone(lake):
+    text = json.dumps(answer(house()))
+    body = text.replace('"availableRooms": 4', '"availableRooms": 4, "availableRooms": 5').encode()
+    tables = normalised(lake, [record(body=body)])
+    assert tables["offer"]["available_rooms"].to_pylist() == [None]
+    assert tables["reject"]["reason"].to_pylist() == ["properties[].roomStays[] has availableRooms twice"]
 
 
 def test_the_largest_int32_is_kept(lake):

@@ -258,10 +258,20 @@ def test_a_redirect_that_would_change_the_method_is_not_followed(wire, status):
     assert {request.path for request in supplier.asked} == {"/v1/property/multi"}
 
 
-def test_redirects_in_a_circle_come_to_an_end(wire):
-    supplier = wire.Supplier([wire.reply(307, headers=("Location: /v1/property/multi",))])
-    (answer,) = ask(wire, supplier, attempts=1)
-    assert (answer.failure, answer.attempts) == (Failure.REDIRECT, 6)
+@pytest.mark.parametrize(
+    ("leads_to", "requests"),
+    [
+        (lambda _path: "/v1/property/multi", 1),
+        (lambda path: "/a" if path == "/b" else "/b", 3),
+        (lambda path: path + "x", 6),
+    ],
+)
+def test_redirects_in_a_circle_or_without_an_end_are_cut_and_not_asked_again(wire, leads_to, requests):
+    supplier = wire.Supplier(decide=lambda asked: wire.reply(307, headers=(f"Location: {leads_to(asked.path)}",)))
+    (answer,) = ask(wire, supplier)
+    assert (answer.failure, answer.attempts, len(supplier.asked)) == (Failure.REDIRECT_CIRCLE, requests, requests)
+    assert not may_be_poisoned(answer)
+    assert "redirected in a circle or without an end" in answer.failure_detail
 
 
 def test_a_quote_follows_no_redirect(wire):
