@@ -1,17 +1,14 @@
 """Making the demo: each night is the steps of a night, at its own instant, from one sandbox that runs throughout.
 
-Sweeping keeps one core busy, and so do auditing and publishing: they follow in another process, while later nights are
-swept.
+Auditing and publishing follow in two other processes, while later nights are swept: each step has work throughout.
 """
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -19,10 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from pipeline.demo.beside import await_steps, process_beside
 from pipeline.demo.inputs import MARKUP_PCT, input_files, shop_prices
 from pipeline.demo.properties import choose
 from pipeline.demo.spec import MARKETS, demo_spec_text
-from pipeline.domain.errors import InputError, NightauditError, SettingsError
+from pipeline.domain.errors import InputError, SettingsError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
@@ -30,8 +28,6 @@ from pipeline.night.demo_lake import mark_as_demo
 from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
 from pipeline.night.quotes import WRITE_SCOPE, quote
-from pipeline.normalise import worker
-from pipeline.process.tracker import run_tracker
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
@@ -95,20 +91,28 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
             story=nights,
         ) as sandbox,
         TemporaryDirectory() as folder,
-        _process_beside() as beside,
+        process_beside() as auditor,
+        process_beside() as publisher,
     ):
         spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights)
         for kind, text in input_files(settings.sandbox_seed, settings.sandbox_properties, chosen.indices, days).items():
             _load(lake, kind, Path(folder), text, _instant(days[0]))
         following: list[Future[None]] = []
+        due: deque[tuple[Future[None], Callable[[], Future[None]]]] = deque()
         for made, day in enumerate(days):
             night = _Night(_at(settings, spec, day), lake, sandbox, partial(_say, watch, made, nights, day))
-            following.append(night.sweep(beside))
+            sweep_id = night.sweep()
+            following.append(night.audit(auditor, sweep_id))
             if made % _PUBLISHED_EVERY == _PUBLISHED_EVERY - 1 or day == last:
-                following.append(night.publish(beside, Path(folder)))
-            _await(step for step in following if step.done())
+                due.append((following[-1], partial(night.publish, publisher, sweep_id, Path(folder))))
+            while due and due[0][0].done():
+                following.append(due.popleft()[1]())
+            await_steps(step for step in following if step.done())
         night.watch("publish")
-        _await(following)
+        for audited, publish_it in due:
+            await_steps([audited])
+            following.append(publish_it())
+        await_steps(following)
         night.ask_quotes()
         watch(DemoProgress(nights, nights, last, "reports"))
         write_reports(lake)
@@ -124,19 +128,23 @@ class _Night:
     sandbox: SandboxProcess
     watch: Callable[[str], None]
 
-    def sweep(self, beside: ProcessPoolExecutor) -> Future[None]:
-        """Sweep, as `nightaudit nightly` does, and have another process audit the sweep; see `_audit`."""
-        settings, lake, now = self.settings, self.lake, self.settings.clock()
+    def sweep(self) -> str:
+        """Sweep, as `nightaudit nightly` does, and return the sweep."""
+        settings, lake = self.settings, self.lake
         self.watch("sweep")
-        night = Night(settings, lake, steps.start(settings, lake, now), sandbox=self.sandbox)
+        night = Night(settings, lake, steps.start(settings, lake, settings.clock()), sandbox=self.sandbox)
         asyncio.run(steps.collect(night))
-        with interrupts_held_back():
-            return beside.submit(_audit, settings, lake, night.sweep.sweep_id, now)
+        return night.sweep.sweep_id
 
-    def publish(self, beside: ProcessPoolExecutor, folder: Path) -> Future[None]:
-        """Have the other process publish the nights since the last time; see `_publish`."""
+    def audit(self, auditor: ProcessPoolExecutor, sweep_id: str) -> Future[None]:
+        """Have another process audit the sweep; see `_audit`."""
         with interrupts_held_back():
-            return beside.submit(_publish, self.lake, self.lake.sweep_ids()[-1], self.settings.clock(), folder)
+            return auditor.submit(_audit, self.settings, self.lake, sweep_id, self.settings.clock())
+
+    def publish(self, publisher: ProcessPoolExecutor, sweep_id: str, folder: Path) -> Future[None]:
+        """Have another process publish the nights since the last time, up to this one; see `_publish`."""
+        with interrupts_held_back():
+            return publisher.submit(_publish, self.lake, sweep_id, self.settings.clock(), folder)
 
     def ask_quotes(self) -> None:
         """Ask a few quotes about this night, the last one, and show them and the shop's prices."""
@@ -149,7 +157,8 @@ class _Night:
 def _audit(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> None:
     """Audit a sweep, and enter it in the ledger of what is published.
 
-    Later nights may be swept meanwhile: none of their steps reads what an audit, or publishing, writes.
+    Later nights may be swept meanwhile, and earlier ones published: these steps read nothing that an audit writes but
+    the ledger.
     """
     audit_at(settings, lake, sweep_id, now)
     # So few properties hardly move on some nights, and a demo shows all of its nights. The reason stays written
@@ -158,39 +167,12 @@ def _audit(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> None
 
 
 def _publish(lake: Lake, sweep_id: str, now: datetime, folder: Path) -> None:
-    """Publish the nights up to a sweep, and load what a shop asks at that time: the next publication shows it."""
-    publish(lake, sweep_id, now)
-    _load(lake, "prices", folder, shop_prices(lake, now), now)
+    """Publish the nights up to a sweep, and load what a shop asks at that time: the next publication shows it.
 
-
-@contextmanager
-def _process_beside() -> Iterator[ProcessPoolExecutor]:
-    """Give a process that audits and publishes while this one sweeps. Where the demo is stopped, it is ended at once.
-
-    Wherever publishing is ended, the last published file stays as it is.
+    Nights that were audited meanwhile have to wait: what they are compared with is loaded after this publication.
     """
-    others = set(multiprocessing.active_children())
-    # Not fork: threads of DuckDB and of the object store do not survive it.
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=worker.prepare)
-    try:
-        yield pool
-    finally:
-        for process in set(multiprocessing.active_children()) - others:
-            process.terminate()
-        run_tracker()
-        pool.shutdown()
-
-
-def _await(following: Iterable[Future[None]]) -> None:
-    try:
-        for step in following:
-            step.result()
-    except BrokenProcessPool:
-        raise NightauditError(
-            "The process that audits and publishes the demo's nights was killed, perhaps because memory ran out.",
-            kept="The nights that were made stay in the lake.",
-            hint="Remove that lake, and when more memory is free: nightaudit demo",
-        ) from None
+    publish(lake, sweep_id, now, with_later=False)
+    _load(lake, "prices", folder, shop_prices(lake, now), now)
 
 
 def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:

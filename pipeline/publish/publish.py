@@ -75,11 +75,13 @@ def publish(
     analysis: Analysis = Analysis(),  # noqa: B008 - frozen
     most_offers: int = MOST_OFFERS,
     cluster: Cluster | None = None,
+    with_later: bool = True,
 ) -> Published:
     """Publish a loaded sweep. Publishing it again changes nothing. The caller holds the lake's writer lock.
 
     The caller decides whether it may be published; `audit` and `override_reason` are only recorded. A night of more
-    than `most_offers` is computed in ranges of properties, in several processes or by the workers of a cluster.
+    than `most_offers` is computed in ranges of properties, in several processes or by the workers of a cluster. Other
+    sweeps of the ledger are published too, later ones only `with_later`.
 
     Readers see the last file until the next one is complete. Raises LakeError if the sweep is not loaded,
     and InputError if it is older than the last published one; then the published file is unchanged.
@@ -95,7 +97,11 @@ def publish(
     restore_entries(lake)
     held = _sweeps_of(lake)
     wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis)
-    entries = {entry.sweep_id: entry for entry in published_sweeps(lake)}
+    entries = {
+        entry.sweep_id: entry
+        for entry in published_sweeps(lake)
+        if with_later or entry.started_at <= manifest.started_at
+    }
     if sweep_id in held and not entries.keys() - set(held):
         if lies_elsewhere(file):
             refresh(lake)
