@@ -171,6 +171,8 @@ def _decoded(data: bytes, kind: type[T], name: str) -> T:
         ) from None
     if found.format > _FORMAT:
         raise _too_new(name)
+    if strange := [path for path in found.files if not path or {"", ".", ".."} & set(path.split("/"))]:
+        raise CorruptObject(f"{name} names {strange[0]!r}, which is no path in a lake.", kept="Nothing was changed.")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -32,7 +33,7 @@ def server(request, tmp_path_factory) -> Iterator[S3Server]:
 def address(server, monkeypatch, request) -> str:
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
-    return f"s3://bucket/{request.node.name.replace('[', '-').strip(']')}"
+    return f"s3://bucket/{request.node.originalname}-{zlib.crc32(request.node.name.encode())}"
 
 
 @pytest.fixture
@@ -298,6 +299,14 @@ def test_a_log_of_a_newer_version_is_read_by_none_of_the_older(machine, address)
     version = len(store.list_after("log")) + 1
     store.put_new(f"log/{version:020}.json", json.dumps({"format": 2}).encode())
     with pytest.raises(LakeTooNew):
+        machine("b")
+
+
+@pytest.mark.parametrize("path", ["../out", "/out", "raw/../../out", "raw//out", ""])
+def test_an_entry_that_names_a_place_outside_the_lake_is_refused(machine, address, path):
+    claim = Claim("a", "a", "a", "a", 1)
+    assert CommitLog(Store(address)).append(Listing(), Entry.of(Act.END, claim, {path: ("0" * 64, 0)}, []))
+    with pytest.raises(CorruptObject, match="no path in a lake"):
         machine("b")
 
 

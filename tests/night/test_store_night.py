@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from ceph_server import ceph_server
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from typer.main import get_command
 
@@ -106,9 +107,9 @@ def until(is_so) -> None:
         time.sleep(0.2)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as server:
+@pytest.fixture(scope="module", params=["moto", pytest.param("ceph", marks=pytest.mark.cluster)])
+def server(request, tmp_path_factory) -> Iterator[S3Server]:
+    with s3_server() if request.param == "moto" else ceph_server(tmp_path_factory.mktemp("ceph")) as server:
         yield server
 
 
