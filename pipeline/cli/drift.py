@@ -16,6 +16,7 @@ from pipeline.domain.stored import STORED
 from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
+from pipeline.process.pandasless import keep_pandas_out
 from pipeline.replay.drift import drift_of
 from pipeline.settings import read_settings
 from pipeline.supplier.fields import response_fields
@@ -29,6 +30,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     known = lake.sweep_ids()
     if not known:
         raise UnknownSweep(f"The lake {lake.root} holds no sweep yet.", hint="Make one: nightaudit sweep")
+    keep_pandas_out()
     found = drift_of(lake, read_manifest(lake, sweep_id or known[-1]), settings.max_body_bytes)
     if form == "json":
         _write_json(dataclasses.asdict(each) | {"share": each.share} for each in found)

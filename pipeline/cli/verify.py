@@ -13,6 +13,7 @@ from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
 from pipeline.night.verify import Verified, verify
+from pipeline.process.pandasless import keep_pandas_out
 from pipeline.settings import read_settings
 
 
@@ -22,6 +23,7 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
     settings = read_settings()
     lake = Lake(settings.lake, may_be_damaged=True)
     lake.refuse_missing()
+    keep_pandas_out()
     found = verify(lake, is_deep=is_deep, max_body_bytes=settings.max_body_bytes)
     if form == "json":
         sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "\n")

@@ -8,7 +8,7 @@ from pathlib import PurePath, PurePosixPath
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER
-from pipeline.night.rebuild import MADE_ANEW
+from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.publish.ledger import copies_of_entry, published_sweeps
 from pipeline.publish.pull import pulled_from
 
@@ -37,7 +37,7 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if top == "raw" and below and below[0] != "inputs":
         return f"rebuild, resume, explain and show of {below[0]}; what is loaded and published stays", _RESTORE
     if top.startswith("tables") and below:
-        mend = "nightaudit rebuild" if below[0] in MADE_ANEW else _RESTORE
+        mend = "nightaudit rebuild" if below[0] in MADE_OF_RAW else _RESTORE
         return f"lake.{below[0]}, what is made of it, and nights to come", mend
     if "ledger" in below[:1] or path == "published":
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE

@@ -65,7 +65,7 @@ class _Nights(Collector):
             yield from self._of_night(published[-1])
 
     def _of_night(self, sweep: SweepOverview) -> Iterator[Metric]:
-        age = (self._now - sweep.started_at).total_seconds()
+        age = _seconds(sweep.started_at, self._now)
         yield _value("published_age_seconds", "Seconds since the last published night began.", age)
         with open_published(self._lake.published_file) as session:
             given = {"sweep_id": sweep.sweep_id}
@@ -85,7 +85,7 @@ class _Nights(Collector):
         yield searches
         latency = _gauge("night_latency_seconds", "Latency of a search, all attempts in, by quantile.", "quantile")
         for quantile, milliseconds in zip(_QUANTILES, latencies or (), strict=False):
-            latency.add_metric([quantile], milliseconds / 1000)
+            latency.add_metric([quantile], max(milliseconds, 0) / 1000)
         yield latency
         open_flags = _gauge("findings", "Open findings by severity.", "severity")
         for severity, count in flags:
@@ -96,8 +96,13 @@ class _Nights(Collector):
         yield _value("night_retries", "Attempts beyond the first.", retries or 0)
         yield _value("night_wire_bytes", "Bytes of the night's answers as they were sent.", row["wire_bytes"] or 0)
         yield _value("night_body_bytes", "Bytes of the night's answers, inflated.", body_bytes or 0)
-        took = (row["finished_at"] - row["started_at"]).total_seconds()
+        took = _seconds(row["started_at"], row["finished_at"])
         yield _value("night_sweep_seconds", "Seconds from the night's first search to its last.", took)
+
+
+def _seconds(begin: datetime, end: datetime) -> float:
+    """Return the seconds between two instants: none where a clock that was set back made the later one earlier."""
+    return max((end - begin).total_seconds(), 0.0)
 
 
 def _gauge(name: str, meaning: str, label: str) -> GaugeMetricFamily:

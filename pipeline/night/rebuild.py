@@ -23,28 +23,19 @@ from typing import Any
 from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import LakeError
 from pipeline.domain.shards import segments
-from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, REJECT, SWEEP, WORKING_TABLES
+from pipeline.domain.tables import REJECT
 from pipeline.lake import Lake
 from pipeline.lake.checksums import carry_over, refuse_damaged
 from pipeline.lake.database import connect, quarantine_file
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
+from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import publish_anew, published_sweeps
 from pipeline.quote.load import load_ledger
 from pipeline.sweep import SweepOptions, SweepProgress, run
-from pipeline.sweep.load import SEGMENT_TABLES
 
 _KEPT = "The tables and the published file are unchanged."
-# Made of raw answers, by a sweep, its publication or a quote; all other folders of tables are carried over.
-MADE_ANEW = {
-    *SEGMENT_TABLES,
-    SWEEP.name,
-    OFFER_CHANGE.name,
-    *(table.name for table in CONTENT_TABLES),
-    *WORKING_TABLES,
-    *QUOTE_TABLES,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +147,7 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
 def _carry_over(lake: Lake, fresh: Lake) -> None:
     """Link the files of all other tables into the new folder: they are never written again, only added to."""
     for name in lake.names(lake.tables_folder):
-        if name not in MADE_ANEW:
+        if name not in MADE_OF_RAW:
             shutil.copytree(lake.table_root(name), fresh.table_root(name), copy_function=_link)
             carry_over(lake.root, lake.table_root(name), fresh.table_root(name))
 

@@ -17,11 +17,14 @@ from pipeline.domain.errors import OutOfResources
 # Address space that libraries reserve on their own and for each processor (stacks and arenas of threads), and what a
 # session of DuckDB may take. With two processors a small night reserves 2,800 to 3,150 MB, of which it uses 400.
 _RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
-# Commands that read settings alone; that read the lake or its published file; and that normalise a few answers again.
-_SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB = 400, 700, 150, 1_300
+# Commands that read settings alone; that read the lake or its published file; that normalise a few answers again; and
+# what looking at the files of a lake takes more.
+_SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB, _CHECK_MB = 400, 700, 150, 1_300, 300
 _OF_SETTINGS = frozenset({"settings", "spec"})
 _READING = frozenset({"query", "status", "plan", "cases", "case", "metrics", "health"})
 _REPLAYING = frozenset({"explain"})
+# Commands that read the lake file by file.
+_CHECKING = frozenset({"drift", "doctor", "verify"})
 # M_ARENA_MAX of glibc, and the variable by which a process of its own begins with it.
 _ARENA_MAX, _ARENAS = -8, 2
 FEW_ARENAS = {"MALLOC_ARENA_MAX": str(_ARENAS)}
@@ -40,9 +43,9 @@ def needed_by_mb(command: str | None) -> int:
     """Return the address space that a command of the command line needs."""
     if command in _OF_SETTINGS:
         return _SETTINGS_MB
-    if command in _READING | _REPLAYING:
-        replay = _REPLAY_MB if command in _REPLAYING else 0
-        return _READING_MB + _READING_PER_PROCESSOR_MB * (os.cpu_count() or 1) + replay
+    if command in _READING | _REPLAYING | _CHECKING:
+        more = _REPLAY_MB if command in _REPLAYING else _CHECK_MB if command in _CHECKING else 0
+        return _READING_MB + _READING_PER_PROCESSOR_MB * (os.cpu_count() or 1) + more
     return needed_mb()
 
 
@@ -53,7 +56,7 @@ def begin(command: str | None) -> None:
     of our libraries, which have allocators of their own for all that is large.
     """
     refuse_tight_limits(least_mb=needed_by_mb(command))
-    if command in _READING | _REPLAYING and sys.platform == "linux":
+    if command in _READING | _REPLAYING | _CHECKING and sys.platform == "linux":
         with suppress(AttributeError):
             ctypes.CDLL(None).mallopt(_ARENA_MAX, _ARENAS)
 

@@ -69,6 +69,23 @@ def test_a_command_that_reads_the_lake_asks_for_no_more(tmp_path, a_night, comma
     assert_enough_and_no_less(tmp_path, command, a_night.root)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["drift"], ["verify"], ["verify", "--deep"], ["doctor"]], ids=" ".join)
+def test_a_command_that_looks_at_the_files_of_a_lake_finds_with_it_what_it_finds_without_a_limit(
+    tmp_path, a_night, command
+):
+    enough = needed_by_mb(command[0])
+    assert enough <= 1_000 + 150 * os.cpu_count() < needed_mb()
+    free = under(tmp_path, "true", "-m", "pipeline.cli", *command, lake=a_night.root)
+    tight = under(
+        tmp_path, f"ulimit -v {enough * 1_000_000 // 1024 + 1}", "-m", "pipeline.cli", *command, lake=a_night.root
+    )
+    # The night is one made by hand, in which they find faults.
+    assert (tight.returncode, tight.stderr) == (free.returncode, free.stderr)
+    assert tight.stdout.count("\n") == free.stdout.count("\n")
+    assert free.returncode in {0, 1}
+
+
 def assert_enough_and_no_less(folder: Path, command: list[str], lake: Path | str) -> None:
     """Hold a light command to the address space that it asks for, and see it refused with any less."""
     enough = needed_by_mb(command[0])

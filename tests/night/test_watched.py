@@ -81,6 +81,18 @@ def test_metrics_are_openmetrics_and_add_up_to_what_is_published(made):
     assert {name[1] for name in found if name[0] == "nightaudit_night_latency_seconds"} == {"0.5", "0.9", "0.99"}
 
 
+def test_a_clock_set_back_shows_no_negative_time(made):
+    text = metrics(made[0], datetime(2026, 9, 1, 2, tzinfo=UTC))
+    seconds = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if "seconds" in sample.name
+    }
+    assert seconds["nightaudit_published_age_seconds"] == 0
+    assert min(seconds.values()) >= 0
+
+
 def test_a_lake_that_holds_nothing_has_metrics_too(tmp_path):
     assert metrics(Lake(str(tmp_path / "lake")), NIGHT_AT).endswith("# EOF\n")
 
