@@ -139,12 +139,13 @@ def night_view(summary: NightSummary) -> RenderableType:
 def status_view(held: Overview, settings: Settings, now: datetime) -> RenderableType:
     """Show the sweeps of a lake and the freshness of the published file, and what to do under these settings."""
     if not held.sweeps:
+        where = settings.lake if "://" in settings.lake else held.root
         if not held.root.exists():
             return Text.assemble(
-                f"There is no lake at {held.root} (NIGHTAUDIT_LAKE). The first night creates one: ",
+                f"There is no lake at {where} (NIGHTAUDIT_LAKE). The first night creates one: ",
                 ("nightaudit nightly", "cyan"),
             )
-        return Text.assemble(f"The lake {held.root} holds no sweep yet. Start with: ", ("nightaudit nightly", "cyan"))
+        return Text.assemble(f"The lake {where} holds no sweep yet. Start with: ", ("nightaudit nightly", "cyan"))
     table = Table("sweep", "state", "landed", "cells", box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for sweep in held.sweeps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -220,6 +221,30 @@ def test_of_two_nights_of_one_spec_on_two_machines_one_runs_and_the_other_is_ref
     said = [process.communicate(timeout=600)[0] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 5], said
     assert "is being written by the nightly run" in said[[process.returncode for process in processes].index(5)]
+
+
+@pytest.mark.cluster
+def test_a_machine_that_was_cut_off_in_mid_night_stops_and_the_other_ones_night_is_the_one(tmp_path, server, store):
+    alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
+    alone.run("nightly", **night(1))
+    expected = contents(alone.root / "published/nightaudit.duckdb")
+    cut_off, other = (
+        Machine(tmp_path / name, server, NIGHTAUDIT_LAKE_CLAIM_SECONDS="6") for name in ("cut off", "other")
+    )
+    process = cut_off.start("nightly", **night(1))
+    until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(0, {}, None).files))
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(8)
+    other.run("nightly", **night(1))
+    process.send_signal(signal.SIGCONT)
+    said = process.communicate(timeout=600)[0]
+    assert process.returncode == 5, said
+    assert "has taken over the lake" in said
+    cut_off.run("status")
+    other.run("status")
+    for machine in (cut_off, other):
+        assert_same(contents(machine.root / "published/nightaudit.duckdb"), expected)
+        machine.run("verify", "--deep")
 
 
 @pytest.mark.cluster
