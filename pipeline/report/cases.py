@@ -128,8 +128,8 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
 def _without_page(cases: pl.DataFrame) -> str:
     left = cases["case_page"].null_count()
     return (
-        f" {counted(cases.height - left, 'case has', 'cases have')} a page, the most urgent; to write those of a "
-        "property: nightaudit report digest --property ID."
+        f" {counted(cases.height - left, 'case has', 'cases have')} a page, the most urgent of each problem first; to "
+        "write those of a property: nightaudit report digest --property ID."
         if left
         else ""
     )

@@ -39,6 +39,10 @@ def headline(reader: Reader, changes: Changes) -> str:
         offers, cells = counted(night["offers"], "offer"), counted(night["planned"], "planned cell")
         return f"First night: {offers} in {cells}, {standing}"
     new, moved = counted(changes.new.height, "new finding"), counted(changes.moves.height, "price")
+    if reader.scope.property_id is not None:
+        # Where little is new, what is open is what a call is about.
+        whom = reader.about or f"Property {reader.scope.property_id}"
+        return f"{whom}: {standing} open, {changes.new.height:,} new; {moved} changed"
     return f"{new}, {changes.ended.height:,} ended; {moved} changed"
 
 

@@ -13,7 +13,8 @@ from pipeline.report.scope import Scope
 
 # Where the pages of cases lie, beside those of their night.
 CASES = "cases"
-# Cases that have a page, the ones to look at first: so many cost some seconds, and a manager calls about fewer.
+# Cases that have a page, the most urgent one of each problem before others: so many cost some seconds, and a manager
+# calls about fewer.
 CASE_PAGES = 100
 _FIRST = (
     "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
@@ -85,7 +86,10 @@ class Reader:
         """The cases that have a page; none where cases are not known within the limits."""
         if self.scope.missing("property_id", "market"):
             return frozenset()
-        return frozenset(self.cases["case_id"].head(CASE_PAGES))
+        # No problem of a property is crowded out by another one's many markets.
+        problem = pl.struct("rule", pl.coalesce(pl.col("property_id").cast(pl.String), "case_id"))
+        is_further = pl.int_range(pl.len()).over(problem) > 0
+        return frozenset(self.cases.sort(is_further, maintain_order=True)["case_id"].head(CASE_PAGES))
 
     def case_page(self, case_id: str | None) -> str | None:
         """Return where the page of a case lies beside the others; None: it has none."""
@@ -130,13 +134,18 @@ class Reader:
         return self.query("SELECT property_id, property_name FROM mart.property")
 
     @property
+    def about(self) -> str:
+        """The name of the property that the report is about; empty where it has none, or there is no such property."""
+        names = self._names.filter(pl.col("property_id").eq_missing(self.scope.property_id))[
+            "property_name"
+        ].drop_nulls()
+        return str(names[0]) if names.len() else ""
+
+    @property
     def limits(self) -> str:
         """The limits in words, with the name of the property that the report is about; empty where there is none."""
         number, words = self.scope.property_id, self.scope.words
-        if number is None:
-            return words
-        names = self._names.filter(pl.col("property_id") == number)["property_name"].drop_nulls()
-        return words.replace(f"property {number}", f"property {number} ({names[0]})", 1) if names.len() else words
+        return words.replace(f"property {number}", f"property {number} ({self.about})", 1) if self.about else words
 
     @cached_property
     def nights(self) -> list[dict[str, Any]]:

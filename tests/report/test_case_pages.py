@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 
+import polars as pl
 import pytest
 from nights import finish, sweep_id
 from nights import started_at as night_at
@@ -25,8 +26,8 @@ from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
+from pipeline.report import Scope, write_reports, written_case_pages
 from pipeline.report import read as reading
-from pipeline.report import write_reports, written_case_pages
 from pipeline.report.case_evidence import pieces
 from pipeline.report.case_page import _body
 
@@ -211,3 +212,11 @@ def test_an_alert_leads_from_each_finding_to_the_page_of_its_case(lake):
         assert finding.startswith("- property ")
         assert page.strip() in pages.values()
         assert where == "the digest"
+
+
+def test_each_problem_has_a_page_before_another_one_has_a_second(monkeypatch):
+    class OfThree(reading.Reader):
+        cases = pl.DataFrame({"case_id": ["a", "b", "c"], "rule": ["x", "x", "y"], "property_id": [1, 1, 1]})
+
+    monkeypatch.setattr(reading, "CASE_PAGES", 2)
+    assert OfThree(None, Scope()).case_pages == {"a", "c"}

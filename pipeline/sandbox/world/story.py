@@ -40,6 +40,9 @@ CHAPTERS: Final = (
     Chapter(4, planted.MARKET_DISPARITY, 0.10, "NL", 30, 16),
     Chapter(11, planted.MARKET_DISPARITY, -0.15, "DE", 0),
     Chapter(22, planted.GONE_QUIET, 1.0, None, 3),
+    # On the last night one property sells nothing any more, and another one sells again.
+    Chapter(33, planted.GONE_QUIET, 1.0, None, 0),
+    Chapter(16, planted.GONE_QUIET, 1.0, None, 5, 1),
     Chapter(5, planted.PHANTOM_PROMOTION, 0.20, None, 25, 8),
     Chapter(10, planted.PHANTOM_PROMOTION, 0.15, None, 1),
     # One that ends on the last night, so that its digest shows what a finding is like that ended.
