@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pipeline.domain.errors import CorruptObject
-from pipeline.lake.checksums import LOCAL_SUMS, record, sum_of_file
+from pipeline.lake.checksums import LOCAL_SUMS, Recorded, record, sum_of_file
 from pipeline.lake.commit_log import IN_FLIGHT, CommitLog, Listing
 from pipeline.lake.copy_files import Index, Known, Look, is_unguarded, look_of, looks, remove_file
 from pipeline.lake.files import beside, sync
@@ -38,10 +38,7 @@ class CatchUp:
         Raises CorruptObject and OSError; what was fetched by then is known.
         """
         found = looks(self._root)
-        if is_ours:
-            self._adopt(listing, found)
-            return listing
-        left = self._put_aside(listing, found)
+        left = self._adopt(listing, found) if is_ours else self._put_aside(listing, found)
         while True:
             try:
                 self._fetch(listing, found, left)
@@ -58,15 +55,24 @@ class CatchUp:
             else:
                 return listing
 
-    def _adopt(self, listing: Listing, found: Mapping[str, Look]) -> None:
-        """Know what a section of this copy has committed, though it died before it could note so."""
-        known = self._index.files
+    def _adopt(self, listing: Listing, found: Mapping[str, Look]) -> set[str]:
+        """Know what a section of this copy has committed, though it died before it could note so.
+
+        Returns what stays as it is: all but the files that are gone and that the lake has not removed.
+        """
+        known, recorded = self._index.files, Recorded(self._root)
         for path, it in listing.files.items():
             if path not in known or known[path].object != it:
                 is_it = path in found and _name_of(self._root / path) == it[0]
                 known[path] = Known(it, found[path] if is_it else None)
         for path in known.keys() - listing.files.keys():
             del known[path]
+        missed = {
+            path
+            for path in listing.files.keys() - found.keys()
+            if Path(path).name in recorded.there((self._root / path).parent)
+        }
+        return listing.files.keys() - missed
 
     def _put_aside(self, listing: Listing, found: dict[str, Look]) -> set[str]:
         """Move away what is here and in no commit; return what may stay: it was written without holding the lake."""

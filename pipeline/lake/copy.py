@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from pipeline.domain.errors import LakeBusy, LakeFull
 from pipeline.lake.catch_up import CatchUp
-from pipeline.lake.checksums import FOLDER
+from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.commit_log import IN_FLIGHT, Act, Claim, CommitLog, Entry, Listing, Object
 from pipeline.lake.copy_files import Index, Known, Look, is_sums, looks, read_index, write_index
 from pipeline.lake.object_store import Store
@@ -116,7 +116,7 @@ class Copy:
             before = dict(self._index.files)
         # Others may commit meanwhile: a sign of life, or what has landed.
         found, objects = self._uploaded(before, folders)
-        removed = sorted(before.keys() - found.keys()) if folders is None else []
+        removed = self._removed(before.keys() - found.keys()) if folders is None else []
         with self._one_at_a_time:
             known = self._index.files
             changed = {path: it for path, it in objects.items() if path not in known or known[path].object != it}
@@ -167,8 +167,14 @@ class Copy:
         cut = place.read_bytes().rfind(b"\n") + 1 if is_sums(path) else None
         return self._store.keep(place, cut)
 
+    def _removed(self, gone: Iterable[str]) -> list[str]:
+        """Return those of the files that are gone that the lake has removed; the others are fetched again."""
+        recorded, lake_json = Recorded(self.root), "lake.json"
+        missed = {path for path in gone if Path(path).name in recorded.there((self.root / path).parent)}
+        return sorted(path for path in gone if path not in missed and path != lake_json)
+
     def _is_whole(self) -> bool:
-        return not self._index.files or (self.root / "lake.json").is_file()
+        return looks(self.root).keys() >= self._index.files.keys()
 
 
 def lost(address: str) -> LakeBusy:

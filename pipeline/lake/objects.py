@@ -62,6 +62,8 @@ class Lake:
         self.root = Path(uri.removeprefix("file://")).absolute() if self._copy is None else self._copy.root
         self.address = str(self.root) if self._copy is None else self._copy.address
         """What users know the lake by: its folder, or its address on S3."""
+        self.is_copy = self._copy is not None
+        """Whether the folder is this machine's copy of a lake on S3: what is gone from it is fetched again."""
         if set("*?[") & set(str(self.root)):
             raise SettingsError(
                 f"The lake folder {self.root} cannot be used: DuckDB reads *, ? and [ in its path as wildcards.",

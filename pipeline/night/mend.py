@@ -32,8 +32,8 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     """Return what damage of a file or folder of the lake affects, and what mends it."""
     top, *below = path.split("/")
     move = "" if is_missing else _MOVE
-    if source := pulled_from(lake.root):
-        return "queries over this copy", f"{move}nightaudit pull {shlex.quote(source)} {shlex.quote(str(lake.root))}"
+    if of_copy := _of_copy(lake, move, is_missing=is_missing):
+        return of_copy
     if top == "raw" and below and below[0] != "inputs":
         return f"rebuild, resume, explain and show of {below[0]}; what is loaded and published stays", _RESTORE
     if top.startswith("tables") and below:
@@ -44,6 +44,15 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if top == "state" or path.startswith("published/nightaudit"):
         return _AFFECTED["state"], f"{move if top == 'state' else ''}{_publish(lake)}"
     return _AFFECTED.get(top, "what it describes"), _of_others(lake, top, below, move)
+
+
+def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | None:
+    """Return the same for a folder that can be brought again from where it was brought from; None: it is a lake."""
+    if lake.is_copy:
+        return "this machine alone; the store has it", f"{'' if is_missing else 'delete it, then: '}nightaudit status"
+    if source := pulled_from(lake.root):
+        return "queries over this copy", f"{move}nightaudit pull {shlex.quote(source)} {shlex.quote(str(lake.root))}"
+    return None
 
 
 def is_forgotten(lake: Lake, path: PurePath) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 import zlib
@@ -20,6 +21,7 @@ from pipeline.lake import Lake, commit_log, object_store
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.commit_log import Act, Claim, CommitLog, Entry, Listing
 from pipeline.lake.object_store import Store
+from pipeline.night.verify import verify
 from pipeline.settings import read_settings
 
 
@@ -234,6 +236,37 @@ def test_a_file_that_is_gone_or_changed_in_the_copy_is_fetched_again_and_not_com
     with machine("a").writing("a test"):
         assert (lake.get("lists/one"), lake.get("lists/two")) == (b"one", b"two")
     assert machine("b").get("lists/two") == b"two"
+
+
+@pytest.mark.parametrize("when", ["before", "within", "after a kill"])
+def test_a_file_that_the_lake_has_not_removed_is_never_removed_from_the_store(machine, when):
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put("lists/one", b"one")
+    if when == "before":
+        (lake.root / "lists/one").unlink()
+    if when == "after a kill":
+        killed_in_a_section(lake, "raw/x/one")
+        (lake.root / "lists/one").unlink()
+    with machine("a").writing("a test"):
+        (lake.root / "lists/one").unlink(missing_ok=when == "within")
+    assert machine("b").get("lists/one") == b"one"
+    assert machine("a").get("lists/one") == b"one"
+
+
+def test_verify_says_how_a_damaged_file_of_a_copy_comes_back(machine):
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put("lists/one", b"one")
+    place = lake.root / "lists/one"
+    times = place.stat()
+    place.write_bytes(b"onf")
+    os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (damage,) = verify(machine("a"), is_deep=True).damages
+    assert (damage.path, damage.mend) == ("lists/one", "delete it, then: nightaudit status")
+    place.unlink()
+    assert machine("a").get("lists/one") == b"one"
+    assert not verify(machine("a"), is_deep=True).damages
 
 
 def test_pages_that_were_written_without_the_lock_stay_and_are_committed_by_the_next_writer(machine):
