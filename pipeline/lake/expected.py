@@ -45,18 +45,26 @@ def missing_files(lake: Lake, recorded: Recorded) -> Iterator[Path]:
             yield from recorded.missing(folder)
 
 
-def without_checksums(lake: Lake, recorded: Recorded) -> dict[Path, Path]:
-    """Return the folders of which all checksums are gone, by where those should be; none of a lake that has kept none.
+def without_checksums(lake: Lake, recorded: Recorded) -> dict[Path, list[Path]]:
+    """Return the files of which no checksum is left, by where those should be; none of a lake that has kept none.
 
-    Where all are gone from the lake, that is one place.
+    A list that was cut at the end of a line has lost those of its last files. Where all lists are gone from the lake,
+    that is one place.
     """
     if not lake.records_all:
         return {}
+    files = [place for place in files_of_lake(lake) if place.relative_to(lake.root).parts[0].startswith(_OURS)]
     if not (lake.root / FOLDER).is_dir():
-        return {lake.root / FOLDER: lake.root}
-    folders = {place.parent for place in files_of_lake(lake) if place.relative_to(lake.root).parts[0].startswith(_OURS)}
-    bare = [folder for folder in sorted(folders) if not recorded.names(folder)]
-    return {lake.root / FOLDER / folder.relative_to(lake.root): folder for folder in bare}
+        return {lake.root / FOLDER: [*files_of_lake(lake)]}
+    bare: dict[Path, list[Path]] = {}
+    names: dict[Path, set[str]] = {}
+    for place in files:
+        folder = place.parent
+        if folder not in names:
+            names[folder] = recorded.names(folder)
+        if place.name not in names[folder]:
+            bare.setdefault(lake.root / FOLDER / folder.relative_to(lake.root), []).append(place)
+    return bare
 
 
 def _is_replaced(lake: Lake, top: Path) -> bool:

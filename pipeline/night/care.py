@@ -26,11 +26,11 @@ from pathlib import Path
 from pipeline.audit import stored_audit
 from pipeline.domain.tables import OFFER, PENALTY, PROMOTION, SIDE_TABLES, TABLES, Table
 from pipeline.lake import Lake
-from pipeline.lake.checksums import Recorded, note_gone, record_as_they_are
+from pipeline.lake.checksums import FOLDER, Recorded, note_gone, record_as_they_are
 from pipeline.lake.compact import compact, files_wanted
 from pipeline.lake.database import open_published, quarantine_file, query_published
 from pipeline.lake.delta import committed_files, is_committed, replace_files
-from pipeline.lake.expected import files_of_lake, missing_files, without_checksums
+from pipeline.lake.expected import missing_files, without_checksums
 from pipeline.lake.files import touch
 from pipeline.lake.raw import is_retired, landed, read_manifest, retire_shards
 from pipeline.lake.sweep_files import retirement, sweep_files, sweep_of
@@ -182,9 +182,8 @@ def _to_note(lake: Lake) -> Iterator[Care]:
     for top, places in groupby(gone, key=lambda place: place.relative_to(lake.root).parts[0]):
         lost = list(places)
         yield Care("forget", top, "", len(lost), 0, partial(note_gone, lake.root, lost))
-    for folder in without_checksums(lake, recorded).values():
-        files = [place for place in files_of_lake(lake) if folder in {lake.root, place.parent}]
-        where = folder.relative_to(lake.root).as_posix()
+    for sums, files in without_checksums(lake, recorded).items():
+        where = sums.relative_to(lake.root / FOLDER).as_posix()
         yield _care("record", where, "", files, partial(record_as_they_are, lake.root, files))
 
 

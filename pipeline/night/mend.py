@@ -42,7 +42,8 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if "ledger" in below[:1] or path == "published":
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
     if top == "state" or path.startswith("published/nightaudit"):
-        return _AFFECTED["state"], f"{move if top == 'state' else ''}{_publish(lake)}"
+        is_beside = path.startswith("published/nightaudit.duckdb.")
+        return _AFFECTED["state"], "remove it" if is_beside else f"{move if top == 'state' else ''}{_publish(lake)}"
     return _AFFECTED.get(top, "what it describes"), _of_others(lake, top, below, move)
 
 

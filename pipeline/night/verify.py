@@ -30,6 +30,7 @@ from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_ma
 from pipeline.lake.sweep_files import files_of_sweep, retirement, sweep_of
 from pipeline.night.compare_raw import compare_with_raw
 from pipeline.night.mend import consequences
+from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
 from pipeline.publish.ledger import copies_of_entry
 from pipeline.publish.pull import pulled_from
@@ -88,8 +89,10 @@ class _Look:
             self._missing(lost)
             for sums, lines in self._recorded.damaged().items():
                 self._found(sums, f"{lines} of its lines cannot be read")
-            for sums, folder in without_checksums(self._lake, self._recorded).items():
-                self._found(sums, f"is missing or empty, and {folder.relative_to(self._lake.root)} holds files")
+            for sums, files in without_checksums(self._lake, self._recorded).items():
+                first, others = files[0].relative_to(self._lake.root), len(files) - 1
+                named = f"{first} and {others:,} more" if others else f"{first}"
+                self._found(sums, f"is missing, empty or cut: no checksum of {named}", is_missing=True)
         return Verified(self._files, self._unrecorded, tuple(sorted(self._damages.values())))
 
     # Files -----------------------------------------------------------------------------------------------
@@ -160,6 +163,9 @@ class _Look:
         entries = self._ledger() if is_whole else None
         self._published(entries)
         self._rows_there(entries or [])
+        if is_whole:
+            for place, what in self._read(self._lake.root / "tables", self._missing_folders(entries or [])) or ():
+                self._found(place, what)
         for kind in KINDS.values() if is_whole else ():
             self._inputs(kind)
 
@@ -243,6 +249,9 @@ class _Look:
                 if table is QUALITY or not is_removed:
                     self._found(root / sweep_id if held else root, "has no rows, and the ledger names its sweep")
 
+    def _missing_folders(self, entries: list[LedgerEntry]) -> Callable[[], list[tuple[Path, str]]]:
+        return lambda: list(missing_folders(self._lake, entries))
+
     def _inputs(self, kind: InputKind) -> None:
         """Hold rows of files that users loaded against the files."""
         folder = self._lake.local(self._lake.inputs_folder(kind.name))
@@ -272,6 +281,8 @@ class _Look:
         log = lake.table_root(SWEEP.name) / "_delta_log"
         if unloaded := self._read(log, lambda: {each for each in wanted if not is_sweep_loaded(lake, each)}):
             self._found(log, f"lacks {', '.join(sorted(unloaded)[:3])}, which the ledger names")
+        for beside in file.parent.glob(f"{file.name}.*"):
+            self._found(beside, "lies beside the published file, which is never written where it is")
         if not file.exists():
             if wanted:
                 self._found(file, "is missing")
@@ -299,9 +310,9 @@ class _Look:
             self._found(place, error.message.splitlines()[0])
             return None
 
-    def _found(self, place: Path, what: str) -> None:
+    def _found(self, place: Path, what: str, *, is_missing: bool = False) -> None:
         path = place.relative_to(self._lake.root).as_posix()
-        is_missing = not place.exists()
+        is_missing = is_missing or not place.exists()
         self._damages.setdefault(path, Damage(path, what, *consequences(self._lake, path, is_missing=is_missing)))
 
 

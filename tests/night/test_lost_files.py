@@ -16,9 +16,12 @@ from sandbox_nights import swept
 
 from pipeline.domain.errors import LakeError, NightauditError
 from pipeline.domain.tables import QUALITY
+from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
+from pipeline.night.record import note_done
 from pipeline.night.verify import verify
+from pipeline.publish import published_sweeps
 from pipeline.publish.pull import LakeFolder, pull
 from pipeline.report import write_dictionary, write_reports
 
@@ -135,12 +138,62 @@ def test_a_damaged_lake_json_is_listed_and_written_again(root, nightaudit, tmp_p
     assert reported(root, is_deep=True) == []
 
 
-@pytest.mark.parametrize("lost", ["tables/quality", "tables/search", "tables/cell", "raw/inputs"])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        *(f"tables/{table}" for table in ("quality", "search", "cell", "offer", "penalty")),
+        *(f"tables/{table}" for table in ("promotion", "offer_change")),
+        "raw/inputs",
+        "nights/ledger",
+        "published/ledger",
+    ],
+)
 def test_what_is_lost_together_with_its_checksums_is_reported(root, lost):
     assert (root / lost).is_dir()
     shutil.rmtree(root / lost)
     shutil.rmtree(root / "checksums" / lost)
     assert any(found.startswith(lost) for found in reported(root))
+
+
+@pytest.mark.parametrize("lost", ["reports", "durations"])
+def test_what_a_night_leaves_beside_its_tables_is_missed_although_its_checksums_are_gone(root, lost):
+    lake = Lake(str(root))
+    sweep_id = published_sweeps(lake)[-1].sweep_id
+    note_done(lake, sweep_id, "publish")
+    note_done(lake, sweep_id, "report")
+    assert reported(root) == []
+    shutil.rmtree(root / lost)
+    shutil.rmtree(root / "checksums" / lost)
+    assert any(found.startswith(lost) for found in reported(root))
+
+
+def test_tables_of_files_that_users_loaded_are_missed_although_their_checksums_are_gone(root):
+    tables = [kind.table.name for kind in KINDS.values() if (root / "raw" / "inputs" / kind.name).is_dir()]
+    assert tables
+    for table in tables:
+        shutil.rmtree(root / "tables" / table)
+        shutil.rmtree(root / "checksums" / "tables" / table)
+    found = reported(root)
+    assert all(any(each.startswith(f"tables/{table}") for each in found) for table in tables)
+
+
+@pytest.mark.parametrize("folder", ["published/ledger", "tables/sweep/_delta_log", "durations", "raw"])
+def test_checksums_that_are_cut_at_the_end_of_a_line_are_reported_and_mended(root, nightaudit, tmp_path, folder):
+    sums = next(file for file in sorted((root / "checksums" / folder).rglob("sums*.txt")) if file.stat().st_size)
+    lines = sums.read_bytes().splitlines(keepends=True)
+    last = lines[-1].split()[-1]
+    sums.write_bytes(b"".join(line for line in lines if line.split()[-1] != last))
+    (damage,) = verify(Lake(str(root)), is_deep=False).damages
+    assert (root / damage.path).exists()
+    assert last.decode() in damage.what
+    assert damage.mend == "nightaudit lake --apply"
+    assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
+    assert reported(root, is_deep=True) == []
+
+
+def test_a_file_beside_the_published_one_that_duckdb_would_read_is_reported(root):
+    (root / "published" / "nightaudit.duckdb.wal").write_bytes(b"junk")
+    assert "published/nightaudit.duckdb.wal: remove it" in reported(root)
 
 
 # What is lost, the command that mends it, and who is to find it: one of each kind.
