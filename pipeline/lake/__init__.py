@@ -12,16 +12,8 @@ relations  the SQL under `sql/`, by name
 checksums  what each file held when it was written
 expected   which files there are, and which are missing
 allowance  the daily cap on calls, kept in the lake
-
-A lake on S3 is worked on in a copy of it:
-
-object_store  objects that are created once, by the SHA-256 of their bytes
-commit_log    versions of the lake, and who claims it
-copy          this machine's folder: what it is of the store, and commits from it
-copy_files    the files of that folder, and what is known of them
-catch_up      how the folder becomes what the store says
-claim         a section of writing: its claim, signs of life and commits
 published_paths  the published file in another folder
+s3         a lake on S3: its log of commits, and the copy of it that this machine works on
 """
 
 from pipeline.lake.files import beside, put_in_place, sync, write_in_place

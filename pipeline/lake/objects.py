@@ -35,8 +35,8 @@ from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import noted_as_gone, sync
 
 if TYPE_CHECKING:
-    from pipeline.lake.claim import Section
-    from pipeline.lake.copy import Copy
+    from pipeline.lake.s3.claim import Section
+    from pipeline.lake.s3.copy import Copy
 
 # 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
 FORMAT = 2
@@ -316,7 +316,7 @@ class Lake:
 
     @contextmanager
     def _claimed(self, copy: Copy, what: str) -> Iterator[None]:
-        from pipeline.lake.claim import claimed
+        from pipeline.lake.s3.claim import claimed
 
         with ExitStack() as held:
             with copy.alone():
@@ -439,7 +439,7 @@ class Lake:
 
 def _copy_of(address: str) -> Copy:
     # Most lakes are folders, and need nothing of a store.
-    from pipeline.lake.copy import Copy
+    from pipeline.lake.s3.copy import Copy
 
     copy = Copy(address)
     copy.open()

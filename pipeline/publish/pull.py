@@ -18,10 +18,10 @@ from typing import Protocol
 from pipeline.domain.errors import CorruptObject, InputError, LakeError
 from pipeline.lake import Lake, beside, put_in_place, write_in_place
 from pipeline.lake.checksums import Recorded, Sum, sum_of_file
-from pipeline.lake.commit_log import CommitLog
 from pipeline.lake.files import noted_as_gone
-from pipeline.lake.object_store import Store
 from pipeline.lake.published_paths import PUBLISHED, paths_read_by, read_from_here
+from pipeline.lake.s3.commit_log import CommitLog
+from pipeline.lake.s3.object_store import Store
 
 # Marks a folder as pulled and says from where; other folders are never written to.
 _NOTE = "pulled.json"

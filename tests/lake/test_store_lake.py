@@ -19,8 +19,8 @@ from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake import Lake, commit_log, object_store
 from pipeline.lake.checksums import Recorded
-from pipeline.lake.commit_log import Act, Claim, CommitLog, Entry, Listing
-from pipeline.lake.object_store import Store
+from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
+from pipeline.lake.s3.object_store import Store
 from pipeline.night.verify import verify
 from pipeline.settings import read_settings
 

@@ -18,9 +18,9 @@ from typer.main import get_command
 
 from pipeline.cli.commands import app
 from pipeline.lake import Lake
-from pipeline.lake.commit_log import CommitLog
 from pipeline.lake.database import open_published
-from pipeline.lake.object_store import Store
+from pipeline.lake.s3.commit_log import CommitLog
+from pipeline.lake.s3.object_store import Store
 from pipeline.sandbox.server.launch import SandboxProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]

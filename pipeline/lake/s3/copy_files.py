@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from pipeline.lake.checksums import FOLDER, LOCAL_SUMS
-from pipeline.lake.commit_log import Claim, Object
+from pipeline.lake.s3.commit_log import Claim, Object
 
 # What comes and goes beside the lake's own files, and is of this machine alone.
 _PASSING = frozenset({".lock", ".lock.note", ".spill"})

@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from pipeline.domain.errors import CorruptObject, LakeTooNew
-from pipeline.lake.object_store import Store
+from pipeline.lake.s3.object_store import Store
 
 # Opening a lake reads at most so many entries, from the last snapshot on.
 SNAPSHOT_EVERY = 100

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.domain.errors import LakeBusy, NightauditError
-from pipeline.lake.commit_log import Act, Claim
-from pipeline.lake.copy import Copy, lost
+from pipeline.lake.s3.commit_log import Act, Claim
+from pipeline.lake.s3.copy import Copy, lost
 
 logger = logging.getLogger(__name__)
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from pipeline.domain.errors import LakeBusy, LakeFull
-from pipeline.lake.catch_up import CatchUp
 from pipeline.lake.checksums import FOLDER, Recorded
-from pipeline.lake.commit_log import IN_FLIGHT, Act, Claim, CommitLog, Entry, Listing, Object
-from pipeline.lake.copy_files import Index, Known, Look, is_sums, looks, read_index, write_index
-from pipeline.lake.object_store import Store
+from pipeline.lake.s3.catch_up import CatchUp
+from pipeline.lake.s3.commit_log import IN_FLIGHT, Act, Claim, CommitLog, Entry, Listing, Object
+from pipeline.lake.s3.copy_files import Index, Known, Look, is_sums, looks, read_index, write_index
+from pipeline.lake.s3.object_store import Store
 from pipeline.settings import read_settings
 
 

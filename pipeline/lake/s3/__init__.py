@@ -1,0 +1,9 @@
+"""A lake on S3: immutable objects and a log of commits. Each machine works on a copy of it.
+
+object_store  objects that are created once, by the SHA-256 of their bytes
+commit_log    versions of the lake, and who claims it
+copy          this machine's folder: what it is of the store, and commits from it
+copy_files    the files of that folder, and what is known of them
+catch_up      how the folder becomes what the store says
+claim         a section of writing: its claim, signs of life and commits
+"""
