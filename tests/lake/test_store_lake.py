@@ -17,8 +17,9 @@ from ceph_server import ceph_server
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeTooNew, SettingsError, UnknownLake
-from pipeline.lake import Lake, commit_log, object_store
+from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
+from pipeline.lake.s3 import commit_log, object_store
 from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
 from pipeline.lake.s3.object_store import Store
 from pipeline.night.verify import verify
