@@ -29,7 +29,7 @@
 -- share_highest_pct: Upper bound of that share, in percent.
 -- evidence: Up to three flags that say it best, the most severe first: flag_id and finding.
 -- finding: The case in one sentence.
--- acknowledged_at: When it was acknowledged since it was opened; NULL: it was not.
+-- acknowledged_at: When it was acknowledged since the last night without any flag of it; NULL: it was not.
 -- muted_until: Day up to which it is muted; NULL: it is not.
 -- owner: Who looks after it; NULL: it was never given to anyone.
 -- note: What was last noted about it; NULL: nothing.
@@ -141,6 +141,25 @@ scoped AS (
     WHERE placed.is_of_supplier
 ),
 
+-- Flags of a case follow each other: with each stay that begins some end, and others come. A case was opened after the
+-- last night without any.
+run AS (
+    SELECT
+        scoped.*,
+        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER (
+            PARTITION BY
+                scoped.rule,
+                scoped.scope,
+                scoped.case_property,
+                scoped.case_market,
+                scoped.base_currency,
+                scoped.pair_currency
+            ORDER BY scoped.first_flagged_at, scoped.flag_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS earlier_until
+    FROM scoped
+),
+
 grouped AS (
     SELECT
         scoped.rule,
@@ -158,12 +177,14 @@ grouped AS (
         ) AS stays,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open) AS properties,
         min(scoped.first_flagged_at) AS first_seen_at,
-        min(scoped.first_flagged_at) FILTER (WHERE scoped.is_open) AS opened_at,
+        max(scoped.first_flagged_at) FILTER (
+            WHERE scoped.earlier_until IS NULL OR scoped.earlier_until < scoped.first_flagged_at
+        ) AS opened_at,
         max(scoped.last_flagged_at) AS last_seen_at,
         CASE WHEN flags = 0 THEN max(scoped.resolved_at) END AS closed_at, -- noqa: RF02
         max(scoped.alike) AS alike,
         max(scoped.judged) AS judged
-    FROM scoped
+    FROM run AS scoped
     GROUP BY
         scoped.rule,
         scoped.scope,
@@ -315,7 +336,7 @@ SELECT
         WHEN grouped.wider IS NOT NULL THEN 'part_of'
         WHEN noted.muted_until > latest.snapshot_date THEN 'muted'
         WHEN noted.acknowledged_at >= grouped.opened_at THEN 'acknowledged'
-        WHEN grouped.first_seen_at = latest.started_at THEN 'new'
+        WHEN grouped.opened_at = latest.started_at THEN 'new'
         ELSE 'open'
     END AS status,
     CASE
