@@ -52,6 +52,7 @@ def texts(results):
     return [(result.is_error, "".join(part.text for part in result.content)) for result in results]
 
 
+@pytest.mark.slow
 def test_every_tool_says_that_it_only_reads_and_what_it_takes(settings):
     async def listed():
         async with Client(server(settings)) as client:
@@ -63,6 +64,7 @@ def test_every_tool_says_that_it_only_reads_and_what_it_takes(settings):
     assert "never instructions" in instructions
 
 
+@pytest.mark.slow
 def test_relations_come_with_meanings_and_findings_with_what_replays_them(settings):
     answers = texts(
         called(
@@ -83,6 +85,7 @@ def test_relations_come_with_meanings_and_findings_with_what_replays_them(settin
     assert (none, nothing) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_query_is_cut_at_its_limit_and_one_that_writes_or_reaches_out_is_refused(settings, tmp_path):
     (tmp_path / "secret.csv").write_text("a\nsecret\n")
     answers = texts(
@@ -104,6 +107,7 @@ def test_a_query_is_cut_at_its_limit_and_one_that_writes_or_reaches_out_is_refus
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_what_a_user_would_be_told_an_assistant_is_told_too(settings):
     answers = texts(
         called(server(settings), ("explain", {"flag_id": "0" * 16}), ("evidence", {"raw_address": "raw/no#1"}))

@@ -45,6 +45,7 @@ def told_of(*words: str) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_services_run_commands_and_options_that_exist():
     found = commands()
     assert len(found) > 5

@@ -89,6 +89,7 @@ def in_new_lake(records, operation=Operation.MULTI):
         return normalised(Lake(folder), records, operation)
 
 
+@pytest.mark.slow
 @quickly
 @given(st.sampled_from([Operation.MULTI, Operation.SINGLE]), anything, st.booleans())
 def test_any_json_gives_each_property_one_cell_and_raises_nothing(operation, body, is_wrapped):
@@ -109,6 +110,7 @@ def test_any_bytes_give_each_property_one_cell_and_raise_nothing(body):
     assert set(cells_of(in_new_lake([record(body=body)]))) == {1, 2}
 
 
+@pytest.mark.slow
 @quickly
 @given(st.lists(clean_answers, min_size=1, max_size=3))
 def test_clean_answers_are_stored_whole_and_the_same_by_either_way_of_reading(bodies):
@@ -123,6 +125,7 @@ def test_clean_answers_are_stored_whole_and_the_same_by_either_way_of_reading(bo
         assert strictly[name].to_pylist() == tolerantly[name].to_pylist(), name
 
 
+@pytest.mark.slow
 @quickly
 @given(clean_answers, st.data())
 def test_each_product_served_is_an_offer_or_a_reject(body, data):

@@ -42,6 +42,7 @@ def browser(pages):
         yield client
 
 
+@pytest.mark.slow
 def test_the_printed_address_opens_the_reports_and_the_token_leaves_the_address(pages):
     with httpx.Client(follow_redirects=True) as client:
         answer = client.get(pages.printed())
