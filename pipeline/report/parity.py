@@ -203,6 +203,16 @@ def _persistence(reader: Reader) -> Section:
     )
 
 
+def in_one_currency(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows in the currency that most pairs are compared in: sums in different ones cannot be compared."""
+    most = (
+        parts.group_by("currency")
+        .agg(pl.col("comparable").sum())
+        .sort("comparable", "currency", descending=[True, False])
+    )
+    return parts.join(most.head(1), on="currency", how="semi")
+
+
 def _waterfall(reader: Reader) -> Section:
     parts = reader.rows(
         "report.gap_decomposition", order="match_grade DESC, source DESC, market, product_type, currency"
@@ -211,19 +221,19 @@ def _waterfall(reader: Reader) -> Section:
     exact = parts.filter(
         (pl.col("source") == "multi") & (pl.col("match_grade") == "exact") & (pl.col("comparable") > 0)
     )
-    largest = exact.sort(pl.col("gap").abs(), descending=True).head(_WATERFALLS)
+    largest = in_one_currency(exact).sort(pl.col("gap").abs(), descending=True).head(_WATERFALLS)
     drawn = [svg(_steps(row), _pairs_of(row)) for row in largest.iter_rows(named=True)]
     first = largest.row(0, named=True) if largest.height else None
     return Section(
         "gap_decomposition",
-        f"{first['market']} ({first['product_type']}) has the largest sum of gaps: {_signed(first['gap'])} "
-        f"{first['currency']} over {counted(first['comparable'], 'pair')}, {first['explained_pct']:.0f}% explained"
+        f"{first['market']} ({first['product_type']}) has the largest sum of gaps in {first['currency']}: "
+        f"{_signed(first['gap'])} over {counted(first['comparable'], 'pair')}, {first['explained_pct']:.0f}% explained"
         if first
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
         "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
         "not state is in the residual. Explained is the share of the gaps that is not residual. The chart shows exact "
-        "pairs of list answers; grades are never mixed.",
+        "pairs of list answers in the currency of most of them; grades are never mixed, nor currencies compared.",
         parts,
         drawn,
         [

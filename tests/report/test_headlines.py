@@ -17,6 +17,7 @@ from pipeline.publish import publish
 from pipeline.report import Scope, write_reports
 from pipeline.report.charts import DIVERGING, around_zero
 from pipeline.report.page import share
+from pipeline.report.parity import in_one_currency
 
 from .conftest import night
 
@@ -106,3 +107,11 @@ def test_a_report_of_a_property_says_its_name(lake, tmp_path):
         said[number] = next(line for line in page.file.read_text().splitlines() if "Limited to" in line)
     assert "Limited to property 1 (Fjord &lt;b&gt;), market GB." in said[1]
     assert "Limited to property 2, market GB." in said[2]
+
+
+def test_sums_of_gaps_are_compared_in_the_currency_of_most_pairs():
+    parts = pl.DataFrame(
+        {"market": ["DE", "SE", "US", "SE"], "currency": ["EUR", "SEK", "EUR", "EUR"], "comparable": [3, 5, 2, 1]}
+    )
+    assert in_one_currency(parts)["market"].to_list() == ["DE", "US", "SE"]
+    assert in_one_currency(parts.clear()).height == 0
