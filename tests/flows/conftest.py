@@ -34,10 +34,16 @@ os.environ.pop("PREFECT_API_URL", None)
 @pytest.fixture(scope="session")
 def server():
     """The address of Prefect's API."""
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
+
     from flows.deploy import prefect_server
 
     with prefect_server() as address:
         yield address
+        # What runs have still to report is sent while there is a server: it would be tried for a minute after it.
+        EventsWorker.drain_all(timeout=30)
+        APILogWorker.drain_all(timeout=30)
 
 
 @pytest.fixture(scope="session")
