@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from pipeline.domain.errors import CorruptObject, NightauditError
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import SWEEP
@@ -62,9 +64,16 @@ def _fault(published_file: Path) -> str:
 
 
 def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
-    """Return the loaded sweeps' rows of the `sweep` table, by id."""
+    """Return the loaded sweeps' rows of the `sweep` table, by id. Raises CorruptObject where a file cannot be read."""
     with connect(lake) as session:
-        result = session.execute(select_files("sweep", committed_files(lake, SWEEP)))
+        try:
+            result = session.execute(select_files("sweep", committed_files(lake, SWEEP)))
+        except duckdb.Error as error:
+            raise CorruptObject(
+                f"The sweep table in {lake.table_root(SWEEP.name)} cannot be read: {str(error).splitlines()[0]}",
+                kept="Nothing was changed.",
+                hint="List the damage and its repairs: nightaudit verify",
+            ) from None
         names = [column[0] for column in result.description]
         rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
     return {row["sweep_id"]: row for row in rows}

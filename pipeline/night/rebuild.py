@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.audit.quarantine import leave_out
-from pipeline.domain.errors import LakeError
+from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import REJECT
 from pipeline.lake import Lake
@@ -60,7 +60,7 @@ async def rebuild(
     Sweeps that are not loaded yet are left to `resume`. Raises LakeError, before anything is changed, where raw answers
     of a loaded sweep are missing, and CorruptObject where they are damaged.
     """
-    before = sweep_rows(lake)
+    before = _counted(lake)
     manifests = [_replayable(lake, sweep_id) for sweep_id in _loaded(lake, before)]
     fresh = lake.with_new_tables()
     try:
@@ -79,6 +79,14 @@ async def rebuild(
     fresh.drop_tables_but(lake.tables_folder)
     ids = tuple(manifest.sweep_id for manifest in manifests)
     return Rebuilt(ids, lake.root / fresh.tables_folder, lake.root / lake.tables_folder, file)
+
+
+def _counted(lake: Lake) -> dict[str, dict[str, Any]]:
+    """Return the loaded sweeps' rows by id; none where the table is damaged, which is what a rebuild mends."""
+    try:
+        return sweep_rows(lake)
+    except CorruptObject:
+        return {}
 
 
 def _loaded(lake: Lake, rows: Mapping[str, Any]) -> list[str]:

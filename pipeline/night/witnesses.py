@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline.domain.errors import CorruptObject
 from pipeline.domain.tables import OFFER, OFFER_CHANGE, PENALTY, PROMOTION, QUOTE_TABLES, REJECT
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
@@ -48,7 +49,12 @@ def missing_folders(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tupl
 
 def _tables(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, str]]:
     """Yield tables that must be there, each with what says so."""
-    loaded = {sweep_id: row for sweep_id, row in sweep_rows(lake).items() if not is_retired(lake, sweep_id)}
+    try:
+        rows = sweep_rows(lake)
+    except CorruptObject:
+        # A file that cannot be read is damage by itself.
+        rows = {}
+    loaded = {sweep_id: row for sweep_id, row in rows.items() if not is_retired(lake, sweep_id)}
     with_offers = [sweep_id for sweep_id, row in loaded.items() if row["offers"]]
     if with_offers:
         yield OFFER.name, "lake.sweep counts its offers"

@@ -219,6 +219,7 @@ MENDED = {
     },
     "all offers": ("tables/offer", "rebuild"),
     "the log of searches": ("tables/search/_delta_log", "rebuild"),
+    "the row of a sweep": ("tables/sweep/*/sweep.parquet", "rebuild"),
     "the last commit of sweeps": ("tables/sweep/_delta_log/*.json", "rebuild"),
 }
 
