@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ import duckdb
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFull
-from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP
+from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP, Table
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, lies_elsewhere, quoted
@@ -223,16 +223,21 @@ def _sweeps_held(lake: Lake, file: Path) -> list[str]:
     """Return the sweeps that a file holds. Raises CorruptObject if it, or a file that it reads, cannot be used."""
     with _reading(file) as session:
         rows = session.execute("SELECT sweep_id FROM published.mart.sweep ORDER BY started_at").fetchall()
-        for name, table in NATIVE.items():
-            found = session.execute(f"DESCRIBE published.{name}").fetchall()
-            if [column[0] for column in found] != [column.name for column in table.columns]:
-                raise CorruptObject(f"{file} was written by another version.")
+        _refuse_other_columns(session, file, NATIVE)
         session.execute("USE published")
         files = files_of(session)
-    if not are_whole(lake, files):
-        raise CorruptObject(f"Files that {file} reads are missing or damaged.")
+        if not are_whole(lake, files):
+            raise CorruptObject(f"Files that {file} reads are missing or damaged.")
+        _refuse_other_columns(session, file, {f"state.{name}": table for name, table in FILED.items()})
     refuse_damaged(lake.root, [lake.local(state.path) for state in files])
     return [row[0] for row in rows]
+
+
+def _refuse_other_columns(session: duckdb.DuckDBPyConnection, file: Path, tables: Mapping[str, Table]) -> None:
+    for name, table in tables.items():
+        found = session.execute(f"DESCRIBE published.{name}").fetchall()
+        if [column[0] for column in found] != [column.name for column in table.stored]:
+            raise CorruptObject(f"{file} was written by another version.")
 
 
 def _is_whole(file: Path) -> bool:

@@ -1,7 +1,11 @@
 -- One row per cell of the sweep of which a part of an answer without a property may be.
--- Likeliest is a property that was on sale whenever it was answered, and is missing now; then one that was on sale
+-- Parts of the answer before are explained by the cells that were in doubt for them and are still missing: first by
+-- properties that their market has never named, or not since they fell in doubt. Only parts beyond these put others in
+-- doubt: likeliest is a cell that was on sale whenever it was answered, and is missing now; then one that was on sale
 -- when it was answered last; then any other that the answer does not name. As many of the likeliest as there are such
--- parts are in doubt, equally likely ones all of them. An answer may name properties of several ranges.
+-- parts are in doubt, equally likely ones all of them. A property that is missing where there are no more parts than
+-- before is not in doubt. An answer may name properties of several ranges.
+-- parts: Parts of the answer that name no property.
 WITH nameless AS (
     SELECT
         reject.search_id,
@@ -11,16 +15,18 @@ WITH nameless AS (
     GROUP BY reject.search_id
 ),
 
-missing AS (
+asked AS (
     SELECT
         cell.search_id,
+        cell.operation,
         cell.property_id,
+        cell.market,
+        cell.product_type,
+        cell.status,
         nameless.parts,
-        CASE
-            WHEN before.known_status = 'offered' AND before.spells = 1 THEN 1
-            WHEN before.known_status = 'offered' OR before.known_status IS NULL THEN 2
-            ELSE 3
-        END AS likelihood
+        before.known_status,
+        before.spells,
+        before.parts_in_doubt
     FROM sweep_files.cell AS cell
     INNER JOIN nameless ON nameless.search_id = cell.search_id
     LEFT JOIN state.cell AS before
@@ -36,20 +42,94 @@ missing AS (
                 cell.party,
                 cell.currency_asked
             )
-    WHERE cell.status <> 'offered'
+),
+
+-- A stay that is asked about for the first time is as doubtful as the other stays of its property.
+of_other_stays AS (
+    SELECT
+        before.operation,
+        before.property_id,
+        before.market,
+        before.product_type,
+        max(before.parts_in_doubt) AS parts_in_doubt
+    FROM state.cell AS before
+    SEMI JOIN asked
+        ON
+            asked.operation = before.operation
+            AND asked.property_id = before.property_id
+            AND asked.market = before.market
+            AND asked.product_type = before.product_type
+            AND asked.parts_in_doubt IS NULL
+    GROUP BY before.operation, before.property_id, before.market, before.product_type
+),
+
+recalled AS (
+    SELECT
+        asked.*,
+        coalesce(asked.parts_in_doubt, of_other_stays.parts_in_doubt, 0) AS doubted_before,
+        max(doubted_before) OVER (PARTITION BY asked.search_id) AS parts_before, -- noqa: RF02
+        sale.property_id IS NULL AS is_never_named,
+        sale.quiet_date IS NOT NULL AS is_quiet,
+        coalesce(sale.quiet_date IS NULL AND sale.last_offered_at < sale.last_answered_at, FALSE)
+            AS is_doubted_throughout
+    FROM asked
+    LEFT JOIN of_other_stays
+        ON
+            of_other_stays.operation = asked.operation
+            AND of_other_stays.property_id = asked.property_id
+            AND of_other_stays.market = asked.market
+            AND of_other_stays.product_type = asked.product_type
+    LEFT JOIN state.property_sale AS sale
+        ON
+            sale.operation = asked.operation
+            AND sale.property_id = asked.property_id
+            AND sale.market = asked.market
+            AND sale.product_type = asked.product_type
+),
+
+missing AS (
+    SELECT
+        recalled.search_id,
+        recalled.property_id,
+        recalled.parts,
+        recalled.doubted_before > 0 AS is_still_missing,
+        least(
+            recalled.parts,
+            recalled.parts_before,
+            count(*) FILTER (WHERE recalled.doubted_before > 0) OVER (PARTITION BY recalled.search_id)
+        ) AS explained,
+        CASE
+            WHEN recalled.doubted_before > 0
+                THEN
+                    CASE
+                        WHEN recalled.is_never_named THEN 1
+                        -- Where there are fewer parts than before, what had a name once is likelier to be gone.
+                        WHEN
+                            recalled.parts >= recalled.parts_before
+                            AND (recalled.is_doubted_throughout OR recalled.known_status IS NOT DISTINCT FROM 'offered')
+                            THEN 1
+                        ELSE 2
+                    END
+            WHEN recalled.known_status = 'offered' AND recalled.spells = 1 THEN 1
+            WHEN recalled.known_status = 'offered' OR (recalled.known_status IS NULL AND NOT recalled.is_quiet) THEN 2
+            ELSE 3
+        END AS likelihood
+    FROM recalled
+    WHERE recalled.status <> 'offered'
 )
 
 SELECT
     missing.search_id,
-    missing.property_id
+    missing.property_id,
+    missing.parts
 FROM missing
--- Likelier ones than it, of the same search, are fewer than the parts.
+-- Likelier ones than it, of the same search, are fewer than the parts that it may be.
 QUALIFY
     coalesce(
         count(*) OVER (
-            PARTITION BY missing.search_id
+            PARTITION BY missing.search_id, missing.is_still_missing
             ORDER BY missing.likelihood ASC
             RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ),
         0
-    ) < missing.parts
+    ) < CASE WHEN missing.is_still_missing THEN missing.explained ELSE missing.parts - missing.explained END

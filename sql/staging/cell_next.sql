@@ -15,6 +15,7 @@ WITH told AS (
         before.known_code,
         before.known_from,
         before.known_seen_at,
+        before.parts_in_doubt AS doubted_before,
         coalesce(before.spells, 0) AS spells
     FROM night.cell_observed AS observed
     CROSS JOIN night.sweep AS sweep
@@ -43,6 +44,9 @@ SELECT
     told.search_id,
     told.started_at AS asked_at,
     told.is_answered_whole AS is_whole,
+    CASE
+        WHEN told.is_answered THEN told.parts_in_doubt ELSE coalesce(told.doubted_before, 0)
+    END AS parts_in_doubt,
     CASE WHEN told.is_answered THEN told.searched_at ELSE told.answered_at END AS answered_at,
     CASE WHEN told.is_answered THEN told.status ELSE told.answered_status END AS answered_status,
     CASE WHEN told.is_known THEN told.status ELSE told.known_status END AS known_status,

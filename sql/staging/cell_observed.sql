@@ -17,7 +17,8 @@ SELECT
     is_answered -- noqa: RF02
     AND unread.search_id IS NULL
     AND doubtful.search_id IS NULL
-    AND search.failure IS NULL AS is_answered_whole
+    AND search.failure IS NULL AS is_answered_whole,
+    coalesce(doubtful.parts, 0) AS parts_in_doubt
 FROM sweep_files.cell AS cell
 LEFT JOIN (
     SELECT DISTINCT

@@ -41,6 +41,8 @@ class Confounder(NamedTuple):
     """Whether a market is asked in another currency from the last night on."""
     rate: float = 1.0
     """What the reference rates of the last night are multiplied by."""
+    nameless: bool = False
+    """Whether one property of each list has no id on any night."""
     hides: frozenset[str] = frozenset()
     """Home currencies whose mark-up is none by the rates of the last night: `fx_markup` is wrong to find it."""
     wide: frozenset[tuple[str, str]] = frozenset()
@@ -95,6 +97,15 @@ def _nameless(_market: str, _number: int, is_last: bool, answer: dict[str, Any])
     return answer
 
 
+def _never_named(request: bytes, answer: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the id of one property in every answer about it: the one with the middle id of those asked for."""
+    asked = sorted(json.loads(request).get("propertyIds") or ())
+    for house in answer.get("properties") or ():
+        if house.get("propertyId") == asked[len(asked) // 2]:
+            house["propertyId"] = None
+    return answer
+
+
 CONFOUNDERS = {
     "clean": Confounder(),
     "own currencies": Confounder(own_currencies=True),
@@ -106,6 +117,7 @@ CONFOUNDERS = {
     "market dearer": Confounder(_dear_market, wide=frozenset({("market_disparity", OTHER)})),
     "duplicates": Confounder(_duplicated),
     "ids missing": Confounder(_nameless),
+    "ids always missing": Confounder(nameless=True),
     "market silent": Confounder(_silent_market),
     "outage": Confounder(faults={"status_500_rate": 0.4, "by": "content"}),
 }
@@ -117,10 +129,13 @@ def course_of(confounder: Confounder, sandbox: SandboxProcess, last: int) -> Ite
     with Spoiler(sandbox.base_url) as between:
         at = {"night": 0}
 
-        def spoil(market: str, _request: bytes, answer: bytes) -> bytes:
-            assert confounder.change is not None
-            number = at["night"]
-            return json.dumps(confounder.change(market, number, number == last, json.loads(answer))).encode()
+        def spoil(market: str, request: bytes, answer: bytes) -> bytes:
+            number, said = at["night"], json.loads(answer)
+            if confounder.nameless:
+                said = _never_named(request, said)
+            if confounder.change:
+                said = confounder.change(market, number, number == last, said)
+            return json.dumps(said).encode()
 
         def before(number: int) -> None:
             at["night"] = number
@@ -132,10 +147,11 @@ def course_of(confounder: Confounder, sandbox: SandboxProcess, last: int) -> Ite
                 return (own, "EUR") if market == REFERENCE or ord(market[0]) % 2 else (own,)
             return ("GBP",) if confounder.switches and market == OTHER and number == last else ()
 
-        if confounder.change:
+        is_between = confounder.nameless or confounder.change is not None
+        if is_between:
             between.spoil = spoil
         yield Course(
-            between.base_url if confounder.change else None,
+            between.base_url if is_between else None,
             before,
             currencies,
             lambda number: confounder.rate if number == last else 1.0,

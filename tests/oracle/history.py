@@ -16,6 +16,7 @@ from raw_zone import Sweep
 UNOBSERVED_NIGHTS = 2
 PLAUSIBLE_ROOMS = 10_000
 ANSWERED = {"offered", "no_offer", "absent"}
+SALE = ("source", "property_id", "market", "product_type")
 CELL = ("source", "property_id", "market", "product_type", "check_in", "nights", "party", "currency_asked")
 OFFER = (*CELL, "room_stay_id", "room_id", "board_id", "policy", "currency")
 VALUES = ("total", "pre_promo_total", "discount_pct", "floor", "available_rooms", "promotion")
@@ -40,6 +41,8 @@ class History:
     observed: list[dict[Key, Row]] = field(default_factory=list)
     """Of each night, the cheapest product of each offer key, with whether all was read of its answer."""
     latest: Sweep | None = None
+    sales: dict[Key, Row] = field(default_factory=dict)
+    """Where properties were ever on sale: when they were named last, and whether they are gone for certain."""
 
     def on_sale(self) -> list[Row]:
         """Return the offers that are taken as on sale after the last night."""
@@ -51,6 +54,32 @@ class History:
             if row["is_offered"]
             and (row["doubted_since"] is None or (today - row["doubted_since"].date()).days < UNOBSERVED_NIGHTS)
         ]
+
+    def doubted(self, cell: Key) -> int:
+        """Return how many parts without a property a cell was in doubt for; one that is new, as its property."""
+        if cell in self.cells:
+            return self.cells[cell]["parts_in_doubt"]
+        place = cell[: len(SALE)]
+        return max((row["parts_in_doubt"] for key, row in self.cells.items() if key[: len(SALE)] == place), default=0)
+
+    def rank_of_old(self, cell: Key, are_fewer: bool) -> int:
+        """Return how unlikely a cell that was in doubt is to be what it was in doubt for."""
+        sale = self.sales.get(cell[: len(SALE)])
+        if sale is None:
+            return 1
+        is_known = cell in self.cells and self.cells[cell]["known_status"] == "offered"
+        is_lost = not sale["is_quiet"] and sale["named"] < sale["answered"]
+        return 1 if (is_known or is_lost) and not are_fewer else 2
+
+    def rank_of_new(self, cell: Key) -> int:
+        """Return how unlikely a cell is a part more: it was always on sale, or is, or is not."""
+        before = self.cells.get(cell)
+        status = before["known_status"] if before else None
+        if status == "offered":
+            assert before is not None
+            return 1 if before["spells"] == 1 else 2
+        sale = self.sales.get(cell[: len(SALE)])
+        return 2 if status is None and not (sale and sale["is_quiet"]) else 3
 
 
 def key_of(row: Row, columns: tuple[str, ...]) -> Key:
@@ -67,12 +96,14 @@ def replayed(sweeps: list[Sweep]) -> History:
 
 
 def _add(history: History, sweep: Sweep) -> None:
-    whole = _whole(history, sweep)
+    doubtful = _doubtful(history, sweep)
+    whole = _whole(sweep, doubtful)
     asked = {key_of(cell, CELL): cell for cell in sweep.cells}
     observed = _observed(sweep, whole)
     _count_rooms(history, observed)
     _add_offers(history, sweep, asked, observed, whole)
-    _add_cells(history, sweep, asked, whole)
+    _add_cells(history, sweep, asked, whole, doubtful)
+    _note_sales(history, sweep, whole)
     for key, row in observed.items():
         if row["source"] == "detail":
             history.penalties[key] = sweep.penalties[row["search_id"], row["offer_no"]]
@@ -80,34 +111,48 @@ def _add(history: History, sweep: Sweep) -> None:
     history.latest = sweep
 
 
-def _whole(history: History, sweep: Sweep) -> set[Key]:
-    """Return the cells whose answers say all: what is on sale, and what is not."""
-    doubtful = set()
+def _doubtful(history: History, sweep: Sweep) -> dict[Key, int]:
+    """Return the cells that a part without a property may be of, with the number of such parts in their answer."""
+    found = {}
     for search_id, parts in sweep.nameless.items():
-        missing = [
-            (_unlikelihood(history.cells.get(key_of(cell, CELL))), cell["property_id"])
-            for cell in sweep.cells
-            if cell["search_id"] == search_id and cell["status"] != "offered"
-        ]
-        doubtful |= {
-            (search_id, property_id)
-            for rank, property_id in missing
-            if sum(other < rank for other, _ in missing) < parts
-        }
+        asked = {key_of(cell, CELL): cell for cell in sweep.cells if cell["search_id"] == search_id}
+        doubted = {key: history.doubted(key) for key in asked}
+        parts_before = max(doubted.values())
+        missing = [key for key, cell in asked.items() if cell["status"] != "offered"]
+        still = {key: history.rank_of_old(key, parts < parts_before) for key in missing if doubted[key]}
+        fresh = {key: history.rank_of_new(key) for key in missing if not doubted[key]}
+        explained = min(parts, parts_before, len(still))
+        for ranks, room in ((still, explained), (fresh, parts - explained)):
+            for key, rank in ranks.items():
+                if sum(other < rank for other in ranks.values()) < room:
+                    found[key] = parts
+    return found
+
+
+def _whole(sweep: Sweep, doubtful: dict[Key, int]) -> set[Key]:
+    """Return the cells whose answers say all: what is on sale, and what is not."""
     return {
         key_of(cell, CELL)
         for cell in sweep.cells
-        if cell["status"] in ANSWERED and (cell["search_id"], cell["property_id"]) not in sweep.unread | doubtful
+        if cell["status"] in ANSWERED
+        and (cell["search_id"], cell["property_id"]) not in sweep.unread
+        and key_of(cell, CELL) not in doubtful
     }
 
 
-def _unlikelihood(before: Row | None) -> int:
-    """How unlikely a cell is the one that an answer leaves without a name: it was always on sale, or is, or is not."""
-    if before is None or before["known_status"] is None:
-        return 2
-    if before["known_status"] != "offered":
-        return 3
-    return 1 if before["spells"] == 1 else 2
+def _note_sales(history: History, sweep: Sweep, whole: set[Key]) -> None:
+    """Note where each property was named tonight, and where it was not for certain."""
+    answers: dict[Key, list[Row]] = {}
+    for cell in sweep.cells:
+        if cell["status"] in ANSWERED:
+            answers.setdefault(key_of(cell, SALE), []).append(cell)
+    for place, cells in answers.items():
+        before = history.sales.get(place)
+        if any(cell["status"] == "offered" for cell in cells):
+            history.sales[place] = {"named": sweep.started_at, "answered": sweep.started_at, "is_quiet": False}
+        elif before is not None:
+            is_quiet = before["is_quiet"] or all(key_of(cell, CELL) in whole for cell in cells)
+            history.sales[place] = before | {"answered": sweep.started_at, "is_quiet": is_quiet}
 
 
 def _observed(sweep: Sweep, whole: set[Key]) -> dict[Key, Row]:
@@ -230,7 +275,9 @@ def _count_rooms(history: History, observed: dict[Key, Row]) -> None:
             )
 
 
-def _add_cells(history: History, sweep: Sweep, asked: dict[Key, Row], whole: set[Key]) -> None:
+def _add_cells(
+    history: History, sweep: Sweep, asked: dict[Key, Row], whole: set[Key], doubtful: dict[Key, int]
+) -> None:
     at = sweep.started_at
     for key, cell in asked.items():
         before = history.cells.get(key) or {
@@ -240,12 +287,15 @@ def _add_cells(history: History, sweep: Sweep, asked: dict[Key, Row], whole: set
             "known_from": None,
             "known_seen_at": None,
             "spells": 0,
+            "parts_in_doubt": 0,
         }
         is_answered = cell["status"] in ANSWERED
         is_known = is_answered and (cell["status"] == "offered" or key in whole)
         code = None if cell["status"] == "offered" else cell["code"]
         is_same = is_known and before["known_status"] == cell["status"] and before["known_code"] == code
         now = before | cell | {"answered_at": cell["searched_at"] if is_answered else before["answered_at"]}
+        if is_answered:
+            now["parts_in_doubt"] = doubtful.get(key, 0)
         if is_known:
             now |= {"known_status": cell["status"], "known_code": code, "known_seen_at": at}
             if not is_same:

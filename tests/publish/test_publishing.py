@@ -176,6 +176,20 @@ def test_a_file_of_another_version_is_built_anew(lake, published):
 
 
 @pytest.mark.slow
+def test_state_files_of_another_version_are_built_anew(lake, published):
+    with duckdb.connect(str(published.file)) as session:
+        view = session.execute("SELECT sql FROM duckdb_views() WHERE view_name = 'cell' AND schema_name = 'state'")
+        session.execute(view.fetchone()[0].replace("CREATE VIEW", "CREATE OR REPLACE VIEW").replace("spells", "1 AS n"))
+    before = contents_of_sweeps(published.file)
+    publish(lake, night(lake, 2, 102), started_at(2))
+    assert contents_of_sweeps(published.file)[:2] == before
+    assert query_published(published.file, "SELECT count(*) FROM state.cell WHERE spells = 1").fetchall() == [(3,)]
+
+
+def contents_of_sweeps(file):
+    return query_published(file, "SELECT sweep_id FROM mart.sweep ORDER BY 1").fetchall()
+
+
 def test_what_a_killed_build_left_behind_harms_nothing(lake, published):
     expected = contents(published.file)
     left = published.file.with_name(f".nightaudit.{sweep_id(2)}.duckdb")

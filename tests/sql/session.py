@@ -10,7 +10,8 @@ from nights import filled, started_at, sweep_id
 
 from pipeline.domain import tables
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.tables import FLAG, LONG, TEXT, Column, Table
+from pipeline.domain.tables import FLAG, INT, LONG, TEXT, Column, Table
+from pipeline.domain.tables.declaration import required
 from pipeline.lake.relations import Relation, relation, sources, sql_folder, views
 from pipeline.publish.catalogue import write_reference
 from pipeline.publish.state import MACROS
@@ -53,9 +54,15 @@ _FOUND = Table("found", "", (), (*tables.FINDING_COLUMNS, Column("relation", TEX
 _WITH = {
     "night.cell_observed": (
         tables.CELL,
-        (_KEY, Column("source", TEXT, ""), Column("is_answered", FLAG, ""), Column("is_answered_whole", FLAG, "")),
+        (
+            _KEY,
+            Column("source", TEXT, ""),
+            Column("is_answered", FLAG, ""),
+            Column("is_answered_whole", FLAG, ""),
+            required("parts_in_doubt", INT, ""),
+        ),
     ),
-    "night.cell_doubtful": (tables.CELL, ()),
+    "night.cell_doubtful": (tables.CELL, (required("parts", INT, ""),)),
     "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""), Column("is_whole", FLAG, ""))),
     "night.offer_change": (tables.OFFER_CHANGE, ()),
     "night.offer_change_priced": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),

@@ -33,6 +33,11 @@ CELL_STATE = Table(
         Column("known_from", INSTANT, "Start of the sweep that saw known_status with known_code first."),
         Column("known_seen_at", INSTANT, "Start of the last sweep that confirmed it."),
         required("spells", SMALL, "How often the cell has come on sale: 1 the first time, more where it re-opened."),
+        required(
+            "parts_in_doubt",
+            INT,
+            "Parts without a property id in its last answer, one of which it may be; 0: it is not in doubt for them.",
+        ),
     ),
 )
 
