@@ -84,7 +84,7 @@ source AS (
 ),
 
 -- What has been known of the cells of the prices, stays that have begun left out.
-known AS (
+known AS MATERIALIZED (
     SELECT
         keyed.input_id,
         keyed.line_no,
@@ -97,12 +97,7 @@ known AS (
         keyed.observed_at,
         len(string_split(keyed.party, '+')) AS rooms,
         CASE WHEN contains(keyed.party, '+') THEN history.room_stay_id ELSE 0 END AS room_no,
-        history.*,
-        -- A price that is older than the first answer about its cell is held against that one.
-        greatest(
-            keyed.observed_at,
-            min(history.valid_from) OVER (PARTITION BY keyed.input_id, keyed.line_no, history.source)
-        ) AS judged_at
+        history.*
     FROM keyed
     INNER JOIN mart.offer_history AS history
         ON
@@ -118,19 +113,36 @@ known AS (
         AND history.check_in > (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
 ),
 
+-- A price that is older than the first answer about its cell is held against that one.
+first_known AS (
+    SELECT
+        known.input_id,
+        known.line_no,
+        known.source,
+        min(known.valid_from) AS valid_from
+    FROM known
+    GROUP BY known.input_id, known.line_no, known.source
+),
+
 -- What the price may be of, in the currency of the price wherever it was asked for in it.
 candidate AS (
     SELECT
         known.* EXCLUDE (floor), -- noqa: RF02
         nullif(known.floor, 0) AS floor,
-        known.valid_from <= known.judged_at
-        AND (known.valid_to IS NULL OR known.valid_to > known.judged_at) AS is_in_force,
+        greatest(known.observed_at, first_known.valid_from) AS judged_at,
+        known.valid_from <= judged_at -- noqa: RF02
+        AND (known.valid_to IS NULL OR known.valid_to > judged_at) AS is_in_force, -- noqa: RF02
         known.valid_to IS NULL AS is_now,
         rank() OVER (
             PARTITION BY known.input_id, known.line_no, known.source
             ORDER BY known.currency = known.currency_wanted DESC, known.currency ASC
         ) AS currency_rank
     FROM known
+    INNER JOIN first_known
+        ON
+            first_known.input_id = known.input_id
+            AND first_known.line_no = known.line_no
+            AND first_known.source = known.source
     WHERE
         known.is_offered
         AND known.currency IS NOT NULL

@@ -4,7 +4,7 @@
 -- list_total: Total of the list answer, in currency.
 -- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
 -- list_to_detail_seconds: Seconds from the list search to the detail search; NULL: unknown.
-WITH pair AS (
+WITH pair AS MATERIALIZED (
     SELECT
         told.property_id,
         told.offer_key,
@@ -39,6 +39,17 @@ WITH pair AS (
         AND detail.total <> told.total
         -- Of a detail that could not all be read, a dearer product stands for the key.
         AND detail.is_whole
+),
+
+-- Read once for both sides: a lake of many nights has many files of searches.
+searched AS MATERIALIZED (
+    SELECT
+        search.sweep_id,
+        search.search_id,
+        search.started_at,
+        search.sent_property_id
+    FROM lake.search AS search
+    SEMI JOIN pair ON pair.seen_sweep_id = search.sweep_id
 )
 
 SELECT
@@ -92,9 +103,9 @@ SELECT
     date_diff('second', list_search.started_at, detail_search.started_at) AS list_to_detail_seconds
 FROM pair
 CROSS JOIN ref.analysis AS analysis
-LEFT JOIN lake.search AS list_search
+LEFT JOIN searched AS list_search
     ON list_search.sweep_id = pair.seen_sweep_id AND list_search.search_id = pair.list_search_id
-LEFT JOIN lake.search AS detail_search
+LEFT JOIN searched AS detail_search
     ON detail_search.sweep_id = pair.seen_sweep_id AND detail_search.search_id = pair.detail_search_id
 WHERE
     pair.size_pct > analysis.tolerance_pct
