@@ -21,12 +21,12 @@ from pipeline.domain.search import Operation
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.auth import TOKEN_PATH, USER_AGENT, ClientCredentials, TokenUnavailable
-from pipeline.supplier.connection import PooledTransport
+from pipeline.supplier.connection import SLOT, PooledTransport
 from pipeline.supplier.envelope import failure_in
 from pipeline.supplier.error_bodies import server_failure
 from pipeline.supplier.exchange import Limits, Reply, exchange
 from pipeline.supplier.failures import describe, failure_of_status
-from pipeline.supplier.pacer import Allowance, Pace, Pacer, Unlimited
+from pipeline.supplier.pacer import Allowance, Pace, Pacer, Slot, Unlimited
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 from pipeline.supplier.shared_pace import RedisLeases, SharedPacer
 
@@ -183,9 +183,7 @@ class SupplierClient:
 
     async def _attempt(self, operation: Operation, body: bytes, sent: int) -> Answer:
         """Return the answer to one attempt, after `sent` requests before it; it may take a token and a repetition."""
-        request = httpx.Request(
-            "POST", self._urls[operation], headers=self._headers, content=body, extensions=self._extensions
-        )
+        request = httpx.Request("POST", self._urls[operation], headers=self._headers, content=body)
         async with self._in_flight, aclosing(self._auth.async_auth_flow(request)) as flow:
             begun_at = self._wall_clock()
             try:
@@ -226,10 +224,13 @@ class SupplierClient:
         been_at = {request.url}
         while True:
             sent += 1
-            await self._pacer.slot()
-            self._allowance.take()
-            started_at = self._wall_clock()
-            reply = await self._exchange(request, self._limits.body_bytes)
+            slot = await self._pacer.slot()
+            try:
+                self._allowance.take()
+                started_at = self._wall_clock()
+                reply = await self._exchange(request, slot, self._limits.body_bytes)
+            finally:
+                slot.sent()
             if reply.status not in _KEEPING_REDIRECTS or operation is Operation.QUOTE:
                 break
             target = _within_origin(request.url, reply.location)
@@ -241,9 +242,7 @@ class SupplierClient:
                 )
                 break
             been_at.add(target)
-            request = httpx.Request(
-                "POST", target, headers=request.headers, content=request.content, extensions=self._extensions
-            )
+            request = httpx.Request("POST", target, headers=request.headers, content=request.content)
         failure, detail = _judged(operation, reply)
         self._was_ever_reached |= failure is not Failure.UNREACHABLE
         if operation is Operation.QUOTE:
@@ -274,9 +273,11 @@ class SupplierClient:
 
     async def _token(self, request: httpx.Request) -> httpx.Response:
         """Send a token request when its turn comes. It is no search, so the day's allowance does not count it."""
-        await self._pacer.slot()
-        request.extensions = self._extensions
-        reply = await self._exchange(request, _TOKEN_BYTES)
+        slot = await self._pacer.slot()
+        try:
+            reply = await self._exchange(request, slot, _TOKEN_BYTES)
+        finally:
+            slot.sent()
         if reply.status is None or reply.failure is not None:
             raise TokenUnavailable(reply.detail, is_unreachable=reply.failure is Failure.UNREACHABLE)
         try:
@@ -284,7 +285,8 @@ class SupplierClient:
         except httpx.DecodingError as error:
             raise TokenUnavailable(describe(error)) from None
 
-    async def _exchange(self, request: httpx.Request, limit_bytes: int) -> Reply:
+    async def _exchange(self, request: httpx.Request, slot: Slot, limit_bytes: int) -> Reply:
+        request.extensions = {**self._extensions, SLOT: slot}
         transport = self._transports[request.url.netloc]
         return await exchange(transport, request, seconds=self._limits.exchange_seconds, limit_bytes=limit_bytes)
 

@@ -6,6 +6,8 @@ import ipaddress
 import ssl
 import urllib.request
 from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 import aiohttp
 import httpx
@@ -14,6 +16,11 @@ from httpx_aiohttp.transport import AiohttpResponseStream
 
 from pipeline.domain.addresses import is_loopback, proxy_address
 from pipeline.domain.errors import SettingsError
+from pipeline.supplier.pacer import Slot
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.connector import Connection
 
 # Read in large parts: each part passes through several layers, and an answer is tens to hundreds of kilobytes.
 _READ_BYTES = 256 * 1024
@@ -21,7 +28,34 @@ _READ_BYTES = 256 * 1024
 # Servers close an idle connection after a minute or more; below that a request never meets a closing one.
 _KEEP_ALIVE_SECONDS = 15.0
 
+# Under this name a request carries its slot.
+SLOT = "slot"
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+# The slot of the request that the current task sends.
+_SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
+
+
+class _PacedRequest(aiohttp.ClientRequest):
+    """A request that is written in its slot: when a connection is there, and nothing else can come between."""
+
+    async def write_bytes(
+        self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
+    ) -> None:
+        """Write headers and body, which leave together, and note when they did."""
+        slot = _SLOT.get()
+        if slot is not None:
+            try:
+                await slot.opens()
+            except Exception as error:
+                if conn.protocol is not None:
+                    conn.protocol.set_exception(error)
+                return
+        await super().write_bytes(writer, conn, content_length)
+        if slot is not None:
+            slot.sent()
 
 
 class PooledTransport(AiohttpTransport):
@@ -41,11 +75,13 @@ class PooledTransport(AiohttpTransport):
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 read_bufsize=_READ_BYTES,
+                request_class=_PacedRequest,
             ),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request and return its response as soon as the headers are there."""
+        """Send one request in the slot it carries, and return its response as soon as the headers are there."""
+        _SLOT.set(request.extensions.get(SLOT))
         response = await super().handle_async_request(request)
         if isinstance(response.stream, AiohttpResponseStream):
             response.stream.CHUNK_SIZE = _READ_BYTES

@@ -12,20 +12,47 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-# Requests are counted where they arrive, and travel, or a process that has to wait for its turn, makes gaps shorter as
-# well as longer. As many as may arrive in a second leave in 1.026 of them: one may travel 25 ms longer than another.
-# What is left of the rate after late wake-ups is 97% of it.
+# Slots are this share of the rate: what late wake-ups cost of it leaves 97%.
 SHARE_OF_THE_RATE = 0.975
+
+# Requests are counted where they arrive, and one travels longer than another: as many as may arrive in a second are
+# written in this many. What is between that and the share above lets late slots be made good.
+_SECONDS_OF_A_WINDOW = 1.02
 
 # A late wake-up may be made good by sending early, but only this much of it: older slots are let go.
 _CATCH_UP_SECONDS = 0.1
 
 
+class Slot:
+    """A turn to send one request. It counts from when the request was really written, not from when its turn came."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.sent_at: float | None = None
+        self._now = now
+        self._is_sent = asyncio.Event()
+
+    async def opens(self) -> None:
+        """Wait until the request may be written: not at all, where the slot has not lapsed."""
+
+    def sent(self) -> None:
+        """Note that the request has just been written, or ended without; a second call changes nothing."""
+        if self.sent_at is None:
+            self.sent_at = self._now()
+            self._is_sent.set()
+
+    async def sending(self) -> float:
+        """Wait until the request is written; return when it was."""
+        if self.sent_at is None:
+            await self._is_sent.wait()
+        assert self.sent_at is not None  # noqa: S101 - the event is set with it
+        return self.sent_at
+
+
 class Pace(Protocol):
     """When the next request may leave."""
 
-    async def slot(self) -> None:
-        """Wait for the next slot and take it."""
+    async def slot(self) -> Slot:
+        """Wait for the next slot and take it. Its `sent` is called when it was used."""
 
     def pause(self, seconds: float) -> None:
         """Hold back every request for `seconds` from now."""
@@ -37,7 +64,8 @@ class Pace(Protocol):
 class Pacer:
     """Hands out evenly spaced send slots, one after the other, to all waiters.
 
-    Never more than `rate_per_second` slots begin in a second, counted by when they were really taken.
+    Never more than `rate_per_second` requests are written in a second, counted by when each was really written: a
+    connection may have to be opened first, and a process that waits for a processor writes late.
     """
 
     def __init__(
@@ -50,12 +78,11 @@ class Pacer:
         if rate_per_second <= 0:
             msg = f"a rate of {rate_per_second} requests a second sends nothing"
             raise ValueError(msg)
-        allowed = rate_per_second * SHARE_OF_THE_RATE
-        self._interval = 1 / allowed
+        self._interval = 1 / (rate_per_second * SHARE_OF_THE_RATE)
         most = max(int(rate_per_second), 1)
-        # `most` slots may begin in any span of this length, however late each of them was taken.
-        self._span = most / allowed
-        self._taken: deque[float] = deque(maxlen=most)
+        # `most` requests may be written in any span of this length, however late each of them was.
+        self._span = most / rate_per_second * _SECONDS_OF_A_WINDOW
+        self._taken: deque[Slot] = deque(maxlen=most)
         self._next = now()
         self._paused_until = self._next
         self._now = now
@@ -63,14 +90,18 @@ class Pacer:
         # asyncio's lock is fair: first come, first served.
         self._turn = asyncio.Lock()
 
-    async def slot(self) -> None:
+    async def slot(self) -> Slot:
         """Wait for the next slot and take it. A waiter that is cancelled leaves its slot to the next one."""
         async with self._turn:
-            while (wait := self._opens_at() - (now := self._now())) > 0:
+            is_full = len(self._taken) == self._taken.maxlen
+            # Slots open in order, so that the oldest one is as far back as counts.
+            least = await self._taken[0].sending() + self._span if is_full else self._next
+            while (wait := max(self._next, self._paused_until, least) - (now := self._now())) > 0:
                 await self._sleep(wait)
-            self._taken.append(now)
+            self._taken.append(slot := Slot(self._now))
             # Counted from the schedule, not from the wake-up, or each late wake-up would cost a part of the rate.
             self._next = max(self._next, now - _CATCH_UP_SECONDS) + self._interval
+            return slot
 
     def pause(self, seconds: float) -> None:
         """Let no request leave for `seconds` from now. A longer pause that is under way stays."""
@@ -78,10 +109,6 @@ class Pacer:
 
     async def close(self) -> None:
         """Let go of nothing: it is of this process alone."""
-
-    def _opens_at(self) -> float:
-        is_full = len(self._taken) == self._taken.maxlen
-        return max(self._next, self._paused_until, self._taken[0] + self._span if is_full else self._next)
 
 
 class Allowance(Protocol):

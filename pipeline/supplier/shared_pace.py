@@ -2,8 +2,9 @@
 
 The schedule is a single instant in Redis: when the next free slot begins. A lease moves it on by a block of slots in
 one step and owns what lies between, so that no two processes ever own the same slot, and as many slots begin in a
-second as are allowed, in whatever process. A slot that is not taken in time lapses. Why not the windows of
-`limits`: a window lets all of its requests leave at once, and as many again at the start of the next one.
+second as are allowed, in whatever process. A slot in which nothing was written in time lapses: a request that would
+be written after its end waits for another one. Why not the windows of `limits`: a window lets all of its requests
+leave at once, and as many again at the start of the next one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.domain.errors import SettingsError, SupplierError
-from pipeline.supplier.pacer import SHARE_OF_THE_RATE
+from pipeline.supplier.pacer import SHARE_OF_THE_RATE, Slot
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -76,6 +77,20 @@ class Leases(Protocol):
         """Let go of the store."""
 
 
+class _LeasedSlot(Slot):
+    """A slot that lapses: a request that would be written after its end takes another one."""
+
+    def __init__(self, now: Callable[[], float], ends_at: float, take: Callable[[], Awaitable[float]]) -> None:
+        super().__init__(now)
+        self._ends_at = ends_at
+        self._take = take
+
+    async def opens(self) -> None:
+        """Wait for another slot where this one has lapsed. Raises RateStoreAway."""
+        while self._now() > self._ends_at:
+            self._ends_at = await self._take()
+
+
 class SharedPacer:
     """Hands out evenly spaced send slots of leased blocks, one after the other, to all who wait in this process."""
 
@@ -101,8 +116,12 @@ class SharedPacer:
         self._sleep = sleep
         self._turn = asyncio.Lock()
 
-    async def slot(self) -> None:
+    async def slot(self) -> Slot:
         """Wait for the next slot and take it. Raises RateStoreAway, also where a pause did not reach the others."""
+        return _LeasedSlot(self._now, await self._take(), self._take)
+
+    async def _take(self) -> float:
+        """Wait for the next slot; return until when it may be used."""
         async with self._turn:
             while True:
                 self._hear_of_pauses()
@@ -112,7 +131,7 @@ class SharedPacer:
                 self._slots.popleft()
                 now = self._now()
                 if now <= ends_at and now >= self._paused_until:
-                    return
+                    return ends_at
                 self._lapsed += now > ends_at
 
     async def _next(self) -> tuple[float, float]:
@@ -148,9 +167,14 @@ class SharedPacer:
         elif not self._lapsed:
             self._gap = self._gap / 2 if self._gap > _LEAST_GAP_SECONDS else 0.0
         gap, self._lapsed = self._gap, 0
-        first = await self._leases.take(self._block * self._interval + gap) + self._now()
-        begun = (first + number * self._interval for number in range(self._block))
-        self._slots.extend((begins_at, begins_at + _LATE_SECONDS + gap) for begins_at in begun)
+        asked_at = self._now()
+        ahead = await self._leases.take(self._block * self._interval + gap)
+        # The store worked it out between the question and the answer: slots begin by the latest such instant, and end
+        # by the earliest.
+        heard_at = self._now()
+        for number in range(self._block):
+            begins_in = ahead + number * self._interval
+            self._slots.append((heard_at + begins_in, asked_at + begins_in + _LATE_SECONDS + gap))
 
 
 def open_store(address: str) -> Redis:

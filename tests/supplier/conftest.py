@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import selectors
 import shutil
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ import pytest
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.exchange import Limits
-from pipeline.supplier.pacer import Pacer
+from pipeline.supplier.pacer import Pacer, Slot
 from pipeline.supplier.retries import Backoff
 
 CLIENT_ID = "partner:one"
@@ -151,6 +153,17 @@ async def running(supplier: ScriptedSupplier) -> AsyncIterator[ScriptedSupplier]
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+class _Jumps(selectors.DefaultSelector):
+    """A selector that waits for nothing: its time jumps to when the next timer is due."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list:
+        assert timeout is not None, "everybody waits, and nothing is due"
+        self.now += max(timeout, 0)
+        return super().select(0)
+
+
 class Waits:
     """Stands in for asyncio.sleep: notes how long it was asked to wait, and lets everybody else have a turn."""
 
@@ -168,11 +181,14 @@ class NotedPacer(Pacer):
     def __init__(self) -> None:
         super().__init__(1e6)
         self.slots = 0
+        self.taken: list[Slot] = []
         self.pauses: list[float] = []
 
-    async def slot(self) -> None:
+    async def slot(self) -> Slot:
         self.slots += 1
         await asyncio.sleep(0)
+        self.taken.append(slot := Slot(time.monotonic))
+        return slot
 
     def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -200,6 +216,22 @@ def wire() -> SimpleNamespace:
         client_id=CLIENT_ID,
         token_path=TOKEN_PATH,
     )
+
+
+@pytest.fixture(scope="session")
+def virtual_time():
+    """Run a coroutine in a loop whose waiting takes no time, and return what it returns."""
+
+    def run(coroutine):
+        selector = _Jumps()
+        loop = asyncio.SelectorEventLoop(selector)
+        loop.time = lambda: selector.now
+        try:
+            return loop.run_until_complete(coroutine)
+        finally:
+            loop.close()
+
+    return run
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -17,9 +18,12 @@ from pipeline.domain.search import Operation
 from pipeline.settings import Settings
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.client import SupplierClient
+from pipeline.supplier.connection import PooledTransport
 from pipeline.supplier.exchange import Limits
 from pipeline.supplier.failures import NETWORK_ERRORS
 from pipeline.supplier.outcomes import Verdict, may_be_poisoned, outcome_of
+from pipeline.supplier.pacer import Slot
+from pipeline.supplier.shared_pace import RateStoreAway
 
 MULTI, SINGLE, QUOTE = Operation.MULTI, Operation.SINGLE, Operation.QUOTE
 GOOD = b'{"properties": [ ]}'
@@ -607,6 +611,58 @@ def test_every_search_that_leaves_takes_a_slot_and_a_call_of_the_day_and_a_token
     (answer,) = ask(wire, supplier, pacer=pacer, allowance=allowance)
     assert (answer.attempts, allowance.taken, len(supplier.asked)) == (4, 4, 4)
     assert pacer.slots == 4 + len(supplier.token_requests) == 6
+
+
+def test_a_slot_counts_from_when_its_request_is_written(wire):
+    pacer, noted, asked_at = wire.Pacer(), [], []
+
+    class Slow(wire.Supplier):
+        def _next(self, request):
+            # This very loop runs the client: what it wrote, it has noted in the same step, and not before.
+            noted.append(asked_at[-1] < pacer.taken[-1].sent_at)
+            return super()._next(request)
+
+    class Connects(PooledTransport):
+        async def handle_async_request(self, request):
+            asked_at.append(time.monotonic())
+            return await super().handle_async_request(request)
+
+    ask(wire, Slow([wire.reply(500), wire.reply(200, GOOD)]), pacer=pacer, transport=Connects)
+    assert noted == [True] * 3
+
+
+def test_a_slot_that_has_lapsed_when_the_connection_is_there_is_taken_again_before_a_byte_is_written(wire):
+    waited = []
+
+    class Lapses(Slot):
+        async def opens(self):
+            await asyncio.sleep(0.05)
+            waited.append(len(supplier.received))
+
+    class Late(wire.Pacer):
+        async def slot(self):
+            await super().slot()
+            return Lapses(time.monotonic)
+
+    supplier = wire.Supplier([wire.reply(200, GOOD)])
+    (answer,) = ask(wire, supplier, pacer=Late())
+    assert (answer.failure, waited) == (None, [0, 1])
+
+
+def test_the_store_of_the_rate_that_goes_away_while_a_request_waits_to_be_written_ends_the_sweep(wire):
+    class Gone(Slot):
+        async def opens(self):
+            raise RateStoreAway("away")
+
+    class Late(wire.Pacer):
+        async def slot(self):
+            await super().slot()
+            return Gone(time.monotonic)
+
+    supplier = wire.Supplier([wire.reply(200, GOOD)])
+    with pytest.raises(RateStoreAway):
+        ask(wire, supplier, pacer=Late())
+    assert supplier.received == []
 
 
 def test_the_end_of_the_days_calls_stops_the_sweep_before_a_request_leaves(wire):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from itertools import cycle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from pipeline.supplier.shared_pace import RateStoreAway, RedisLeases, SharedPacer
@@ -54,6 +55,60 @@ def test_no_second_has_more_slots_than_the_rate_whichever_process_takes_them_and
         return sorted(sent)
 
     sent = asyncio.run(send())
+    assert all(later - earlier >= 1 for earlier, later in zip(sent, sent[rate:], strict=False))
+
+
+class Schedule:
+    """The one schedule that all processes share, behind a network that takes its time on both ways."""
+
+    def __init__(self, now, trips: list[float]) -> None:
+        self._now, self._trips, self._next = now, cycle(trips), 0.0
+
+    async def take(self, seconds: float) -> float:
+        await asyncio.sleep(next(self._trips))
+        first = max(self._next, self._now())
+        self._next = first + seconds
+        ahead = first - self._now()
+        await asyncio.sleep(next(self._trips))
+        return ahead
+
+    async def pause(self, seconds: float) -> None:
+        self._next = max(self._next, self._now() + seconds)
+
+    async def close(self) -> None:
+        pass
+
+
+@given(
+    rate=some.sampled_from([5, 20, 60]),
+    delays=some.lists(some.floats(0, 0.3), min_size=1, max_size=40),
+    trips=some.lists(some.floats(0, 0.3), min_size=1, max_size=10),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_second_has_more_requests_than_the_rate_however_late_they_are_written_and_the_store_answers(
+    virtual_time, rate, delays, trips
+):
+    delayed = cycle(delays)
+
+    async def send() -> list[float]:
+        now = asyncio.get_running_loop().time
+        schedule, written = Schedule(now, trips), []
+
+        async def sender(pacer: SharedPacer) -> None:
+            for _ in range(max(rate // 4, 4)):
+                slot = await pacer.slot()
+                await asyncio.sleep(next(delayed))
+                await slot.opens()
+                written.append(now())
+                slot.sent()
+
+        pacers = [SharedPacer(rate, schedule, now=now) for _ in range(3)]
+        await asyncio.gather(*(sender(pacer) for pacer in pacers for _ in range(4)))
+        for pacer in pacers:
+            await pacer.close()
+        return sorted(written)
+
+    sent = virtual_time(send())
     assert all(later - earlier >= 1 for earlier, later in zip(sent, sent[rate:], strict=False))
 
 
