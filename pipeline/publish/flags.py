@@ -86,7 +86,10 @@ def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
-    """Open, continue and close flags by tonight's findings. `night.sweep` is the sweep."""
+    """Open, continue and close flags by tonight's findings, and the wider cases that they make up.
+
+    `night.sweep` is the sweep.
+    """
     _keep_failures(session)
     for name in ("finding", "flag_ended", "flag_closed_next", "flag_open_next"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
@@ -97,5 +100,12 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     session.execute(
         "INSERT INTO state.flag_open BY NAME FROM memory.night.flag_open_next ORDER BY property_id, flag_id"
     )
-    for name in ("found", "failed_rule", "finding", "flag_ended", "flag_closed_next", "flag_open_next"):
+    made = relation("staging", "case_scope_next").sql
+    session.execute(f"CREATE OR REPLACE TABLE memory.night.case_scope_next AS {made}")
+    session.execute("TRUNCATE state.case_scope")
+    session.execute("INSERT INTO state.case_scope BY NAME FROM memory.night.case_scope_next ORDER BY ALL")
+    for name in (
+        *("found", "failed_rule", "finding", "flag_ended", "flag_closed_next", "flag_open_next"),
+        "case_scope_next",
+    ):
         session.execute(f"DROP TABLE memory.night.{name}")

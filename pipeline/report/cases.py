@@ -86,7 +86,8 @@ def cases_section(cases: pl.DataFrame) -> Section:
         "cases",
         f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No case waits for a decision",
         "One line is one problem to call about: one rule at one property, in every market where it was found. Where "
-        "most properties are affected, it is of the market or the supplier. Each market is a case with a page of its "
+        "most properties of a market are affected, or more than a quarter and more than in other markets, it is of the "
+        "market; where most markets are, of the supplier. Each market is a case with a page of its "
         "evidence, the answers side by side, and its id. nightaudit case shows, acknowledges or mutes a case by its "
         f"id; explain and confirm take the id too.{_without_page(cases)}",
         cases.drop("evidence", "case_page"),

@@ -1,6 +1,8 @@
 -- One row per case: findings of one rule that have one cause to call about, with what has been said of it.
--- A case is a rule, a property and a market. Where most of a market's properties move alike, it is the market; where
--- most markets do, it is the supplier. A mark-up on the reference rate is always of a market and a pair of currencies.
+-- A case is a rule, a property and a market. Where most of a market's properties move alike, or more than a quarter of
+-- them and more than in other markets, it is the market; where most markets do, it is the supplier: `case_scope_next`
+-- of `staging` says how many that takes. It ends on the second day on which too few do; its row stays, closed, and its
+-- properties are cases again. A mark-up on the reference rate is always of a market and a pair of currencies.
 -- case_id: For `nightaudit case`, `explain` and `confirm`: the same every night.
 -- scope: Whom to call about it: `property`, `market` or `supplier`.
 -- property_id: Property that it is of; NULL: of a market or the supplier.
@@ -21,7 +23,7 @@
 -- amounts: Sizes of its open flags in money, added up without their signs, by currency: never added across currencies.
 -- first_seen_at: Start of the first sweep that flagged any of it.
 -- last_seen_at: Start of the last sweep that observed its evidence.
--- closed_at: When the last flag of it ended; NULL: it is not closed.
+-- closed_at: When the last flag of it ended, or too few of its properties showed it any more; NULL: it is not closed.
 -- spread: `isolated`, `undecided` or `systematic`: by the interval of the share of the market's properties.
 -- properties_judged: Properties of the market that are on sale.
 -- share_pct: Properties of the market with open flags of this rule, in percent of properties_judged.
@@ -53,20 +55,15 @@ on_sale AS (
     GROUP BY sale.market
 ),
 
--- How many properties of a market show a rule, in the direction that more of them do.
+-- How many properties of a market show a rule.
 in_market AS (
     SELECT
         flagged.rule,
         flagged.market,
         flagged.base_currency,
         flagged.pair_currency,
-        greatest(
-            count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct >= 0),
-            count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct < 0 OR flagged.size_pct IS NULL)
-        ) AS alike,
-        greatest(alike, any_value(on_sale.properties)) AS judged, -- noqa: RF02
-        flagged.rule = 'fx_markup'
-        OR (alike >= 5 AND mart.share_bound(alike, judged, -1) > 0.5) AS is_of_market -- noqa: RF02
+        count(DISTINCT flagged.property_id) AS showing,
+        greatest(showing, any_value(on_sale.properties)) AS judged -- noqa: RF02
     FROM flagged
     LEFT JOIN on_sale ON on_sale.market = flagged.market
     WHERE
@@ -75,24 +72,22 @@ in_market AS (
     GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.pair_currency
 ),
 
-in_supplier AS (
-    SELECT
-        in_market.rule,
-        in_market.base_currency,
-        in_market.pair_currency,
-        count(*) >= 3 AND 2 * count(*) > (SELECT count(*) FROM on_sale) AS is_of_supplier
-    FROM in_market
-    WHERE in_market.is_of_market
-    GROUP BY in_market.rule, in_market.base_currency, in_market.pair_currency
-),
-
+-- What was a case of a market, or of the supplier, once, keeps its row.
 placed AS (
     SELECT
         flagged.*,
-        in_market.alike,
+        in_market.showing,
         in_market.judged,
-        coalesce(in_market.is_of_market, flagged.rule = 'fx_markup') AS is_of_market,
-        coalesce(in_supplier.is_of_supplier, FALSE) AS is_of_supplier
+        of_market.rule IS NOT NULL OR flagged.rule = 'fx_markup' AS was_of_market,
+        was_of_market AND of_market.ended_at IS NULL AS is_of_market, -- noqa: RF02
+        of_market.opened_at AS of_market_since,
+        of_market.last_met_at AS of_market_met_at,
+        of_market.ended_at AS of_market_until,
+        of_supplier.rule IS NOT NULL AS was_of_supplier,
+        was_of_supplier AND of_supplier.ended_at IS NULL AS is_of_supplier, -- noqa: RF02
+        of_supplier.opened_at AS of_supplier_since,
+        of_supplier.last_met_at AS of_supplier_met_at,
+        of_supplier.ended_at AS of_supplier_until
     FROM flagged
     LEFT JOIN in_market
         ON
@@ -100,11 +95,18 @@ placed AS (
             AND in_market.market = flagged.market
             AND in_market.base_currency IS NOT DISTINCT FROM flagged.base_currency
             AND in_market.pair_currency IS NOT DISTINCT FROM flagged.pair_currency
-    LEFT JOIN in_supplier
+    LEFT JOIN state.case_scope AS of_market
         ON
-            in_supplier.rule = flagged.rule
-            AND in_supplier.base_currency IS NOT DISTINCT FROM flagged.base_currency
-            AND in_supplier.pair_currency IS NOT DISTINCT FROM flagged.pair_currency
+            of_market.rule = flagged.rule
+            AND of_market.market = flagged.market
+            AND of_market.base_currency IS NOT DISTINCT FROM flagged.base_currency
+            AND of_market.currency IS NOT DISTINCT FROM flagged.pair_currency
+    LEFT JOIN state.case_scope AS of_supplier
+        ON
+            of_supplier.rule = flagged.rule
+            AND of_supplier.market IS NULL
+            AND of_supplier.base_currency IS NOT DISTINCT FROM flagged.base_currency
+            AND of_supplier.currency IS NOT DISTINCT FROM flagged.pair_currency
 ),
 
 -- Each flag under every case that it belongs to, the narrower ones as parts of the widest.
@@ -114,6 +116,9 @@ scoped AS (
         placed.property_id AS case_property,
         placed.market AS case_market,
         CASE WHEN placed.is_of_supplier THEN 'supplier' WHEN placed.is_of_market THEN 'market' END AS wider,
+        NULL::TIMESTAMPTZ AS since,
+        NULL::TIMESTAMPTZ AS met_at,
+        NULL::TIMESTAMPTZ AS until,
         placed.*
     FROM placed
     WHERE placed.rule <> 'fx_markup'
@@ -125,9 +130,12 @@ scoped AS (
         NULL AS case_property,
         placed.market AS case_market,
         CASE WHEN placed.is_of_supplier THEN 'supplier' END AS wider,
-        placed.*
+        placed.of_market_since AS since,
+        placed.of_market_met_at AS met_at,
+        placed.of_market_until AS until,
+        placed.* REPLACE (placed.is_open AND placed.is_of_market AS is_open)
     FROM placed
-    WHERE placed.is_of_market
+    WHERE placed.was_of_market
 
     UNION ALL BY NAME
 
@@ -136,9 +144,12 @@ scoped AS (
         NULL AS case_property,
         NULL AS case_market,
         NULL AS wider,
-        placed.*
+        placed.of_supplier_since AS since,
+        placed.of_supplier_met_at AS met_at,
+        placed.of_supplier_until AS until,
+        placed.* REPLACE (placed.is_open AND placed.is_of_supplier AS is_open)
     FROM placed
-    WHERE placed.is_of_supplier
+    WHERE placed.was_of_supplier
 ),
 
 -- Flags of a case follow each other: with each stay that begins some end, and others come. A case was opened after the
@@ -146,14 +157,10 @@ scoped AS (
 run AS (
     SELECT
         scoped.*,
+        mart.case_id(scoped.rule, scoped.case_property, scoped.case_market, scoped.base_currency, scoped.pair_currency)
+            AS case_id,
         max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity')) OVER (
-            PARTITION BY
-                scoped.rule,
-                scoped.scope,
-                scoped.case_property,
-                scoped.case_market,
-                scoped.base_currency,
-                scoped.pair_currency
+            PARTITION BY case_id
             ORDER BY scoped.first_flagged_at, scoped.flag_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS earlier_until
@@ -162,6 +169,7 @@ run AS (
 
 grouped AS (
     SELECT
+        scoped.case_id,
         scoped.rule,
         scoped.scope,
         scoped.case_property AS property_id,
@@ -177,15 +185,25 @@ grouped AS (
         ) AS stays,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open) AS properties,
         min(scoped.first_flagged_at) AS first_seen_at,
-        max(scoped.first_flagged_at) FILTER (
-            WHERE scoped.earlier_until IS NULL OR scoped.earlier_until < scoped.first_flagged_at
+        greatest(
+            max(scoped.first_flagged_at) FILTER (
+                WHERE scoped.earlier_until IS NULL OR scoped.earlier_until < scoped.first_flagged_at
+            ),
+            any_value(scoped.since)
         ) AS opened_at,
-        max(scoped.last_flagged_at) AS last_seen_at,
-        CASE WHEN flags = 0 THEN max(scoped.resolved_at) END AS closed_at, -- noqa: RF02
-        max(scoped.alike) AS alike,
+        CASE
+            WHEN any_value(scoped.until) IS NULL THEN max(scoped.last_flagged_at) ELSE any_value(scoped.met_at)
+        END AS last_seen_at,
+        CASE
+            WHEN flags = 0 THEN coalesce(any_value(scoped.until), max(scoped.resolved_at)) -- noqa: RF02
+        END AS closed_at,
+        count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct > 0) AS higher,
+        count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct < 0) AS lower,
+        max(scoped.showing) AS showing,
         max(scoped.judged) AS judged
     FROM run AS scoped
     GROUP BY
+        scoped.case_id,
         scoped.rule,
         scoped.scope,
         scoped.case_property,
@@ -196,35 +214,23 @@ grouped AS (
 
 -- Of an open case its open flags; of a closed one all that it had.
 said AS (
-    SELECT
-        scoped.*,
-        grouped.flags AS open_flags
-    FROM scoped
-    INNER JOIN grouped
-        ON
-            grouped.rule = scoped.rule
-            AND grouped.scope = scoped.scope
-            AND grouped.property_id IS NOT DISTINCT FROM scoped.case_property
-            AND grouped.market IS NOT DISTINCT FROM scoped.case_market
-            AND grouped.base_currency IS NOT DISTINCT FROM scoped.base_currency
-            AND grouped.currency IS NOT DISTINCT FROM scoped.pair_currency
+    SELECT run.*
+    FROM run
+    INNER JOIN grouped ON grouped.case_id = run.case_id
     WHERE
-        scoped.is_open
+        run.is_open
         OR grouped.flags = 0
 ),
 
 sized AS (
     SELECT
-        said.rule,
-        said.scope,
-        said.case_property,
-        said.case_market,
-        said.base_currency,
-        said.pair_currency,
+        said.case_id,
         min(CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END) AS rank_of_severity,
         min(said.size_pct) AS lowest_pct,
         median(said.size_pct) AS median_pct,
         max(said.size_pct) AS highest_pct,
+        max(said.size_pct) FILTER (WHERE said.size_pct < 0) AS highest_below_pct,
+        min(said.size_pct) FILTER (WHERE said.size_pct > 0) AS lowest_above_pct,
         list(
             {
                 'flag_id': said.flag_id,
@@ -236,44 +242,27 @@ sized AS (
                 said.flag_id
         )[:3] AS evidence
     FROM said
-    GROUP BY
-        said.rule, said.scope, said.case_property, said.case_market, said.base_currency, said.pair_currency
+    GROUP BY said.case_id
 ),
 
 weighed AS (
     SELECT
-        each.rule,
-        each.scope,
-        each.case_property,
-        each.case_market,
-        each.base_currency,
-        each.pair_currency,
+        each.case_id,
         sum(each.weight::DECIMAL(38, 9))::DOUBLE AS exposure_weight
     FROM (
         SELECT DISTINCT
-            scoped.rule,
-            scoped.scope,
-            scoped.case_property,
-            scoped.case_market,
-            scoped.base_currency,
-            scoped.pair_currency,
+            scoped.case_id,
             scoped.property_id,
             scoped.weight
-        FROM scoped
+        FROM run AS scoped
         WHERE scoped.is_open
     ) AS each
-    GROUP BY
-        each.rule, each.scope, each.case_property, each.case_market, each.base_currency, each.pair_currency
+    GROUP BY each.case_id
 ),
 
 owed AS (
     SELECT
-        each.rule,
-        each.scope,
-        each.case_property,
-        each.case_market,
-        each.base_currency,
-        each.pair_currency,
+        each.case_id,
         list(
             {
                 'currency': each.currency,
@@ -283,23 +272,17 @@ owed AS (
         ) AS amounts
     FROM (
         SELECT
-            scoped.rule,
-            scoped.scope,
-            scoped.case_property,
-            scoped.case_market,
-            scoped.base_currency,
-            scoped.pair_currency,
+            scoped.case_id,
             scoped.currency,
             sum(abs(scoped.amount))::DECIMAL(38, 4) AS amount
-        FROM scoped
+        FROM run AS scoped
         WHERE
             scoped.is_open
             AND scoped.amount IS NOT NULL
             AND scoped.currency IS NOT NULL
         GROUP BY ALL
     ) AS each
-    GROUP BY
-        each.rule, each.scope, each.case_property, each.case_market, each.base_currency, each.pair_currency
+    GROUP BY each.case_id
 ),
 
 noted AS (
@@ -323,8 +306,7 @@ latest AS (
 )
 
 SELECT
-    mart.case_id(grouped.rule, grouped.property_id, grouped.market, grouped.base_currency, grouped.currency)
-        AS case_id,
+    grouped.case_id,
     grouped.rule,
     grouped.scope,
     grouped.property_id,
@@ -364,9 +346,9 @@ SELECT
     grouped.last_seen_at,
     grouped.closed_at,
     grouped.judged AS properties_judged,
-    100.0 * grouped.alike / grouped.judged AS share_pct,
-    100 * mart.share_bound(grouped.alike, grouped.judged, -1) AS share_lowest_pct,
-    100 * mart.share_bound(grouped.alike, grouped.judged, 1) AS share_highest_pct,
+    100.0 * grouped.showing / grouped.judged AS share_pct,
+    100 * mart.share_bound(grouped.showing, grouped.judged, -1) AS share_lowest_pct,
+    100 * mart.share_bound(grouped.showing, grouped.judged, 1) AS share_highest_pct,
     CASE
         WHEN share_lowest_pct > 50 THEN 'systematic' -- noqa: RF02
         WHEN share_highest_pct < 50 THEN 'isolated' -- noqa: RF02
@@ -385,10 +367,32 @@ SELECT
                 END,
                 CASE
                     WHEN grouped.scope = 'property' THEN ''
+                    WHEN grouped.scope = 'market' AND grouped.judged IS NOT NULL
+                        THEN
+                            format(
+                                ' of {} of the {} properties on sale in {}',
+                                grouped.properties,
+                                grouped.judged,
+                                grouped.market
+                            )
                     ELSE format(' of {} properties', grouped.properties)
                 END,
                 CASE
                     WHEN sized.lowest_pct IS NULL THEN ''
+                    -- Dearer and cheaper ones are two sentences to a property, and one range would hide both.
+                    WHEN grouped.rule = 'fx_markup' AND grouped.higher > 0 AND grouped.lower > 0
+                        THEN
+                            format(', {:+.1f}%', sized.lowest_above_pct)
+                            || CASE
+                                WHEN round(sized.lowest_above_pct, 1) = round(sized.highest_pct, 1) THEN ''
+                                ELSE format(' to {:+.1f}%', sized.highest_pct)
+                            END
+                            || format(' at {}, {:+.1f}%', grouped.higher, sized.lowest_pct)
+                            || CASE
+                                WHEN round(sized.lowest_pct, 1) = round(sized.highest_below_pct, 1) THEN ''
+                                ELSE format(' to {:+.1f}%', sized.highest_below_pct)
+                            END
+                            || format(' at {}', grouped.lower)
                     WHEN
                         round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
                         -- The example says the size where all have one.
@@ -411,32 +415,7 @@ SELECT
     noted.note
 FROM grouped
 CROSS JOIN latest
-INNER JOIN sized
-    ON
-        sized.rule = grouped.rule
-        AND sized.scope = grouped.scope
-        AND sized.case_property IS NOT DISTINCT FROM grouped.property_id
-        AND sized.case_market IS NOT DISTINCT FROM grouped.market
-        AND sized.base_currency IS NOT DISTINCT FROM grouped.base_currency
-        AND sized.pair_currency IS NOT DISTINCT FROM grouped.currency
-LEFT JOIN weighed
-    ON
-        weighed.rule = grouped.rule
-        AND weighed.scope = grouped.scope
-        AND weighed.case_property IS NOT DISTINCT FROM grouped.property_id
-        AND weighed.case_market IS NOT DISTINCT FROM grouped.market
-        AND weighed.base_currency IS NOT DISTINCT FROM grouped.base_currency
-        AND weighed.pair_currency IS NOT DISTINCT FROM grouped.currency
-LEFT JOIN owed
-    ON
-        owed.rule = grouped.rule
-        AND owed.scope = grouped.scope
-        AND owed.case_property IS NOT DISTINCT FROM grouped.property_id
-        AND owed.case_market IS NOT DISTINCT FROM grouped.market
-        AND owed.base_currency IS NOT DISTINCT FROM grouped.base_currency
-        AND owed.pair_currency IS NOT DISTINCT FROM grouped.currency
-LEFT JOIN noted
-    ON
-        noted.case_id = mart.case_id(
-            grouped.rule, grouped.property_id, grouped.market, grouped.base_currency, grouped.currency
-        )
+INNER JOIN sized ON sized.case_id = grouped.case_id
+LEFT JOIN weighed ON weighed.case_id = grouped.case_id
+LEFT JOIN owed ON owed.case_id = grouped.case_id
+LEFT JOIN noted ON noted.case_id = grouped.case_id

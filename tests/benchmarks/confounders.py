@@ -80,6 +80,13 @@ def _dear_market(market: str, _number: int, _is_last: bool, answer: dict[str, An
     return _dearer(answer, DEARER) if market == OTHER else answer
 
 
+def _half_dear_market(market: str, _number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+    for house in answer.get("properties") or [answer.get("property") or {}]:
+        if market == OTHER and house.get("propertyId", 0) % 2:
+            _dearer({"property": house}, RISE)
+    return answer
+
+
 def _duplicated(_market: str, _number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
     for house in answer.get("properties") or [answer.get("property") or {}]:
         for room in house.get("roomStays") or ():
@@ -115,6 +122,7 @@ CONFOUNDERS = {
     "currency switched": Confounder(switches=True),
     "supplier dearer": Confounder(_risen),
     "market dearer": Confounder(_dear_market, wide=frozenset({("market_disparity", OTHER)})),
+    "half a market dearer": Confounder(_half_dear_market, wide=frozenset({("market_disparity", OTHER)})),
     "duplicates": Confounder(_duplicated),
     "ids missing": Confounder(_nameless),
     "ids always missing": Confounder(nameless=True),

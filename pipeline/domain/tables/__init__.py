@@ -40,6 +40,7 @@ from pipeline.domain.tables.declaration import (
 )
 from pipeline.domain.tables.finding import (
     CASE_NOTE,
+    CASE_SCOPE,
     CONFIRMATION,
     FAILED_RULE,
     FINDING_COLUMNS,
@@ -91,7 +92,7 @@ SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {table.name: table for table in (CON
 # What is carried from night to night. Analysts read these through the views of `mart`.
 STATE_TABLES = (
     *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY),
-    *(FLAG_OPEN, FLAG_CLOSED),
+    *(FLAG_OPEN, FLAG_CLOSED, CASE_SCOPE),
     *(CELL_CLOSED, CELL_COUNT, STOCK_CHANGE, PRICE_MOVE, PRICE_CHANGE, WAITING, PROPERTY_SALE, QUIET_SEARCH),
     *(PARITY_OPEN, PARITY_CLOSED, FLOOR_MOVE),
     REFERENCE_CHOICE,

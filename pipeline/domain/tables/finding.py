@@ -150,3 +150,21 @@ FLAG_CLOSED = Table(
         ),
     ),
 )
+
+CASE_SCOPE = Table(
+    "case_scope",
+    "One row per market, or the supplier, that has ever been a case of a rule: since when, and until when.",
+    ("rule", "market", "base_currency", "currency"),
+    (
+        required("rule", TEXT, "Rule that its properties have in common."),
+        Column("market", TEXT, "Market code; NULL: it is the supplier."),
+        Column("base_currency", TEXT, "ISO 4217 code of one currency of a pair; NULL: of no pair."),
+        Column("currency", TEXT, "ISO 4217 code of the other currency; NULL: of no pair."),
+        required("opened_at", INSTANT, "Start of the sweep that it became a case with, the last time."),
+        required(
+            "last_met_at", INSTANT, "Start of the last sweep with which enough of its properties showed the rule."
+        ),
+        Column("below_since", DAY, "First day since then on which too few did; NULL: enough do."),
+        Column("ended_at", INSTANT, "Start of the sweep that it ended with; NULL: it stands."),
+    ),
+)

@@ -1,0 +1,145 @@
+-- One row per market, or the supplier, that has ever been a case of a rule, as it stands after this sweep.
+-- A market is one case where at least five of its properties show a rule in the same direction, and these are surely
+-- more than half of its properties; or surely more than a quarter of them, and more than in the other markets together:
+-- then the cause is of the market, and one call is made about it. Surely means by the bounds of Wilson's interval of
+-- 95%. The supplier is one case where more than half of the markets, and at least three, are. A case ends on the second
+-- day below this: one day around the bound neither closes it nor opens another.
+WITH flagged AS (
+    SELECT
+        flag.rule,
+        flag.market,
+        flag.property_id,
+        flag.size_pct,
+        CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
+        CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS currency
+    FROM state.flag_open AS flag
+    WHERE flag.market IS NOT NULL
+),
+
+on_sale AS (
+    SELECT
+        sale.market,
+        count(DISTINCT sale.property_id) AS properties
+    FROM state.property_sale AS sale
+    WHERE sale.quiet_date IS NULL
+    GROUP BY sale.market
+),
+
+in_market AS (
+    SELECT
+        flagged.rule,
+        flagged.market,
+        flagged.base_currency,
+        flagged.currency,
+        count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct >= 0) AS higher,
+        count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct < 0 OR flagged.size_pct IS NULL) AS lower,
+        greatest(higher, lower, any_value(on_sale.properties)) AS judged -- noqa: RF02
+    FROM flagged
+    LEFT JOIN on_sale ON on_sale.market = flagged.market
+    GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.currency
+),
+
+beside_others AS (
+    SELECT
+        in_market.rule,
+        in_market.market,
+        in_market.base_currency,
+        in_market.currency,
+        in_market.judged,
+        greatest(in_market.higher, in_market.lower) AS alike,
+        mart.share_bound(alike, in_market.judged, -1) AS surely, -- noqa: RF02
+        -- As many as move in its direction elsewhere, of the properties there.
+        CASE
+            WHEN in_market.higher >= in_market.lower THEN sum(in_market.higher) OVER of_rule - in_market.higher
+            ELSE sum(in_market.lower) OVER of_rule - in_market.lower
+        END AS alike_elsewhere,
+        (SELECT sum(on_sale.properties) FROM on_sale) - in_market.judged AS elsewhere
+    FROM in_market
+    WINDOW of_rule AS (PARTITION BY in_market.rule, in_market.base_currency, in_market.currency)
+),
+
+market_met AS (
+    SELECT
+        beside_others.rule,
+        beside_others.market,
+        beside_others.base_currency,
+        beside_others.currency
+    FROM beside_others
+    WHERE
+        -- A mark-up is of a market in any case.
+        beside_others.rule <> 'fx_markup'
+        AND beside_others.alike >= 5
+        AND (
+            beside_others.surely > 0.5
+            OR (
+                beside_others.surely > 0.25
+                AND beside_others.surely > mart.share_bound(
+                    beside_others.alike_elsewhere,
+                    greatest(beside_others.elsewhere, beside_others.alike_elsewhere),
+                    1
+                )
+            )
+        )
+),
+
+market_stands AS (
+    SELECT * FROM market_met
+    UNION
+    SELECT
+        before.rule,
+        before.market,
+        before.base_currency,
+        before.currency
+    FROM state.case_scope AS before
+    CROSS JOIN night.sweep AS sweep
+    WHERE
+        before.market IS NOT NULL
+        AND before.ended_at IS NULL
+        AND coalesce(before.below_since >= sweep.snapshot_date, TRUE)
+    UNION
+    SELECT
+        in_market.rule,
+        in_market.market,
+        in_market.base_currency,
+        in_market.currency
+    FROM in_market
+    WHERE in_market.rule = 'fx_markup'
+),
+
+met AS (
+    SELECT * FROM market_met
+    UNION ALL
+    SELECT
+        market_stands.rule,
+        NULL AS market,
+        market_stands.base_currency,
+        market_stands.currency
+    FROM market_stands
+    GROUP BY market_stands.rule, market_stands.base_currency, market_stands.currency
+    HAVING count(*) >= 3 AND 2 * count(*) > (SELECT count(*) FROM on_sale)
+)
+
+SELECT
+    coalesce(met.rule, before.rule) AS rule,
+    CASE WHEN met.rule IS NULL THEN before.market ELSE met.market END AS market,
+    CASE WHEN met.rule IS NULL THEN before.base_currency ELSE met.base_currency END AS base_currency,
+    CASE WHEN met.rule IS NULL THEN before.currency ELSE met.currency END AS currency,
+    CASE
+        WHEN before.rule IS NULL OR (met.rule IS NOT NULL AND before.ended_at IS NOT NULL) THEN sweep.started_at
+        ELSE before.opened_at
+    END AS opened_at,
+    CASE WHEN met.rule IS NULL THEN before.last_met_at ELSE sweep.started_at END AS last_met_at,
+    CASE WHEN met.rule IS NULL THEN coalesce(before.below_since, sweep.snapshot_date) END AS below_since,
+    CASE
+        WHEN met.rule IS NOT NULL THEN NULL
+        WHEN before.ended_at IS NOT NULL THEN before.ended_at
+        WHEN before.below_since < sweep.snapshot_date THEN sweep.started_at
+    END AS ended_at
+FROM met
+FULL JOIN state.case_scope AS before
+    ON
+        before.rule = met.rule
+        AND before.market IS NOT DISTINCT FROM met.market
+        AND before.base_currency IS NOT DISTINCT FROM met.base_currency
+        AND before.currency IS NOT DISTINCT FROM met.currency
+CROSS JOIN night.sweep AS sweep
