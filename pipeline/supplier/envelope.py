@@ -98,11 +98,15 @@ def speaks_of_other_errors(beside: dict[str, Any], *, is_without_offers: bool) -
 
 
 class Repeated(dict[str, Any]):
-    """An object that has fields twice, with different values: readers keep one, and lose what the other says."""
+    """An object that has fields twice, with different values: readers keep one, and lose what the other says.
+
+    A null says nothing, before or after a value: a field that has both has the value.
+    """
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        self.names = frozenset(name for name, held in pairs if held != self[name])
+        self.update((name, held) for name, held in pairs if held is not None)
+        self.names = frozenset(name for name, held in pairs if held is not None and held != self[name])
 
 
 def decoded_with_repeats(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
@@ -123,7 +127,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) == len(pairs):
         return found
     repeated = Repeated(pairs)
-    return repeated if repeated.names else found
+    return repeated if repeated.names else dict(repeated)
 
 
 def decoded(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold

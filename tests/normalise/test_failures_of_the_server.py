@@ -344,6 +344,46 @@ def test_a_field_that_comes_twice_with_two_values_is_a_reject_with_its_reason(la
         assert tables["offer"].num_rows == 0
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("odd", [{}, {"odd": 1}])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "total", "minSellablePrice", "charges", "boardBasis", "detail", "penaltyNights", "promoType", "productId",
+        "products", "roomId", "propertyId", "currencyCode", "roomStays", "cancelPenalties", "promotions",
+    ],
+)  # fmt: skip
+def test_a_null_beside_a_value_of_the_same_field_says_nothing_before_it_and_after_it(lake, name, odd, is_first):
+    for operation, document in (
+        (Operation.MULTI, answer(house(1), **odd)),
+        (Operation.SINGLE, {"property": house(1)} | odd),
+    ):
+        text = json.dumps(document)
+        asked = (1, 2)[: 2 if operation is Operation.MULTI else 1]
+        tables = []
+        for body in (text, null_beside(text, name, is_first=is_first)):
+            own = Lake(str(lake.root / operation / str(len(tables))))
+            sent = record(body=body.encode(), property_ids=asked, operation=operation)
+            tables.append(normalised(own, [sent], operation))
+        for table in ("cell", "offer", "penalty", "promotion", "reject"):
+            clean, given = ([without_addresses(row) for row in each[table].to_pylist()] for each in tables)
+            assert given == clean, table
+
+
+def null_beside(text, name, *, is_first):
+    """A body with a field written twice, with null and with its value."""
+    begin = text.index(f'"{name}": ')
+    _, length = json.JSONDecoder().raw_decode(text[begin + len(name) + 4 :])
+    end = begin + len(name) + 4 + length
+    null = f'"{name}": null'
+    return f"{text[:begin]}{null}, {text[begin:]}" if is_first else f"{text[:end]}, {null}{text[end:]}"
+
+
+def without_addresses(row):
+    """A row without what says from where it was read."""
+    return {name: held for name, held in row.items() if not name.startswith(("raw_", "body_"))}
+
+
 @pytest.mark.parametrize("style", [(",", ":"), (", ", ": "), (" , ", " : ")])
 def test_a_field_that_comes_twice_with_one_value_costs_nothing(lake, style):
     text = json.dumps(answer(house(1), house(2)), separators=style)
