@@ -232,8 +232,10 @@ def _waterfall(reader: Reader) -> Section:
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
         "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
-        "not state is in the residual. Explained is the share of the gaps that is not residual. The chart shows exact "
-        "pairs of list answers in the currency of most of them; grades are never mixed, nor currencies compared.",
+        "not state is in the residual, and so is what the market asks by itself. Pairs that meet are left out, also "
+        "where only the supplier's rate sets them apart: that is under exchange rates. Explained is the share of the "
+        "gaps that is not residual. The chart shows exact pairs of list answers in the currency of most of them; "
+        "grades are never mixed, nor currencies compared.",
         parts,
         drawn,
         [

@@ -7,7 +7,9 @@
 -- then hold what the supplier's rate adds to them. What no answer tells is NULL, which is not 0: it is part of the
 -- residual, like rooms that differ (of grades below exact).
 -- Amounts are in currency, at the reference rate of the day of the sweep; above 0: it makes the market dearer. So
--- fx is a part of the gap here; mart.market_parity leaves it out of a pair that the supplier's own rate is known of.
+-- fx is a part of the gap here; mart.market_parity leaves it out of a pair that the supplier's own rate is known of,
+-- and says by that which pairs do not meet.
+-- verdict: As in mart.market_parity; where the supplier's rate outweighs it, the gap points the other way.
 -- policy: Part of the gap by other cancel penalties; NULL: the reference market does not sell its board with them.
 -- board: Part by another board; NULL: the reference market does not sell it in that room, or policy is not known.
 -- tax_and_fee: Part by included charges; NULL: not stated, as in every list answer.
@@ -31,31 +33,24 @@ WITH at_reference_rate AS (
             END AS reference_converted
         ),
         coalesce(unit.minor_digits, 2) AS minor_digits,
-        unit.minor_unit,
         coalesce(parity.reference_rate, 1) AS factor
     FROM mart.market_parity AS parity
     LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
-    -- Without a reference rate, nothing says what of the gap is the supplier's rate.
-    WHERE parity.currency = parity.reference_currency OR parity.reference_rate IS NOT NULL
-),
-
-held AS (
-    SELECT
-        known.* REPLACE ((known.total - known.reference_converted)::DECIMAL(18, 4) AS gap),
-        mart.tolerance(known.reference_converted, analysis.tolerance_pct, known.minor_unit) AS least_gap
-    FROM at_reference_rate AS known
-    CROSS JOIN ref.analysis AS analysis
-    WHERE known.reference_converted > 0
+    WHERE
+        -- What meets has no gap to take apart: between the two rates alone, that is report.fx_markup.
+        parity.verdict <> 'meet'
+        -- Without a reference rate, nothing says what of the gap is the supplier's rate.
+        AND (parity.currency = parity.reference_currency OR parity.reference_rate IS NOT NULL)
 ),
 
 apart AS (
     SELECT
-        held.* REPLACE (
-            100 * held.gap::DOUBLE / held.reference_converted::DOUBLE AS gap_pct,
-            CASE WHEN held.gap < 0 THEN 'win' ELSE 'lose' END AS verdict
+        known.* REPLACE (
+            (known.total - known.reference_converted)::DECIMAL(18, 4) AS gap,
+            100 * (known.total::DOUBLE / known.reference_converted::DOUBLE - 1) AS gap_pct
         )
-    FROM held
-    WHERE abs(held.gap) > held.least_gap
+    FROM at_reference_rate AS known
+    WHERE known.reference_converted > 0
 ),
 
 offer AS (

@@ -11,7 +11,7 @@
 -- promotion: Sum of the parts by promotions; NULL: known of no pair.
 -- fx: Sum of the parts by the supplier's rate; NULL: known of no pair.
 -- residual: Sum of what is left.
--- residual_pct: Sum of what is left of each pair, signs aside, in percent of the sum of the gaps, signs aside.
+-- residual_pct: Sum of what is left of each pair, in percent of the sum of the gaps, both without signs; NULL: no gap.
 -- explained_pct: Share of that sum that the known parts account for, in percent: 100 - residual_pct, at least 0.
 SELECT
     part.match_grade,
@@ -30,7 +30,7 @@ SELECT
     sum(part.promotion)::DECIMAL(38, 4) AS promotion,
     sum(part.fx)::DECIMAL(38, 4) AS fx,
     sum(part.residual)::DECIMAL(38, 4) AS residual,
-    100 * sum(abs(part.residual))::DOUBLE / sum(abs(part.gap))::DOUBLE AS residual_pct,
+    100 * sum(abs(part.residual))::DOUBLE / nullif(sum(abs(part.gap)), 0)::DOUBLE AS residual_pct,
     greatest(100 - residual_pct, 0) AS explained_pct -- noqa: RF02
 FROM mart.gap_decomposition AS part
 LEFT JOIN mart.market_coverage AS coverage

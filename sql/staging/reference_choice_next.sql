@@ -1,18 +1,30 @@
 -- One row: the market that others are compared with after this sweep, where the settings name none.
 -- It is kept once it is chosen: with another reference, scores and episodes would start over. Only where it has had no
 -- offer for reference_gone_days (ref.analysis), the market with the most offers of this sweep takes its place, the
--- first by name among equals.
-WITH most AS (
+-- first by name among equals. What a market was asked for in several currencies counts once, in the one with most
+-- offers; and a sweep that ended early chooses none, as it may not have reached the market that has most.
+WITH in_currency AS (
     SELECT
         offer.market,
+        offer.currency_asked,
         count(*) AS offers
     FROM sweep_files.offer AS offer
-    GROUP BY offer.market
+    GROUP BY offer.market, offer.currency_asked
+),
+
+most AS (
+    SELECT
+        in_currency.market,
+        max(in_currency.offers) AS offers
+    FROM in_currency
+    GROUP BY in_currency.market
 ),
 
 first_choice AS (
     SELECT most.market
     FROM most
+    CROSS JOIN night.sweep AS sweep
+    WHERE sweep.state <> 'closed'
     ORDER BY most.offers DESC, most.market ASC
     LIMIT 1
 ),

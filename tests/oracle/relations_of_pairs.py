@@ -315,7 +315,7 @@ def gap_decomposition(parity: list[Row], offers: pl.DataFrame, reference_market:
         convert = (lambda amount: amount) if factor == 1.0 else _converted_by(factor)
         base = convert(pair["reference_total"])
         gap = pair["total"] - base
-        if abs(gap) <= tolerance(base, TOLERANCE_PCT):
+        if pair["verdict"] == "meet":
             continue
         mine = by_offer[key_of(pair, identity)]
         theirs = in_currency[
