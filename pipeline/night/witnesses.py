@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.domain.errors import CorruptObject
-from pipeline.domain.tables import OFFER, OFFER_CHANGE, PENALTY, PROMOTION, QUOTE_TABLES, REJECT
+from pipeline.domain.errors import CorruptObject, NightauditError
+from pipeline.domain.tables import (
+    CONTENT_STATES,
+    OFFER,
+    OFFER_CHANGE,
+    PENALTY,
+    PROMOTION,
+    QUOTE,
+    QUOTE_OFFER,
+    QUOTE_PENALTY,
+    QUOTE_PROMOTION,
+    QUOTE_TABLES,
+    REJECT,
+)
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
+from pipeline.lake.database import open_published
 from pipeline.lake.raw import is_retired
 from pipeline.lake.sweep_files import files_of_sweep
 from pipeline.night.overview import sweep_rows
@@ -20,8 +34,9 @@ from pipeline.night.record import done_steps
 from pipeline.publish import LedgerEntry
 from pipeline.publish.ledger import copies_of_entry
 
-# Rows of an offer's own that another table holds, by the column that says so: 0 where there are none.
-_CHILDREN = {PENALTY.name: "policy_key", PROMOTION.name: "promotion_key"}
+# Rows of an offer's own that other tables hold, of a search and of a quote, by the column that says so: 0 where there
+# are none.
+_CHILDREN = {"policy_key": (PENALTY.name, QUOTE_PENALTY.name), "promotion_key": (PROMOTION.name, QUOTE_PROMOTION.name)}
 # The step of a night that leaves such files.
 _LEFT_BY = {"reports": "report", "durations": "publish"}
 
@@ -58,25 +73,42 @@ def _tables(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, s
     with_offers = [sweep_id for sweep_id, row in loaded.items() if row["offers"]]
     if with_offers:
         yield OFFER.name, "lake.sweep counts its offers"
-        yield from _children(lake, with_offers[-1])
+        yield from _children(files_of_sweep(lake, OFFER, with_offers[-1])[:1], OFFER.name)
     if {entry.sweep_id for entry in entries}.intersection(with_offers):
         yield OFFER_CHANGE.name, "a night with offers is published"
+    yield from ((table, "the published file knows its content") for table in _known_content(lake))
     if any(row["rejects"] for row in loaded.values()):
         yield REJECT.name, "lake.sweep counts its rejects"
     for kind in KINDS.values():
         if any(lake.local(lake.inputs_folder(kind.name)).glob("*.json")):
             yield kind.table.name, "files of its rows are in raw/inputs"
     if any((lake.root / "quotes").glob("*/*-answer.json")):
-        yield from ((table, "quotes/ has answers") for table in sorted(QUOTE_TABLES)[:1])
+        yield from ((table, "quotes/ has answers") for table in (QUOTE.name, QUOTE_OFFER.name))
+        yield from _children(sorted(lake.table_root(QUOTE_OFFER.name).rglob("*.parquet")), QUOTE_OFFER.name)
 
 
-def _children(lake: Lake, sweep_id: str) -> Iterator[tuple[str, str]]:
+def _known_content(lake: Lake) -> list[str]:
+    """Return the content tables from which the published file has what is known of properties and rooms."""
+    if not lake.published_file.is_file():
+        return []
     try:
-        files = files_of_sweep(lake, OFFER, sweep_id)
-        held = pq.read_table(files[0], columns=[*_CHILDREN.values()]) if files else None
-    except (pa.ArrowException, OSError):
-        # A file that cannot be read is damage by itself.
-        return
-    for table, column in _CHILDREN.items():
-        if held is not None and pc.any(pc.not_equal(held[column], 0)).as_py():
-            yield table, f"lake.offer has rows of it ({column})"
+        with open_published(lake.published_file) as session:
+            return [
+                state.name
+                for state in CONTENT_STATES
+                if session.execute(f"SELECT 1 FROM state.{state.name} LIMIT 1").fetchone()  # noqa: S608 - our own names
+            ]
+    except (NightauditError, duckdb.Error):
+        # One that cannot be read is damage by itself; another version keeps its state elsewhere.
+        return []
+
+
+def _children(files: Sequence[Path], parent: str) -> Iterator[tuple[str, str]]:
+    for column, tables in _CHILDREN.items():
+        try:
+            held = [pq.read_table(file, columns=[column])[column] for file in files]
+        except (pa.ArrowException, OSError):
+            # A file that cannot be read is damage by itself.
+            return
+        if any(pc.any(pc.not_equal(each, 0)).as_py() for each in held):
+            yield tables[parent == QUOTE_OFFER.name], f"lake.{parent} has rows of it ({column})"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,12 +16,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
 
 from sandbox_nights import swept
+from tiny_night import outside_supplier, settings_in
 
 from pipeline.domain.errors import LakeError, NightauditError
-from pipeline.domain.tables import QUALITY
+from pipeline.domain.tables import CONTENT_TABLES, QUALITY, QUOTE_TABLES
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
+from pipeline.night import steps
+from pipeline.night.night import Night
 from pipeline.night.record import note_done
 from pipeline.night.verify import verify
 from pipeline.publish import published_sweeps
@@ -143,6 +149,7 @@ def test_a_damaged_lake_json_is_listed_and_written_again(root, nightaudit, tmp_p
     [
         *(f"tables/{table}" for table in ("quality", "search", "cell", "offer", "penalty")),
         *(f"tables/{table}" for table in ("promotion", "offer_change")),
+        *(f"tables/{table.name}" for table in CONTENT_TABLES),
         "raw/inputs",
         "nights/ledger",
         "published/ledger",
@@ -153,6 +160,29 @@ def test_what_is_lost_together_with_its_checksums_is_reported(root, lost):
     shutil.rmtree(root / lost)
     shutil.rmtree(root / "checksums" / lost)
     assert any(found.startswith(lost) for found in reported(root))
+
+
+def test_quotes_that_are_lost_together_with_their_checksums_are_reported_tables_and_answers(root):
+    for lost in ("quotes", *(f"tables/{table}" for table in sorted(QUOTE_TABLES))):
+        assert (root / lost).is_dir()
+        for folder in (root / lost, root / "checksums" / lost):
+            folder.rename(folder.with_name("aside"))
+        assert any(found.startswith(lost) for found in reported(root)), lost
+        for folder in (root / lost, root / "checksums" / lost):
+            folder.with_name("aside").rename(folder)
+    assert reported(root) == []
+
+
+def test_rejects_that_are_lost_together_with_their_checksums_are_reported(tmp_path):
+    faults = {"garbage_rate": 1, "garbage_kinds": ["wrong_types"]}
+    with outside_supplier(partial(settings_in, tmp_path), tmp_path, **faults) as (_, settings):
+        lake = Lake(settings.lake)
+        asyncio.run(steps.collect(Night(settings, lake, steps.start(settings, lake, datetime.now(UTC)))))
+    assert reported(lake.root) == []
+    shutil.rmtree(lake.root / "tables/reject")
+    shutil.rmtree(lake.root / "checksums/tables/reject")
+    (found,) = reported(lake.root)
+    assert found.startswith("tables/reject: ")
 
 
 @pytest.mark.parametrize("lost", ["reports", "durations"])
