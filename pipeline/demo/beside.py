@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pipeline.domain.errors import NightauditError
 from pipeline.normalise import worker
 from pipeline.process.tracker import run_tracker
+from pipeline.sweep.normalisers import interrupts_held_back
+
+# Steps of `nice` that sweeps and audits stay behind publishing.
+_STEPS_BEHIND = 10
 
 
 @contextmanager
@@ -29,6 +34,25 @@ def process_beside() -> Iterator[ProcessPoolExecutor]:
             process.terminate()
         run_tracker()
         pool.shutdown()
+
+
+@contextmanager
+def behind(first: ProcessPoolExecutor) -> Iterator[None]:
+    """Give `first` the processor before this process and what it starts within.
+
+    Each night is published on the one before it, so publishing takes longest; the rest fits beside it.
+    """
+    with interrupts_held_back():
+        # A process keeps the priority that its parent had when it was started.
+        first.submit(os.getpid)
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, before + _STEPS_BEHIND)
+    try:
+        yield
+    finally:
+        # Few users may take back what they gave away.
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
 def await_steps(following: Iterable[Future[None]]) -> None:

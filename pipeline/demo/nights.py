@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from pipeline.demo.beside import await_steps, process_beside
+from pipeline.demo.beside import await_steps, behind, process_beside
 from pipeline.demo.inputs import MARKUP_PCT, input_files, shop_prices
 from pipeline.demo.properties import choose
 from pipeline.demo.spec import MARKETS, demo_spec_text
@@ -83,6 +83,8 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
     ids = [property_id(settings.sandbox_seed, index) for index in chosen.indices]
     with (
         lake.writing("the demo"),
+        process_beside() as publisher,
+        behind(publisher),
         SandboxProcess(
             seed=settings.sandbox_seed,
             opened=days[0],
@@ -92,7 +94,6 @@ def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda
         ) as sandbox,
         TemporaryDirectory() as folder,
         process_beside() as auditor,
-        process_beside() as publisher,
     ):
         spec = mark_as_demo(lake, demo_spec_text(ids, chosen.watched), nights)
         for kind, text in input_files(settings.sandbox_seed, settings.sandbox_properties, chosen.indices, days).items():

@@ -29,7 +29,7 @@ def sweep_files(lake: Lake, table: Table) -> dict[str, list[Path]]:
     found = {folder: _files_in(root / folder) for folder in folders if folder == sweep_of(folder)}
     committed: dict[str, list[Path]] = {}
     for file in committed_files(lake, table):
-        committed.setdefault(sweep_of(file.parent.name), []).append(file)
+        committed.setdefault(sweep_of(file.parts[-2]), []).append(file)
     found |= {sweep_id: files for sweep_id, files in committed.items() if _are_compact(files)}
     for sweep_id in found.keys() - committed.keys():
         if is_committed(lake, table, retirement(sweep_id)):
@@ -39,7 +39,7 @@ def sweep_files(lake: Lake, table: Table) -> dict[str, list[Path]]:
 
 def files_of_sweep(lake: Lake, table: Table, sweep_id: str) -> list[Path]:
     """Return the data files of one sweep in a table, as `sweep_files` does, without looking at those of all others."""
-    committed = [file for file in committed_files(lake, table) if sweep_of(file.parent.name) == sweep_id]
+    committed = [file for file in committed_files(lake, table) if sweep_of(file.parts[-2]) == sweep_id]
     if _are_compact(committed):
         return committed
     if not committed and is_committed(lake, table, retirement(sweep_id)):
@@ -47,10 +47,14 @@ def files_of_sweep(lake: Lake, table: Table, sweep_id: str) -> list[Path]:
     return _files_in(lake.table_root(table.name) / sweep_id)
 
 
+def parquet_names(folder: Path) -> set[str]:
+    """Return the names of all Parquet files in a folder, those included that are still being built."""
+    return {name for name in _names_in(folder) if name.endswith(".parquet")}
+
+
 def _files_in(folder: Path) -> list[Path]:
     # Under a name with a dot a file is being built.
-    names = [name for name in _names_in(folder) if name.endswith(".parquet") and not name.startswith(".")]
-    return [folder / name for name in sorted(names)]
+    return [folder / name for name in sorted(parquet_names(folder)) if not name.startswith(".")]
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -63,7 +67,7 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def _are_compact(committed: Iterable[Path]) -> bool:
-    return any(file.parent.name.startswith(COMPACT) for file in committed)
+    return any(file.parts[-2].startswith(COMPACT) for file in committed)
 
 
 def sweep_of(folder: str) -> str:

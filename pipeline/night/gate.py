@@ -55,7 +55,7 @@ def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Au
         quarantined_share=settings.tolerated_quarantined_share,
     )
     with timed(lake, manifest, Step.AUDIT):
-        found = audit(lake, sweep_id, nights_like(lake, manifest), limits, now)
+        found = audit(lake, sweep_id, nights_like(lake, manifest, limits.nights), limits, now)
         published = published_sweeps(lake)
         write_report(
             lake,
@@ -83,18 +83,23 @@ def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callabl
     tell_of(lake, found.sweep_id, found.causes("critical"), report_page(lake, found.sweep_id), ways, published)
 
 
-def nights_like(lake: Lake, manifest: Manifest) -> list[str]:
-    """Return the published, complete sweeps before this one that asked the same of the same supplier, oldest first."""
-    found = []
-    for entry in published_sweeps(lake):
+def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
+    """Return the published, complete sweeps before this one that asked the same of the same supplier, oldest first.
+
+    Of more than `most`, the latest.
+    """
+    found: list[str] = []
+    for entry in reversed(published_sweeps(lake)):
         if entry.started_at >= manifest.started_at:
             continue
+        if len(found) == most:
+            break
         other = read_manifest(lake, entry.sweep_id)
         ending = read_ending(lake, entry.sweep_id)
         is_alike = (other.spec, other.supplier) == (manifest.spec, manifest.supplier)
         if is_alike and ending is not None and ending.is_complete:
             found.append(entry.sweep_id)
-    return found
+    return found[::-1]
 
 
 def is_unaudited(lake: Lake, sweep_id: str) -> bool:

@@ -31,7 +31,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import quarantine_file, quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, relation, sources, views
-from pipeline.lake.sweep_files import sweep_files
+from pipeline.lake.sweep_files import parquet_names, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
 
@@ -155,7 +155,8 @@ def _write_lake_views(session: duckdb.DuckDBPyConnection, lake: Lake, published:
 
 def _all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
     """Return one pattern if all files of a folder belong to the table, which keeps views short; else each file."""
-    is_all = {*folder.glob("*.parquet")} == {*files}
+    names = {file.name for file in files if file.parent == folder}
+    is_all = len(names) == len(files) and names == parquet_names(folder)
     return [folder / "*.parquet"] if files and is_all else files
 
 
