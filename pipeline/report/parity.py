@@ -333,18 +333,32 @@ def _floors(reader: Reader) -> Section:
     # A price is held against the list and the detail of its offer: it counts once, by the list.
     closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
     breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
+    # Findings are made with a night, and prices are judged as soon as they are loaded.
+    later = reader.counts(
+        "count(*) AS prices",
+        "report.floor_breach",
+        "source = 'multi' AND match_grade = 'exact' AND flag_id NOT IN (SELECT flag_id FROM report.flag)",
+    )["prices"]
     return Section(
         "floor_compliance",
         (
-            f"{breaches:,} of {counted(comparable, 'selling price')} lie below the floor"
+            f"{breaches:,} of {counted(comparable, 'selling price')} "
+            f"{'lies' if breaches == 1 else 'lie'} below the floor"
+            + (
+                f"; {later:,} of them {'becomes a finding' if later == 1 else 'become findings'} with the next night"
+                if later
+                else ""
+            )
             if comparable
             else "No selling price could be compared with the floor of its exact offer"
         )
         if compliance.height
         else "No selling prices are loaded",
         "Your selling prices against the floors of the offers that match them. A price without a floor never counts as "
-        "compliant; one that is outdated or has no reference rate is not comparable. The title counts prices that "
-        "name room, board and policy, against list answers; the other rows compare the same prices less closely.",
+        "compliant; one that is outdated, older than the first answer about its stay, or without a reference rate is "
+        "not comparable. Prices are judged as they are loaded, and findings are made with each night. The title counts "
+        "prices that name room, board and policy, against list answers; the other rows compare the same prices less "
+        "closely.",
         compliance,
         columns=[
             Column("match_grade", "Match"),

@@ -14,7 +14,8 @@
 -- tolerance: How far the price may lie below the floor, in floor_currency.
 -- days_apart: Days from observed_at to the nearest sighting of floor; below 0: the price is younger; 0: seen on both
 -- sides of observed_at. Of several rooms, the furthest.
--- verdict: `breach`, `kept`, or why nothing can be said: `none_stated`, `outdated`, `no_rate`, `no_offer`, and others.
+-- verdict: `breach`, `kept`, or why nothing can be said: `none_stated`, `outdated`, `before_answers` and others.
+-- before_answers: older than the first answer about its cell, so that no floor of then is known.
 -- none_stated: it may be of an offer without a floor. outdated: price and floor, or price and the latest sweep, are
 -- further apart than price_days. no_offer: none like it was read, or not for each room. not_hotel: floors do not bind
 -- packages.
@@ -113,7 +114,7 @@ known AS MATERIALIZED (
         AND history.check_in > (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
 ),
 
--- A price that is older than the first answer about its cell is held against that one.
+-- A price that is older than the first answer about its cell is shown beside that one, and not judged.
 first_known AS (
     SELECT
         known.input_id,
@@ -337,6 +338,7 @@ priced AS (
                 ) AS DECIMAL(18, 4))
         END AS price_converted,
         lowest.kept_by.seconds_apart / 86400.0 AS days_apart,
+        keyed.observed_at < first_known.valid_from AS is_before_answers,
         date_diff(
             'second', keyed.observed_at, (SELECT max(sweep.started_at) FROM mart.sweep AS sweep)
         ) / 86400.0 AS price_age_days
@@ -347,6 +349,11 @@ priced AS (
             lowest.input_id = keyed.input_id
             AND lowest.line_no = keyed.line_no
             AND lowest.source = source.source
+    LEFT JOIN first_known
+        ON
+            first_known.input_id = keyed.input_id
+            AND first_known.line_no = keyed.line_no
+            AND first_known.source = source.source
     LEFT JOIN rate_on AS here
         ON
             here.on_date = (keyed.observed_at AT TIME ZONE 'UTC')::DATE
@@ -369,6 +376,7 @@ held AS (
             WHEN priced.price_converted IS NULL THEN 'no_rate'
             WHEN abs(priced.days_apart) > analysis.price_days THEN 'outdated'
             WHEN priced.price_age_days > analysis.price_days THEN 'outdated'
+            WHEN priced.is_before_answers THEN 'before_answers'
             WHEN priced.floor - priced.price_converted > tolerance THEN 'breach' -- noqa: RF02
             ELSE 'kept'
         END AS verdict

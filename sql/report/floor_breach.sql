@@ -8,7 +8,7 @@
 -- price_line_no: Row of that file, as a spreadsheet counts: the header is row 1.
 SELECT
     'floor_breach' AS rule,
-    2 AS rule_version,
+    3 AS rule_version,
     mart.subject_key(
         'floor_breach',
         concat_ws(

@@ -5,7 +5,7 @@
 -- kept: Prices that keep the floor.
 -- breaches: Prices below the floor by more than the tolerance.
 -- without_floor: Prices that may be of an offer without a floor: never counted as kept.
--- not_comparable: Prices with an offer that are outdated, or without a reference rate.
+-- not_comparable: Prices with an offer that are outdated, older than the first answer, or without a reference rate.
 -- breach_pct: breaches in percent of comparable; NULL: none is comparable.
 -- median_below_pct: Median of how far breaches lie below the floor, in percent of it.
 SELECT
@@ -18,7 +18,7 @@ SELECT
     count(*) FILTER (WHERE held.verdict = 'kept') AS kept,
     count(*) FILTER (WHERE held.verdict = 'breach') AS breaches,
     count(*) FILTER (WHERE held.verdict = 'none_stated') AS without_floor,
-    count(*) FILTER (WHERE held.verdict IN ('outdated', 'no_rate')) AS not_comparable,
+    count(*) FILTER (WHERE held.verdict IN ('outdated', 'before_answers', 'no_rate')) AS not_comparable,
     CASE WHEN comparable > 0 THEN 100.0 * breaches / comparable END AS breach_pct, -- noqa: RF02
     median(held.below_floor_pct) FILTER (WHERE held.verdict = 'breach') AS median_below_pct
 FROM mart.price_against_floor AS held

@@ -1,4 +1,5 @@
 -- One row per source and hotel-only offer that the mark-up of ref.analysis would sell below its floor; none without it.
+-- An offer that was answered in several currencies counts once, in the first of them by name in which it would.
 -- size_pct: How far the price lies below the floor, in percent of the floor.
 -- amount: floor - price, in currency.
 -- markup_pct: Mark-up on total, in percent.
@@ -22,7 +23,7 @@ WITH judged AS (
 
 SELECT
     'floor_what_if' AS rule,
-    1 AS rule_version,
+    2 AS rule_version,
     mart.subject_key('floor_what_if', concat_ws('|', judged.source, judged.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (judged.floor - judged.price)::DOUBLE / judged.floor::DOUBLE AS size_pct,
@@ -66,3 +67,19 @@ SELECT
     mart.conversion(NULL, NULL, NULL, NULL) AS fx
 FROM judged
 WHERE judged.floor - judged.price > judged.tolerance
+QUALIFY
+    row_number() OVER (
+        PARTITION BY
+            judged.source,
+            judged.property_id,
+            judged.market,
+            judged.product_type,
+            judged.check_in,
+            judged.nights,
+            judged.party,
+            judged.room_stay_id,
+            judged.room_id,
+            judged.board_id,
+            judged.policy_key
+        ORDER BY judged.currency, judged.offer_key
+    ) = 1

@@ -268,6 +268,8 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
         verdict = "none_stated"
     elif converted is None:
         verdict = "no_rate"
+    elif row["observed_at"] < min(offer["valid_from"] for offer in past):
+        verdict = "before_answers"
     else:
         verdict = "breach" if floor - converted > tolerance(floor, TOLERANCE_PCT) else "kept"
     return told | {

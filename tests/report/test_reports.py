@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 
 import altair as alt
 import polars as pl
+import pyarrow.csv
 import pytest
 from markupsafe import Markup
 from nights import load_night, started_at, sweep_id
@@ -19,7 +20,7 @@ from nights import load_night, started_at, sweep_id
 from pipeline.domain.errors import InputError, LakeError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
-from pipeline.lake.database import open_published
+from pipeline.lake.database import open_published, query_published
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
@@ -311,6 +312,25 @@ def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(lake):
     publish(lake, load_night(lake, 1, cell=cells, offer=[offer]), started_at(1))
     (written,) = write_reports(lake, ["availability"])
     assert written.title == "100% of the cells answered by list searches are on sale"
+
+
+def test_prices_that_were_loaded_after_the_night_are_said_to_be_no_findings_yet(lake, tmp_path):
+    stay = {"property_id": 4, "check_in": CHECK_IN}
+    terms = {"room_id": 7, "board_id": 3, "policy_key": 5, "currency": "EUR"}
+    offer = stay | terms | {"total": Decimal(100), "floor": Decimal(110)}
+    publish(lake, load_night(lake, 1, cell=[stay | {"offers": 1}], offer=[offer]), started_at(1))
+    prices = tmp_path / "prices.csv"
+    select = "property_id, market, product_type, check_in, nights, party, currency, room_id, board_id, policy_key"
+    query = f"SELECT {select}, 90 AS price, '{started_at(1).isoformat()}' AS observed_at FROM mart.offer_latest"  # noqa: S608 - our own names
+    pyarrow.csv.write_csv(query_published(lake.published_file, query).to_arrow_table(), prices)
+    load(lake, "prices", prices, started_at(2))
+    refresh(lake)
+    write_reports(lake, ["parity"])
+    (page,) = lake.root.glob("reports/**/parity.json")
+    titles = {section["name"]: section["title"] for section in json.loads(page.read_text())["sections"]}
+    assert titles["floor_compliance"] == (
+        "1 of 1 selling price lies below the floor; 1 of them becomes a finding with the next night"
+    )
 
 
 def test_a_lake_that_was_moved_is_told_and_what_to_do(lake, tmp_path):
