@@ -5,25 +5,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import date
 
-import pyarrow.parquet as pq
 import pytest
 from fake_supplier import SWEEP, answered, searches
+from small_sweep import NOW, rows, small_spec, sweep_once
 from spoiler import Spoiler
 
 from pipeline.domain.errors import NothingUsable, SupplierDown
-from pipeline.lake.raw import landed, read_manifest
-from pipeline.night import steps
-from pipeline.night.night import Night
-from pipeline.night.supplier import supplier_name
+from pipeline.lake.raw import landed
 from pipeline.plan import SweepPlan
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
-from pipeline.settings import Settings
-from pipeline.spec import parse_spec
 from pipeline.supplier.answer import Failure
-from pipeline.sweep import begin
 from pipeline.sweep.outage import GIVE_UP_AFTER
 from pipeline.sweep.probes import samples_of
 
@@ -126,44 +120,17 @@ def test_a_supplier_that_asks_for_patience_everywhere_is_not_asked_in_every_mark
     assert len(supplier.asked) <= GIVE_UP_AFTER + 3
 
 
-SPEC = """
-[properties]
-ids = [1]
-[stays]
-nights = [1]
-[[stays.horizon]]
-to_days = 10
-[ask]
-markets = ["SE", "GB", "DE", "FI"]
-parties = ["2"]
-"""
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
+def spec_of_four_markets(folder):
+    return small_spec(folder, days=10, markets=["SE", "GB", "DE", "FI"])
 
 
-def sweep(lake, supplier, sandbox, tmp_path):
-    """Begin a sweep, or resume the one there is."""
-    settings = Settings(
-        _env_file=None,
-        base_url=supplier.base_url,
-        client_id=sandbox.client_id,
-        client_secret=sandbox.client_secret,
-        requests_per_second=1000,
-        workers=1,
-        lake=str(lake.root),
-    )
-    if ids := lake.sweep_ids():
-        manifest = read_manifest(lake, ids[0])
-    else:
-        spec = parse_spec(SPEC, tmp_path / "sweep.toml", NOW.date())
-        manifest = begin(lake, spec, IDS, now=NOW, supplier=supplier_name(settings), is_simulated=False)
-    asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda: NOW)))
-    return manifest.sweep_id
+def sweep(lake, supplier, sandbox, folder):
+    return sweep_once(lake, supplier.base_url, sandbox, spec_of_four_markets(folder), IDS)
 
 
 def failed_by_market(lake, sweep_id):
-    files = sorted((lake.table_root("search") / sweep_id).glob("*.parquet"))
-    rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
-    return {row["market"] for row in rows if row["outcome"] == "failed"}, len({row["market"] for row in rows})
+    asked = rows(lake, "search", sweep_id)
+    return {row["market"] for row in asked if row["outcome"] == "failed"}, len({row["market"] for row in asked})
 
 
 @pytest.fixture
@@ -204,14 +171,13 @@ def test_a_property_that_is_refused_in_every_market_costs_itself_alone(lake, bet
     sandbox, supplier = between
     supplier.refuse = lambda _market, request: 403 if str(IDS[0]).encode() in request else None
     sweep_id = sweep(lake, supplier, sandbox, tmp_path)
-    files = sorted((lake.table_root("cell") / sweep_id).glob("*.parquet"))
-    rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
-    assert {row["property_id"] for row in rows if row["status"] == "failed"} == {IDS[0]}
-    assert len(rows) == 40 * len(IDS)
+    cells = rows(lake, "cell", sweep_id)
+    assert {cell["property_id"] for cell in cells if cell["status"] == "failed"} == {IDS[0]}
+    assert len(cells) == 40 * len(IDS)
 
 
 def test_samples_are_of_every_market_and_of_several_properties(tmp_path):
-    spec = parse_spec(SPEC, tmp_path / "sweep.toml", NOW.date())
+    spec = spec_of_four_markets(tmp_path)
     chosen = samples_of(SweepPlan.of(spec, IDS, NOW.date()))
     for market in spec.ask.markets:
         asked = [search for search in chosen if search.market == market]

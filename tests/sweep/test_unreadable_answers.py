@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import date
 
-import pyarrow.parquet as pq
 import pytest
+from small_sweep import rows, small_spec, sweep_once
 
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import segments
 from pipeline.lake import Lake
 from pipeline.lake.raw import landed, read_manifest
-from pipeline.night import steps
-from pipeline.night.night import Night
-from pipeline.night.supplier import supplier_name
 from pipeline.normalise import segment as normalising
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
-from pipeline.settings import Settings
-from pipeline.spec import parse_spec
-from pipeline.sweep import begin
 
 IDS = property_ids(3, 40)
 BAD = IDS[7]
-SPEC = """
-[properties]
-ids = [1]
-[stays]
-nights = [1]
-[[stays.horizon]]
-to_days = 5
-[ask]
-markets = ["GB"]
-parties = ["2"]
-"""
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def sweep(lake, sandbox, tmp_path):
-    settings = Settings(
-        _env_file=None,
-        base_url=sandbox.base_url,
-        client_id=sandbox.client_id,
-        client_secret=sandbox.client_secret,
-        requests_per_second=1000,
-        workers=1,
-        lake=str(lake.root),
-    )
-    spec = parse_spec(SPEC, tmp_path / "sweep.toml", NOW.date())
-    ids = lake.sweep_ids()
-    manifest = (
-        read_manifest(lake, ids[0])
-        if ids
-        else begin(lake, spec, IDS, now=NOW, supplier=supplier_name(settings), is_simulated=False)
-    )
-    asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda: NOW)))
-    return manifest.sweep_id
-
-
-def rows(lake, table, sweep_id):
-    files = sorted((lake.table_root(table) / sweep_id).glob("*.parquet"))
-    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+def sweep(lake, sandbox, folder):
+    return sweep_once(lake, sandbox.base_url, sandbox, small_spec(folder, days=5, markets=["GB"]), IDS)
 
 
 @pytest.fixture
