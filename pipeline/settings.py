@@ -478,12 +478,6 @@ class Settings(BaseSettings):
     def _cluster_is_told_from_others(self) -> Self:
         if self.cluster is None:
             return self
-        if self.lake.startswith("s3://"):
-            msg = (
-                f"{PREFIX}CLUSTER and a {PREFIX}LAKE on S3 do not go together: the workers of a cluster share the "
-                "lake's folder. Unset one of them, or use a lake in a folder that all of them mount"
-            )
-            raise ValueError(msg)
         if is_readable_on_its_way(self.cluster) and not self.cluster_clear_text:
             msg = (
                 f"{PREFIX}CLUSTER: plain tcp to another machine can be read and forged on its way. Use tls; within a "

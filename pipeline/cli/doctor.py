@@ -142,10 +142,12 @@ def _way_to_store(settings: Settings) -> list[str]:
 
 
 def _cluster(settings: Settings) -> str:
-    """Say how many tasks the workers do at once; all of them see the lake, and are made of what this process is."""
-    with open_pool(settings.spread_over, Lake(settings.lake).root, ThreadPoolExecutor) as pool:
+    """Say how many tasks the workers do at once; all of them get at the lake, and are made of what this process is."""
+    lake = Lake(settings.lake)
+    with open_pool(settings.spread_over, lake.root, ThreadPoolExecutor, lake.carrier(lambda: ())) as pool:
         way = "encrypted" if (settings.cluster or "").startswith("tls") else "in clear text"
-        return f"{settings.cluster}, {way}: {size_of(pool, 0)} tasks at once, on workers that see this lake"
+        get = "see this lake" if lake.copy is None else "fetch what they need from S3"
+        return f"{settings.cluster}, {way}: {size_of(pool, 0)} tasks at once, on workers that {get}"
 
 
 def _lake(settings: Settings) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pipeline.lake.checksums import lake_of, note_gone, note_there, record, sum_of_file
+from pipeline.lake.touched import note_touched
 
 
 def beside(place: Path) -> Path:
@@ -28,6 +29,7 @@ def put_in_place(built: Path, place: Path, root: Path | None = None) -> None:
     built.replace(place)
     if root is not None:
         note_there(root, place)
+        note_touched([place])
     sync(place.parent)
 
 
@@ -47,6 +49,7 @@ def write_in_place(place: Path, content: bytes, root: Path | None = None) -> Pat
 def noted_as_gone(root: Path, places: Iterable[Path]) -> Iterator[None]:
     """Note of files that they are gone, before they are removed; on a full disk, once that has made room."""
     there, is_noted = list(places), False
+    note_touched(there)
     with suppress(OSError):
         note_gone(root, there)
         is_noted = True

@@ -20,7 +20,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,10 +33,12 @@ from obstore.store import LocalStore
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import noted_as_gone, sync
+from pipeline.lake.touched import note_touched
 
 if TYPE_CHECKING:
     from pipeline.lake.s3.claim import Section
     from pipeline.lake.s3.copy import Copy
+    from pipeline.lake.s3.parcels import Carrier
 
 # 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
 FORMAT = 2
@@ -57,13 +59,12 @@ class Lake:
                 f"NIGHTAUDIT_LAKE is {uri!r}; a lake is kept in a folder, or on S3.",
                 hint="Set it to a path, for example lake or /srv/nightaudit/lake, or to s3://bucket/prefix.",
             )
-        self._copy = _copy_of(uri) if uri.startswith("s3://") else None
+        self.copy = _copy_of(uri) if uri.startswith("s3://") else None
+        """This machine's copy of a lake on S3: what is gone from it is fetched again. None: a lake in a folder."""
         self._section: Section | None = None
-        self.root = Path(uri.removeprefix("file://")).absolute() if self._copy is None else self._copy.root
-        self.address = str(self.root) if self._copy is None else self._copy.address
+        self.root = Path(uri.removeprefix("file://")).absolute() if self.copy is None else self.copy.root
+        self.address = str(self.root) if self.copy is None else self.copy.address
         """What users know the lake by: its folder, or its address on S3."""
-        self.is_copy = self._copy is not None
-        """Whether the folder is this machine's copy of a lake on S3: what is gone from it is fetched again."""
         if set("*?[") & set(str(self.root)):
             raise SettingsError(
                 f"The lake folder {self.root} cannot be used: DuckDB reads *, ? and [ in its path as wildcards.",
@@ -271,12 +272,25 @@ class Lake:
                 hint="Correct the path. In a new lake, start with: nightaudit nightly",
             )
 
+    def carrier(self, reads: Callable[..., Iterable[str]]) -> Carrier | None:
+        """Return what takes tasks to machines that lack this folder; `reads` names the files for a task's arguments.
+
+        None: the lake is a folder that all machines see.
+        """
+        if self.copy is None:
+            return None
+        from pipeline.lake.s3.parcels import Carrier
+
+        return Carrier(self.copy, reads)
+
     # Rebuilt tables ----------------------------------------------------------------------------------------
 
     def with_new_tables(self) -> Lake:
         """Return this lake with a folder for its tables that nothing has used yet. It counts once it is adopted."""
         taken = [int(match["number"] or 1) for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match]
-        return Lake(str(self.root), f"{_TABLES}-{max(taken, default=1) + 1}")
+        fresh = Lake(str(self.root), f"{_TABLES}-{max(taken, default=1) + 1}")
+        fresh.copy = self.copy
+        return fresh
 
     def adopt_tables(self) -> None:
         """Make this lake's folder of tables the one that counts, in one step."""
@@ -298,10 +312,10 @@ class Lake:
         claimed there as well, and what was written is committed at the end.
         """
         with ExitStack() as held:
-            if self._copy is None:
+            if self.copy is None:
                 held.enter_context(self._locked(what))
             else:
-                held.enter_context(self._claimed(self._copy, what))
+                held.enter_context(self._claimed(self.copy, what))
             yield
 
     def commit(self) -> None:
@@ -396,6 +410,7 @@ class Lake:
         # Without this a power cut may leave an empty file under its final name, an answer that seems to have landed,
         # or no name at all.
         place = self.local(path)
+        note_touched([place])
         sync(place)
         sync(place.parent)
         # The names of the folders themselves, which were made with their first object.

@@ -49,7 +49,7 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
 
 def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | None:
     """Return the same for a folder that can be brought again from where it was brought from; None: it is a lake."""
-    if lake.is_copy:
+    if lake.copy is not None:
         return "this machine alone; the store has it", f"{'' if is_missing else 'delete it, then: '}nightaudit status"
     if source := pulled_from(lake.root):
         return "queries over this copy", f"{move}nightaudit pull {shlex.quote(source)} {shlex.quote(str(lake.root))}"

@@ -1,9 +1,9 @@
 """Where work that can be spread runs: processes of this machine, or the workers of a Dask cluster.
 
 A task is a function of ours and addresses in the lake. A worker that is lost takes nothing with it: its tasks run again
-on another one, and write the same files. So every worker has to see the same lake under the same path, and to run the
-same code on the same libraries: each is looked at before work is given out, and each task looks again, for workers
-join late.
+on another one, and write the same files. So every worker has to run the same code on the same libraries, and to see the
+same lake under the same path, unless a carrier brings it the files: each is looked at before work is given out, and
+each task looks again, for workers join late.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import platform
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -24,6 +25,7 @@ import xxhash
 import pipeline
 from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import ClusterAway, SettingsError
+from pipeline.process.carrier import Brought, Carrier, Parcel
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -43,15 +45,18 @@ class _Wanted:
 
     folder: str
     made_of: Mapping[str, str]
+    is_to_be_seen: bool = True
 
 
-def open_pool(cluster: Cluster | None, lake_root: Path, processes: Callable[[], Executor]) -> Executor:
+def open_pool(
+    cluster: Cluster | None, lake_root: Path, processes: Callable[[], Executor], carrier: Carrier | None = None
+) -> Executor:
     """Return what runs tasks over the lake at `lake_root`: workers of the cluster, or `processes` where none is named.
 
-    Raises ClusterAway where the cluster cannot be reached or has no worker, and SettingsError where one of its workers
-    sees another lake, or is made of other code than this process.
+    With a carrier, workers need not see that folder. Raises ClusterAway where the cluster cannot be reached or has no
+    worker, and SettingsError where one of them sees another lake, or is made of other code than this process.
     """
-    return processes() if cluster is None else ClusterPool(cluster, lake_root)
+    return processes() if cluster is None else ClusterPool(cluster, lake_root, carrier)
 
 
 def size_of(pool: Executor, workers: int) -> int:
@@ -62,11 +67,14 @@ def size_of(pool: Executor, workers: int) -> int:
 class ClusterPool(Executor):
     """The workers of a Dask cluster as an executor."""
 
-    def __init__(self, cluster: Cluster, lake_root: Path) -> None:
+    def __init__(self, cluster: Cluster, lake_root: Path, carrier: Carrier | None) -> None:
         self._address = cluster.address
+        self._carrier = carrier
+        # What is brought is put in place here: the client's own thread must go on to hear from the scheduler.
+        self._landing = ThreadPoolExecutor(4)
         self._client = _connected(cluster)
         self._folder = lake_root / ".spill" / f"cluster-{secrets.token_hex(8)}"
-        self._wanted = _Wanted(str(self._folder), made_of())
+        self._wanted = _Wanted(str(self._folder), made_of(), is_to_be_seen=carrier is None)
         try:
             self._folder.mkdir(parents=True)
             self.size = self._look_at_workers()
@@ -77,20 +85,34 @@ class ClusterPool(Executor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Give a task to a worker. Its future raises ClusterAway where the cluster, or every worker of it, is lost."""
-        there = self._futures.submit(_task, self._wanted, fn, args, kwargs)
+        parcel = self._carrier.parcel(args) if self._carrier is not None else None
+        there = self._futures.submit(_task, self._wanted, parcel, fn, args, kwargs)
         here: Future[T] = Future()
         here.set_running_or_notify_cancel()
-        there.add_done_callback(lambda done: self._hand_on(done, here))
+        there.add_done_callback(lambda done: self._when_done(done, here))
         return here
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor declares it
         """Let go of the cluster. What is not done yet is not waited for: its result is no longer wanted."""
         self._client.close(timeout=_CONNECT_SECONDS)
+        self._landing.shutdown(wait=wait)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _hand_on(self, done: Future[T], here: Future[T]) -> None:
+    def _when_done(self, done: Future[Any], here: Future[T]) -> None:
+        if self._carrier is None:
+            self._hand_on(done, here)
+            return
+        # Once the pool is closed, no one waits for it.
+        with suppress(RuntimeError):
+            self._landing.submit(self._hand_on, done, here)
+
+    def _hand_on(self, done: Future[Any], here: Future[T]) -> None:
         try:
-            here.set_result(done.result())
+            result = done.result()
+            if isinstance(result, Brought) and self._carrier is not None:
+                self._carrier.land(result)
+                result = result.result
+            here.set_result(result)
         except CancelledError:
             here.set_exception(
                 ClusterAway(
@@ -132,6 +154,8 @@ class ClusterPool(Executor):
         return sum(threads.values())
 
     def _is_unanswered(self, seen: Mapping[str, str]) -> str:
+        if not self._wanted.is_to_be_seen and seen["folder"] != self._wanted.folder:
+            return ""
         return "" if (self._folder / seen["answer"]).exists() else "sees another lake than this machine does"
 
 
@@ -162,14 +186,21 @@ def made_of() -> Mapping[str, str]:
     return {"nightaudit": code, "Python": python} | {name: version(name) for name in _LIBRARIES}
 
 
-def _task(wanted: _Wanted, work: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
+def _task(
+    wanted: _Wanted, parcel: Parcel | None, work: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> T | Brought:
     """Do some work on a worker. One that joined late, or sees another lake now, refuses."""
     folder = wanted.folder if Path(wanted.folder).is_dir() else ""
     if refusal := _differs({**made_of(), "folder": folder}, wanted):
         raise _refused(platform.node(), refusal)
+    do = partial(_spilling_apart, wanted.folder, partial(work, *args, **kwargs))
+    return do() if folder or parcel is None else parcel.do(do)
+
+
+def _spilling_apart(folder: str, work: Callable[[], T]) -> T:
     # What this machine spills does not meet what others do: see `lake.database`.
-    Path(folder).with_name(platform.node()).mkdir(exist_ok=True)
-    return work(*args, **kwargs)
+    Path(folder).with_name(platform.node()).mkdir(parents=True, exist_ok=True)
+    return work()
 
 
 def _differs(seen: Mapping[str, str], wanted: _Wanted) -> str:
@@ -177,7 +208,7 @@ def _differs(seen: Mapping[str, str], wanted: _Wanted) -> str:
     other = [f"{name} {seen[name]} (here: {needed})" for name, needed in wanted.made_of.items() if seen[name] != needed]
     if other:
         return f"has {', '.join(other)}"
-    if seen["folder"] != wanted.folder:
+    if wanted.is_to_be_seen and seen["folder"] != wanted.folder:
         return seen["folder"] or f"does not see the lake's folder {Path(wanted.folder).parents[1]}"
     return ""
 

@@ -11,7 +11,7 @@ import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -28,6 +28,7 @@ from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
+from pipeline.lake.touched import note_touched
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.tracker import run_tracker
@@ -99,10 +100,13 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
 def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
     """Write a range's columns for the summaries to files; return their paths by relation."""
     written = {}
+    # Another machine has no such folder.
+    Path(job.folder).mkdir(parents=True, exist_ok=True)
     for name, columns in SUMMED.items():
         place = beside(Path(job.folder) / f"{name}-{job.within.first}.parquet")
         select = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
         session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
+        note_touched([place])
         written[name] = str(place)
     return written
 
@@ -132,7 +136,7 @@ class RangeWorkers:
         todo: list[tuple[RangeJob, int]] = [(job, _TRIES) for job in jobs]
         done: dict[int, T] = {}
         while todo:
-            pool = self._started(jobs[0].lake.root)
+            pool = self._started(jobs[0].lake)
             turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
             running = [(turn, pool.submit(_apart, work, [job for job, _ in turn], tuple(reads))) for turn in turns]
             # The file is open until the last range is done, so writing to it has to wait, also after a failure.
@@ -152,9 +156,9 @@ class RangeWorkers:
                         done[job.within.first] = outcome
         return [done[first] for first in sorted(done)]
 
-    def _started(self, root: Path) -> Executor:
+    def _started(self, lake: Lake) -> Executor:
         if self._pool is None:
-            self._pool = open_pool(self._cluster, root, self._processes)
+            self._pool = open_pool(self._cluster, lake.root, self._processes, lake.carrier(_read_for))
         return self._pool
 
     def _processes(self) -> Executor:
@@ -162,6 +166,18 @@ class RangeWorkers:
         # Not fork: DuckDB's and the object store's threads do not survive it.
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
+
+
+def _read_for(_: Work[T], jobs: Sequence[RangeJob], *__: object) -> Iterator[str]:
+    """Give the files of the lake that a session over ranges may read."""
+    lake = jobs[0].lake
+    yield "lake.json"
+    yield Path(jobs[0].file).relative_to(lake.root).as_posix()
+    for folder in (lake.tables_folder, "state"):
+        for place in lake.local(folder).rglob("*"):
+            # A hidden one is being built.
+            if place.is_file() and not place.name.startswith("."):
+                yield place.relative_to(lake.root).as_posix()
 
 
 def _prepare() -> None:

@@ -18,11 +18,13 @@ from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
+from pipeline.lake.raw import second_look
 from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.tracker import run_tracker
+from pipeline.sweep.load import SEGMENT_TABLES
 
 # Segments that wait or are worked on, for each process: beyond them the collection is held back.
 SEGMENTS_PER_WORKER = 2
@@ -52,7 +54,7 @@ class Normalisers:
         self._lake = lake
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
-        self._pool = open_pool(cluster, lake.root, lambda: _processes(workers))
+        self._pool = open_pool(cluster, lake.root, lambda: _processes(workers), lake.carrier(_read_for))
         # Who starts a process waits for the fork server's imports. Requests have their times, so the event loop must
         # not; and answers are to land meanwhile, so the threads for that must not either.
         self._starter = ThreadPoolExecutor(1)
@@ -87,6 +89,15 @@ class Normalisers:
             return self._pool.submit(
                 normalise_segment, self._lake, self._sweep_id, segment, self._max_body_bytes, unasked
             )
+
+
+def _read_for(lake: Lake, sweep_id: str, segment: Segment, *_: object) -> Iterator[str]:
+    """Give the files of the lake that a segment is made of, and those that an earlier attempt has made of it."""
+    yield "lake.json"
+    yield lake.manifest_path(sweep_id)
+    shards = [name for shard in segment.shards for name in (shard.name, second_look(shard.name))]
+    tables = [lake.table_file(table, sweep_id, segment.name) for table in SEGMENT_TABLES]
+    yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])
 
 
 def _processes(workers: int) -> ProcessPoolExecutor:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -22,8 +22,10 @@ from pipeline.lake.checksums import Recorded
 from pipeline.lake.s3 import commit_log, object_store
 from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
 from pipeline.lake.s3.object_store import Store
+from pipeline.lake.s3.parcels import Parcel
+from pipeline.lake.touched import note_touched
 from pipeline.night.verify import verify
-from pipeline.settings import read_settings
+from pipeline.process.carrier import Brought
 
 
 @pytest.fixture(scope="module", params=["moto", pytest.param("ceph", marks=pytest.mark.cluster)])
@@ -53,7 +55,7 @@ def machine(address, monkeypatch, tmp_path):
 
 def killed_in_a_section(lake: Lake, *paths: str) -> None:
     """Write objects in a section that commits nothing and never ends, as a process that is killed at once."""
-    copy = lake._copy
+    copy = lake.copy
     copy.bring_up(is_to_write=True)
     assert copy.begin(Claim("of-the-dead", copy.id, "a dead process", "a sweep", copy.claim_seconds))
     for path in paths:
@@ -187,7 +189,7 @@ def test_after_silence_another_machine_takes_over_and_the_former_owner_is_refuse
     with machine("b").writing("a resumed sweep") as _:
         machine("b")
         with pytest.raises(LakeBusy, match="taken over"):
-            lake._copy.commit(Act.COMMIT, lake._copy.listing.claim)
+            lake.copy.commit(Act.COMMIT, lake.copy.listing.claim)
     other = machine("b")
     with other.writing("a resumed sweep"):
         other.put_new("raw/x/two", b"of b")
@@ -205,10 +207,10 @@ def tmp_of(lake: Lake) -> Path:
 def test_a_section_whose_claim_is_lost_stops_at_its_next_object(machine):
     lake = machine("a", claim_seconds=3)
     with pytest.raises(LakeBusy, match="taken over"), lake.writing("a sweep"):  # noqa: PT012 - it is to stop in there
-        listing = CommitLog(lake._copy._store).read(0, {}, None)
+        listing = CommitLog(lake.copy._store).read(0, {}, None)
         taker = Claim("another", "another", "another machine", "a sweep", 180)
-        while not CommitLog(lake._copy._store).append(listing, Entry.of(Act.BEGIN, taker, {}, [])):
-            listing = CommitLog(lake._copy._store).read(0, {}, None)
+        while not CommitLog(lake.copy._store).append(listing, Entry.of(Act.BEGIN, taker, {}, [])):
+            listing = CommitLog(lake.copy._store).read(0, {}, None)
         until(lambda: lake._section._is_lost)
         lake.put_new("raw/x/late", b"late")
     assert not machine("b").exists("raw/x/late")
@@ -371,9 +373,70 @@ def test_http_is_used_only_where_it_is_allowed(address, monkeypatch):
         Store(address)
 
 
-def test_a_cluster_and_a_lake_on_s3_are_refused_at_the_start(address):
-    with pytest.raises(SettingsError, match="do not go together"):
-        read_settings(_env_file=None, lake=address, cluster="tcp://127.0.0.1:8786")
+def on_a_disk_of_its_own(here: Path, parcel: Parcel, work: Callable[[], object], own: Path) -> Brought:
+    """Do a task as a machine does that has another folder at the same path."""
+    aside = here.rename(here.with_name("aside"))
+    try:
+        if own.exists():
+            own.rename(here)
+        return parcel.do(work)
+    finally:
+        here.rename(own)
+        aside.rename(here)
+
+
+def test_a_task_of_another_machine_reads_what_it_was_given_and_its_files_are_committed_here(machine, tmp_path):
+    lake = machine("a")
+    with lake.writing("a test"):
+        for name in ("read", "removed", "unread"):
+            lake.put_new(f"tables/offer/{name}", name.encode())
+        lake.commit()
+        carrier = lake.carrier(lambda *paths: ["lake.json", *paths])
+        parcel = carrier.parcel(("tables/offer/read", "tables/offer/removed"))
+
+        def work() -> list[str]:
+            there = Lake(str(lake.root))
+            found = sorted(there.names("tables/offer"))
+            there.put_new("tables/offer/new", there.get("tables/offer/read") * 2)
+            there.put("tables/offer/read", b"other")
+            there.remove("tables/offer/removed")
+            spilled = there.root / ".spill" / ".part"
+            spilled.parent.mkdir(exist_ok=True)
+            spilled.write_bytes(b"passing")
+            note_touched([spilled])
+            return found
+
+        here, own = tmp_path / "a", tmp_path / "of-the-worker"
+        brought = on_a_disk_of_its_own(here, parcel, work, own)
+        assert brought.result == ["read", "removed"]
+        assert lake.get("tables/offer/read") == b"read"
+        carrier.land(brought)
+        assert sorted(lake.names("tables/offer")) == ["new", "read", "unread"]
+        assert (lake.root / ".spill" / ".part").read_bytes() == b"passing"
+        assert not list(own.rglob(".part"))
+        # It has them now, and what has changed since is fetched again.
+        lake.put("tables/offer/new", b"changed")
+        later = carrier.parcel(("tables/offer/new", "tables/offer/unread"))
+        seen = on_a_disk_of_its_own(here, later, lambda: Lake(str(lake.root)).get("tables/offer/new"), own)
+        assert (seen.result, seen.files) == (b"changed", {})
+    other = machine("b")
+    assert {name: other.get(f"tables/offer/{name}") for name in other.names("tables/offer")} == {
+        "new": b"changed",
+        "read": b"other",
+        "unread": b"unread",
+    }
+    assert verify(other, is_deep=True).damages == ()
+
+
+def test_a_task_whose_object_is_gone_says_so(machine, tmp_path):
+    lake = machine("a")
+    with lake.writing("a test"):
+        lake.put_new("tables/offer/read", b"read")
+        parcel = lake.carrier(lambda *paths: paths).parcel(("tables/offer/read",))
+        Store(lake.address).delete([f"objects/{name}" for name, _ in parcel.files.values()])
+        with pytest.raises(LakeError, match="that a task reads is missing"):
+            on_a_disk_of_its_own(tmp_path / "a", parcel, list, tmp_path / "of-the-worker")
+        lake.put("tables/offer/read", b"again")
 
 
 def test_no_credential_is_in_a_file_of_the_copy_the_store_or_an_error(machine, address, monkeypatch, tmp_path):

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-import os
 import platform
 import shutil
 import signal
-import subprocess
-import sys
 import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from certificates import self_signed
+from dask_machines import Machines, await_true, client_of, while_one_works
 from two_markets import NOW, publish_night, settings_of_two_markets
 
 from pipeline.cli.doctor import _cluster
@@ -37,55 +32,6 @@ MAX_BODY_BYTES = 64_000_000
 pytestmark = pytest.mark.timeout(900)
 
 
-class Machines:
-    """A scheduler and workers of its own, as processes that can be ended."""
-
-    def __init__(self, folder: Path, *tls: str) -> None:
-        self.folder, self._tls = folder, tls
-        self._log = (folder / "log").open("a")
-        # Port 0: the scheduler writes down which one it got.
-        self._file = folder / "scheduler.json"
-        protocol = "tls" if tls else "tcp"
-        self.scheduler = self._start(
-            "scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", self._file
-        )
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
-        await_true(lambda: self._file.exists() and self._file.read_text().endswith("}"))
-        self.address = json.loads(self._file.read_text())["address"]
-
-    def start_worker(self, **others: str) -> None:
-        name = f"worker-{len(self.workers)}"
-        local = self.folder / name
-        options = ("--nthreads", "1", "--no-nanny", "--name", name, "--local-directory", local)
-        self.workers[name] = self._start("worker", self.address, *options, **others)
-
-    def _start(self, what: str, *options: object, **others: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", what, "--no-dashboard", *self._tls, *map(str, options)]
-        return subprocess.Popen(command, cwd=self.folder, env=os.environ | others, stdout=self._log, stderr=self._log)
-
-    def end(self) -> None:
-        for process in (*self.workers.values(), self.scheduler):
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-        self._log.close()
-
-
-def await_true(holds, seconds: float = 120) -> None:
-    ends_at = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends_at
-        time.sleep(0.05)
-
-
-@contextmanager
-def client_of(machines):
-    from distributed import Client
-
-    with Client(machines.address, set_as_default=False) as client:
-        yield client
-
-
 @pytest.fixture
 def machines(tmp_path):
     """A scheduler and three workers."""
@@ -95,8 +41,7 @@ def machines(tmp_path):
     try:
         for _ in range(3):
             made.start_worker()
-        with client_of(made) as client:
-            client.wait_for_workers(3, timeout=120)
+        made.wait_for_workers()
         yield made
     finally:
         made.end()
@@ -148,30 +93,6 @@ def assert_same_rows(found, expected):
     assert found.keys() == expected.keys()
     for name, rows in expected.items():
         assert found[name] == rows, name
-
-
-@contextmanager
-def while_one_works(machines, what):
-    """Do something to a worker that is in the middle of a task, while this thread waits for the work; tells which."""
-    met, stopped = [], threading.Event()
-
-    def watch() -> None:
-        with client_of(machines) as client:
-            while not stopped.wait(0.02):
-                info = client.scheduler_info(n_workers=-1)["workers"]
-                for address, keys in client.processing().items():
-                    if keys and (name := info.get(address, {}).get("name")):
-                        what(machines.workers[name])
-                        met.append(name)
-                        return
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield met
-    finally:
-        stopped.set()
-        thread.join()
 
 
 @pytest.mark.cluster
@@ -310,12 +231,12 @@ def test_over_tls_only_those_with_a_certificate_get_in(tmp_path):
 def test_a_worker_that_does_not_see_the_lake_does_no_task(tmp_path):
     gone = _Wanted(str(tmp_path / "lake" / ".spill" / "cluster-1"), made_of())
     with pytest.raises(SettingsError, match=r"does not see the lake's folder .*lake"):
-        _task(gone, sum, ([1, 2],), {})
+        _task(gone, None, sum, ([1, 2],), {})
     Path(gone.folder).mkdir(parents=True)
-    assert _task(gone, sum, ([1, 2],), {}) == 3
+    assert _task(gone, None, sum, ([1, 2],), {}) == 3
     other = _Wanted(gone.folder, {**made_of(), "duckdb": "1.0.0"})
     with pytest.raises(SettingsError, match=r"has duckdb .* \(here: 1.0.0\)"):
-        _task(other, sum, ([1, 2],), {})
+        _task(other, None, sum, ([1, 2],), {})
 
 
 def test_what_a_worker_spills_lies_in_a_folder_of_its_machine(tmp_path):
@@ -329,4 +250,4 @@ def test_what_a_worker_spills_lies_in_a_folder_of_its_machine(tmp_path):
             return Path(session.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])
 
     assert spills_to() == lake.root / ".spill"
-    assert _task(_Wanted(str(folder), made_of()), spills_to, (), {}) == lake.root / ".spill" / platform.node()
+    assert _task(_Wanted(str(folder), made_of()), None, spills_to, (), {}) == lake.root / ".spill" / platform.node()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,14 +14,17 @@ from pathlib import Path
 import duckdb
 import pytest
 from ceph_server import ceph_server
+from dask_machines import Machines, while_one_works
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from typer.main import get_command
 
 from pipeline.cli.commands import app
+from pipeline.domain.cluster_address import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.lake.s3.commit_log import CommitLog
 from pipeline.lake.s3.object_store import Store
+from pipeline.publish import publish_anew
 from pipeline.sandbox.server.launch import SandboxProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -163,6 +167,56 @@ def test_three_nights_by_two_machines_on_s3_are_those_of_a_folder(tmp_path, serv
     for secret in (KEY_ID, SECRET):
         assert secret not in said
         assert secret.encode() not in held
+
+
+def with_disk_of_its_own(folder: Path, own: Path) -> list[str]:
+    """Return the command that runs another where `folder` is a folder of another disk, as on another machine."""
+    alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    own.mkdir()
+    command = [*alone, "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', str(own), str(folder)]
+    if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode:
+        pytest.skip("this machine gives no process a view of its own of the disk (unshare --mount)")
+    return command
+
+
+@pytest.mark.usefixtures("store")
+def test_three_nights_on_s3_with_three_workers_on_other_machines_are_those_of_a_folder(tmp_path, server, monkeypatch):
+    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+    alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
+    for number in (1, 2, 3):
+        alone.run("nightly", **night(number))
+    expected = contents(alone.root / "published/nightaudit.duckdb")
+
+    copy = tmp_path / "one" / "copy"
+    (tmp_path / "machines").mkdir()
+    machines = Machines(tmp_path / "machines")
+    try:
+        one = Machine(tmp_path / "one", server, NIGHTAUDIT_CLUSTER=machines.address)
+        copy.mkdir()
+        disks = [tmp_path / f"disk-{number}" for number in range(3)]
+        for disk in disks:
+            machines.start_worker(by=with_disk_of_its_own(copy, disk))
+        machines.wait_for_workers()
+        for number in (1, 2, 3):
+            one.run("nightly", **night(number))
+        assert_same(contents(one.root / "published/nightaudit.duckdb"), expected)
+        fetched = [place for disk in disks for place in disk.rglob("*.parquet")]
+        assert {place.parts[-3] for place in fetched} >= {"raw", "offer", "cell"}
+
+        monkeypatch.setenv("NIGHTAUDIT_LAKE_COPY", str(copy))
+        lake = Lake(ADDRESS)
+        with lake.writing("a test"), while_one_works(machines, lambda worker: worker.kill()) as killed:
+            publish_anew(lake, lambda: None, most_offers=200, cluster=Cluster(machines.address))
+        assert len(killed) == 1
+        assert len(list((lake.root / "state").glob("*/*/cell-*.parquet"))) > 6
+        assert_same(contents(lake.published_file), expected)
+        assert [place for disk in disks for place in disk.glob("*/lake/state/*/*/*.parquet")]
+        # It takes nothing of the workers.
+        other = Machine(tmp_path / "other", server)
+        other.run("verify", "--deep")
+        assert_same(contents(other.root / "published/nightaudit.duckdb"), expected)
+    finally:
+        machines.end()
 
 
 def served(sandbox: SandboxProcess) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from pipeline.lake.checksums import LOCAL_SUMS, Recorded, record, sum_of_file
 from pipeline.lake.files import beside, sync
 from pipeline.lake.published_paths import PUBLISHED, read_from_here
 from pipeline.lake.s3.commit_log import IN_FLIGHT, CommitLog, Listing
-from pipeline.lake.s3.copy_files import Index, Known, Look, is_unguarded, look_of, looks, remove_file
+from pipeline.lake.s3.copy_files import Index, Known, Look, is_unguarded, look_of, looks, name_of, remove_file
 from pipeline.lake.s3.object_store import Store
 
 logger = logging.getLogger(__name__)
@@ -63,7 +62,7 @@ class CatchUp:
         known, recorded = self._index.files, Recorded(self._root)
         for path, it in listing.files.items():
             if path not in known or known[path].object != it:
-                is_it = path in found and _name_of(self._root / path) == it[0]
+                is_it = path in found and name_of(self._root / path) == it[0]
                 known[path] = Known(it, found[path] if is_it else None)
         for path in known.keys() - listing.files.keys():
             del known[path]
@@ -82,7 +81,7 @@ class CatchUp:
             known, it = index.files.get(path), listing.files.get(path)
             if known is not None and known.look == look:
                 continue
-            if it is not None and _name_of(self._root / path) == it[0]:
+            if it is not None and name_of(self._root / path) == it[0]:
                 index.files[path] = Known(it, look)
             elif is_unguarded(path) and not was_writing:
                 if it is None or (known is not None and known.object == it):
@@ -143,8 +142,3 @@ class CatchUp:
 
 def _turn_of(path: str) -> int:
     return next((turn for turn, part in enumerate(_COMES_LATE, 1) if part in path), 0)
-
-
-def _name_of(place: Path) -> str:
-    with place.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

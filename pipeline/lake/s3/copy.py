@@ -22,9 +22,21 @@ from filelock import FileLock, Timeout
 
 from pipeline.domain.errors import LakeBusy, LakeFull
 from pipeline.lake.checksums import FOLDER, Recorded
+from pipeline.lake.files import noted_as_gone
 from pipeline.lake.s3.catch_up import CatchUp
 from pipeline.lake.s3.commit_log import IN_FLIGHT, Act, Claim, CommitLog, Entry, Listing, Object
-from pipeline.lake.s3.copy_files import Index, Known, Look, is_sums, looks, read_index, write_index
+from pipeline.lake.s3.copy_files import (
+    Index,
+    Known,
+    Look,
+    fetch_file,
+    is_sums,
+    look_of,
+    looks,
+    read_index,
+    remove_file,
+    write_index,
+)
 from pipeline.lake.s3.object_store import Store
 from pipeline.settings import read_settings
 
@@ -47,6 +59,8 @@ class Copy:
         self._index = Index(self.address, "", "")
         self.listing = Listing()
         self._one_at_a_time = threading.RLock()
+        # Objects that the store has of files that no commit has yet.
+        self._sent: dict[str, Known] = {}
 
     @property
     def id(self) -> str:
@@ -130,6 +144,17 @@ class Copy:
             if folders is None:
                 self._save()
 
+    def share(self, paths: Iterable[str]) -> dict[str, Object]:
+        """See to it that the store has files as they are now, for tasks of other machines; return their objects."""
+        wanted = list(paths)
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            return dict(zip(wanted, pool.map(self._shared, wanted), strict=True))
+
+    def land(self, files: Mapping[str, Object | None]) -> None:
+        """Put in place what a task of another machine wrote, and remove what it removed."""
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            list(pool.map(self._land, files.items()))
+
     def begin(self, claim: Claim) -> bool:
         """Claim the lake as of the version that the copy was brought up to. False: another writer came first."""
         with self._one_at_a_time:
@@ -161,11 +186,33 @@ class Copy:
             raise _unusable(self._folder, error) from None
         return found, objects
 
+    def _shared(self, path: str) -> Object:
+        known, look = self._index.files.get(path), look_of(self.root / path)
+        return known.object if known is not None and known.look == look else self._keep(path)
+
+    def _land(self, brought: tuple[str, Object | None]) -> None:
+        path, it = brought
+        if it is None:
+            with noted_as_gone(self.root, [self.root / path]):
+                remove_file(self.root, path)
+            return
+        try:
+            look = fetch_file(self._store, self.root, path, it)
+        except OSError as error:
+            raise _unusable(self._folder, error) from None
+        self._sent[path] = Known(it, look)
+
     def _keep(self, path: str) -> Object:
         place = self.root / path
+        look, sent = look_of(place), self._sent.get(path)
+        if sent is not None and sent.look == look:
+            return sent.object
         # The last line may be under way.
         cut = place.read_bytes().rfind(b"\n") + 1 if is_sums(path) else None
-        return self._store.keep(place, cut)
+        it = self._store.keep(place, cut)
+        if cut is None:
+            self._sent[path] = Known(it, look)
+        return it
 
     def _removed(self, gone: Iterable[str]) -> list[str]:
         """Return those of the files that are gone that the lake has removed; the others are fetched again."""

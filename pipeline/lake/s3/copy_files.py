@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -12,7 +13,9 @@ from pathlib import Path
 import msgspec
 
 from pipeline.lake.checksums import FOLDER, LOCAL_SUMS
+from pipeline.lake.files import beside, put_in_place
 from pipeline.lake.s3.commit_log import Claim, Object
+from pipeline.lake.s3.object_store import Store
 
 # What comes and goes beside the lake's own files, and is of this machine alone.
 _PASSING = frozenset({".lock", ".lock.note", ".spill"})
@@ -83,6 +86,33 @@ def look_of(place: Path) -> Look | None:
 def is_sums(path: str) -> bool:
     """Whether a file is one of checksums, to which lines are appended while it is read."""
     return path.startswith(f"{FOLDER}/")
+
+
+def is_passing(path: str) -> bool:
+    """Whether a file is of this machine alone, and no commit has it."""
+    return path.partition("/")[0] in _PASSING or not _is_of_lake(path.rpartition("/")[2])
+
+
+def name_of(place: Path) -> str:
+    """Return the name of the object that a file is."""
+    with place.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch_file(store: Store, root: Path, path: str, it: Object) -> Look | None:
+    """Fetch a file of the lake that no commit has yet; return how it looks. Raises OSError and CorruptObject."""
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    built = beside(place)
+    try:
+        store.fetch(*it, built)
+        if is_passing(path):
+            built.replace(place)
+        else:
+            put_in_place(built, place, root)
+    finally:
+        built.unlink(missing_ok=True)
+    return look_of(place)
 
 
 def remove_file(root: Path, path: str) -> None:

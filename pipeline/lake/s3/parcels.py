@@ -1,0 +1,152 @@
+"""How a task reaches the files of a lake on S3 on a machine that does not see the folder of the night: by objects.
+
+With the task go the names of the objects that it reads. The worker fetches those that it lacks to its own folder, at
+the path that the files have where the night runs, and sends what it wrote to the store. The night fetches that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock
+
+from pipeline.domain.errors import LakeError, LakeFull
+from pipeline.lake.files import beside, noted_as_gone
+from pipeline.lake.s3.commit_log import IN_FLIGHT, Object
+from pipeline.lake.s3.copy import Copy
+from pipeline.lake.s3.copy_files import Look, fetch_file, is_passing, look_of, name_of, remove_file
+from pipeline.lake.s3.object_store import Store
+from pipeline.lake.touched import touching
+from pipeline.process.carrier import Brought
+
+# A file that no task has read for so long is removed from a worker's folder.
+_KEPT_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What a task reads: files of the lake whose folder is `root` where the night runs."""
+
+    address: str
+    root: str
+    files: Mapping[str, Object]
+
+    def do(self, work: Callable[[], object]) -> Brought:
+        """Do the work on this machine. Raises LakeError and SettingsError where the store cannot be used."""
+        store, root = Store(self.address), Path(self.root)
+        here = _WorkersFolder(store, root)
+        here.fetch(self.files)
+        with touching() as touched:
+            result = work()
+        return Brought(result, here.send(place.relative_to(root).as_posix() for place in sorted(touched)))
+
+
+class Carrier:
+    """Hands tasks over with the files that they read, which `reads` names for what a task is given."""
+
+    def __init__(self, copy: Copy, reads: Callable[..., Iterable[str]]) -> None:
+        self._copy = copy
+        self._reads = reads
+
+    def parcel(self, args: tuple[object, ...]) -> Parcel:
+        """Return what a task needs; the store has it then."""
+        return Parcel(self._copy.address, str(self._copy.root), self._copy.share(self._reads(*args)))
+
+    def land(self, brought: Brought) -> None:
+        """Put in place what a task wrote."""
+        self._copy.land(brought.files)
+
+
+class _Held(msgspec.Struct):
+    object: Object
+    look: Look | None
+    used_at: float | None = None
+    """When a task last read it; None: it was there before, and is not ours to remove."""
+
+
+class _WorkersFolder:
+    """A worker's folder. Its tasks, and other processes of the machine that read the lake, take turns."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        self._store = store
+        self._root = root
+        self._file = root.parent / "fetched.json"
+
+    def fetch(self, files: Mapping[str, Object]) -> None:
+        """See to it that the folder has the files, and remove those that have not been read for long."""
+        try:
+            with self._held() as held, ThreadPoolExecutor(IN_FLIGHT) as pool:
+                there = pool.map(lambda path: self._fetched(path, files[path], held.get(path)), files)
+                held |= dict(zip(files, there, strict=True))
+                unused = time.time() - _KEPT_SECONDS
+                self._remove(
+                    held, [path for path, it in held.items() if it.used_at is not None and it.used_at < unused]
+                )
+        except FileNotFoundError as error:
+            raise LakeError(
+                f"An object of {self._store.address} that a task reads is missing: {error}",
+                kept="What was committed before is untouched.",
+                hint="Restore it in the bucket, from a version or a backup, then run the same command again.",
+            ) from None
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def send(self, paths: Iterable[str]) -> dict[str, Object | None]:
+        """See to it that the store has what a task wrote; return the objects, None for what it removed."""
+        sent: dict[str, Object | None] = {}
+        try:
+            for path in paths:
+                place = self._root / path
+                sent[path] = self._store.keep(place) if place.exists() else None
+            with self._held() as held:
+                for path, it in sent.items():
+                    if it is not None:
+                        # The next task may read it.
+                        held[path] = _Held(it, look_of(self._root / path), time.time())
+                self._remove(held, [path for path in sent if is_passing(path)])
+        except OSError as error:
+            raise self._unusable(error) from None
+        return sent
+
+    def _remove(self, held: dict[str, _Held], paths: Iterable[str]) -> None:
+        old = list(paths)
+        with noted_as_gone(self._root, [self._root / path for path in old if not is_passing(path)]):
+            for path in old:
+                remove_file(self._root, path)
+                held.pop(path, None)
+
+    def _unusable(self, error: OSError) -> LakeFull:
+        return LakeFull(
+            f"The worker's folder {self._root} cannot be used: {error.strerror or error}.",
+            kept="The lake in the store is untouched.",
+            hint="Make room there, or let the worker write to that path; it is the same on every machine.",
+        )
+
+    @contextmanager
+    def _held(self) -> Iterator[dict[str, _Held]]:
+        self._root.mkdir(parents=True, exist_ok=True)
+        with FileLock(self._root.parent / ".lock"):
+            try:
+                held = msgspec.json.decode(self._file.read_bytes(), type=dict[str, _Held])
+            except (OSError, msgspec.MsgspecError):
+                # Lost: what is there is known by its bytes.
+                held = {}
+            yield held
+            built = beside(self._file)
+            built.write_bytes(msgspec.json.encode(held))
+            built.replace(self._file)
+
+    def _fetched(self, path: str, it: Object, held: _Held | None) -> _Held:
+        place, now = self._root / path, time.time()
+        look = look_of(place)
+        if held is not None and look is not None and (held.object, held.look) == (it, look):
+            return _Held(it, look, held.used_at and now)
+        if look is not None and look[0] == it[1] and name_of(place) == it[0]:
+            return _Held(it, look)
+        return _Held(it, fetch_file(self._store, self._root, path, it), now)

@@ -1,0 +1,92 @@
+"""A Dask scheduler and workers, as processes that a test can end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class Machines:
+    """A scheduler and workers of its own, as processes that can be ended."""
+
+    def __init__(self, folder: Path, *tls: str) -> None:
+        self.folder, self._tls = folder, tls
+        self._log = (folder / "log").open("a")
+        # Port 0: the scheduler writes down which one it got.
+        self._file = folder / "scheduler.json"
+        protocol = "tls" if tls else "tcp"
+        self.scheduler = self._start(
+            "scheduler", "--protocol", protocol, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", self._file
+        )
+        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        await_true(lambda: self._file.exists() and self._file.read_text().endswith("}"))
+        self.address = json.loads(self._file.read_text())["address"]
+
+    def start_worker(self, *, by: Sequence[str] = (), **others: str) -> None:
+        """Start one more; `by` is a command that runs another."""
+        name = f"worker-{len(self.workers)}"
+        local = self.folder / name
+        options = ("--nthreads", "1", "--no-nanny", "--name", name, "--local-directory", local)
+        self.workers[name] = self._start("worker", self.address, *options, by=by, **others)
+
+    def wait_for_workers(self) -> None:
+        with client_of(self) as client:
+            client.wait_for_workers(len(self.workers), timeout=120)
+
+    def _start(self, what: str, *options: object, by: Sequence[str] = (), **others: str) -> subprocess.Popen[bytes]:
+        command = [*by, sys.executable, "-m", "dask", what, "--no-dashboard", *self._tls, *map(str, options)]
+        return subprocess.Popen(command, cwd=self.folder, env=os.environ | others, stdout=self._log, stderr=self._log)
+
+    def end(self) -> None:
+        for process in (*self.workers.values(), self.scheduler):
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+        self._log.close()
+
+
+def await_true(holds, seconds: float = 120) -> None:
+    ends_at = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends_at
+        time.sleep(0.05)
+
+
+@contextmanager
+def client_of(machines):
+    from distributed import Client
+
+    with Client(machines.address, set_as_default=False) as client:
+        yield client
+
+
+@contextmanager
+def while_one_works(machines, what):
+    """Do something to a worker that is in the middle of a task, while this thread waits for the work; tells which."""
+    met, stopped = [], threading.Event()
+
+    def watch() -> None:
+        with client_of(machines) as client:
+            while not stopped.wait(0.02):
+                info = client.scheduler_info(n_workers=-1)["workers"]
+                for address, keys in client.processing().items():
+                    if keys and (name := info.get(address, {}).get("name")):
+                        what(machines.workers[name])
+                        met.append(name)
+                        return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield met
+    finally:
+        stopped.set()
+        thread.join()
