@@ -24,7 +24,8 @@ SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_file
 # The storage format of the oldest DuckDB that is supported.
 _STORAGE_VERSION = "v1.5.0"
 
-_BY_STAY = "property_id, check_in, offer_key"
+# With its whole key: rows that tie would come in another order each time.
+_BY_STAY = "property_id, check_in, offer_key, source"
 
 
 @dataclass(frozen=True, slots=True)

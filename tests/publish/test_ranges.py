@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import timedelta
 
+import duckdb
 import pytest
 from nights import FIRST_DAY, load_night, started_at
 from two_markets import NOW, publish_night, settings_of_two_markets
@@ -13,6 +14,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.publish import publish, publish_anew
 from pipeline.publish.ranges import PropertyRange, cut
+from pipeline.publish.state import FILED_STEPS
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +56,21 @@ def test_many_ranges_give_what_one_range_gives(home):
     assert found.keys() == expected.keys()
     for name, rows in expected.items():
         assert found[name] == rows, name
+
+
+def test_no_two_rows_of_a_state_file_tie(home):
+    """Rows that tie come in any order, and the same night would give other bytes."""
+    files = sorted((home / "lake" / "state").glob("*/*/*.parquet"))
+    written = set()
+    for step in FILED_STEPS:
+        for file in files:
+            if file.name.startswith(f"{step.name}-"):
+                written.add(step.name)
+                rows, told_apart = duckdb.execute(
+                    f"SELECT count(*), count(DISTINCT row({step.order})) FROM read_parquet('{file}')"  # noqa: S608 - our own names
+                ).fetchone()
+                assert rows == told_apart, file
+    assert {"offer_open", "offer_closed", "cell", "parity_open"} <= written
 
 
 def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_ranges(lake):
