@@ -76,8 +76,8 @@ class Normalisers:
             loop = asyncio.get_running_loop()
             begun = await loop.run_in_executor(self._starter, self._begin, segment, unasked)
             return await asyncio.wrap_future(begun)
-        # An end of what was to be read: the fork server was ended before it had started the process.
-        except (BrokenProcessPool, EOFError):
+        # The last two: the fork server was ended before it had started the process.
+        except (BrokenProcessPool, EOFError, ConnectionError):
             raise NightauditError(
                 "A worker process was killed, perhaps because memory ran out.",
                 kept="All raw answers that have landed are kept.",

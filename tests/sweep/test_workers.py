@@ -84,13 +84,15 @@ def test_neither_the_event_loop_nor_those_who_land_wait_for_a_worker_to_start(tm
     assert threading.main_thread() not in started_by
 
 
-def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_told(tmp_path, monkeypatch):
+# What a fork server that is being ended gives, by how far its end has come.
+@pytest.mark.parametrize("error", [EOFError, ConnectionRefusedError, ConnectionResetError, BrokenPipeError])
+def test_a_fork_server_that_is_ended_before_it_has_started_a_worker_is_one_clear_error(tmp_path, monkeypatch, error):
     class Pool:
         def __init__(self, *_, **__):
             pass
 
         def submit(self, *_):
-            raise EOFError("unexpected EOF")
+            raise error
 
         def shutdown(self, **_):
             pass
