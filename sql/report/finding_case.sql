@@ -46,15 +46,6 @@ WITH flagged AS (
     LEFT JOIN mart.weight AS weighed ON weighed.property_id = flag.property_id
 ),
 
-on_sale AS (
-    SELECT
-        sale.market,
-        count(DISTINCT sale.property_id) AS properties
-    FROM state.property_sale AS sale
-    WHERE sale.quiet_date IS NULL
-    GROUP BY sale.market
-),
-
 -- How many properties of a market show a rule.
 in_market AS (
     SELECT
@@ -63,9 +54,9 @@ in_market AS (
         flagged.base_currency,
         flagged.pair_currency,
         count(DISTINCT flagged.property_id) AS showing,
-        greatest(showing, any_value(on_sale.properties)) AS judged -- noqa: RF02
+        greatest(showing, any_value(sale.properties)) AS judged -- noqa: RF02
     FROM flagged
-    LEFT JOIN on_sale ON on_sale.market = flagged.market
+    LEFT JOIN mart.market_on_sale AS sale ON sale.market = flagged.market
     WHERE
         flagged.is_open
         AND flagged.market IS NOT NULL

@@ -16,15 +16,6 @@ WITH flagged AS (
     WHERE flag.market IS NOT NULL
 ),
 
-on_sale AS (
-    SELECT
-        sale.market,
-        count(DISTINCT sale.property_id) AS properties
-    FROM state.property_sale AS sale
-    WHERE sale.quiet_date IS NULL
-    GROUP BY sale.market
-),
-
 in_market AS (
     SELECT
         flagged.rule,
@@ -33,9 +24,9 @@ in_market AS (
         flagged.currency,
         count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct >= 0) AS higher,
         count(DISTINCT flagged.property_id) FILTER (WHERE flagged.size_pct < 0 OR flagged.size_pct IS NULL) AS lower,
-        greatest(higher, lower, any_value(on_sale.properties)) AS judged -- noqa: RF02
+        greatest(higher, lower, any_value(sale.properties)) AS judged -- noqa: RF02
     FROM flagged
-    LEFT JOIN on_sale ON on_sale.market = flagged.market
+    LEFT JOIN mart.market_on_sale AS sale ON sale.market = flagged.market
     GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.currency
 ),
 
@@ -53,7 +44,7 @@ beside_others AS (
             WHEN in_market.higher >= in_market.lower THEN sum(in_market.higher) OVER of_rule - in_market.higher
             ELSE sum(in_market.lower) OVER of_rule - in_market.lower
         END AS alike_elsewhere,
-        (SELECT sum(on_sale.properties) FROM on_sale) - in_market.judged AS elsewhere
+        (SELECT sum(sale.properties) FROM mart.market_on_sale AS sale) - in_market.judged AS elsewhere
     FROM in_market
     WINDOW of_rule AS (PARTITION BY in_market.rule, in_market.base_currency, in_market.currency)
 ),
@@ -116,7 +107,7 @@ met AS (
         market_stands.currency
     FROM market_stands
     GROUP BY market_stands.rule, market_stands.base_currency, market_stands.currency
-    HAVING count(*) >= 3 AND 2 * count(*) > (SELECT count(*) FROM on_sale)
+    HAVING count(*) >= 3 AND 2 * count(*) > (SELECT count(*) FROM mart.market_on_sale)
 )
 
 SELECT
