@@ -68,6 +68,8 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
     with connect(lake) as session:
         try:
             result = session.execute(select_files("sweep", committed_files(lake, SWEEP)))
+            # A file that is damaged may be noticed only when its rows are fetched.
+            fetched = result.fetchall()
         except duckdb.Error as error:
             raise CorruptObject(
                 f"The sweep table in {lake.table_root(SWEEP.name)} cannot be read: {str(error).splitlines()[0]}",
@@ -75,7 +77,7 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
                 hint="List the damage and its repairs: nightaudit verify",
             ) from None
         names = [column[0] for column in result.description]
-        rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        rows = [dict(zip(names, row, strict=True)) for row in fetched]
     return {row["sweep_id"]: row for row in rows}
 
 

@@ -18,13 +18,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
 from sandbox_nights import swept
 from tiny_night import outside_supplier, settings_in
 
-from pipeline.domain.errors import LakeError, NightauditError
+from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
 from pipeline.domain.tables import CONTENT_TABLES, QUALITY, QUOTE_TABLES
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
 from pipeline.night import steps
 from pipeline.night.night import Night
+from pipeline.night.overview import sweep_rows
 from pipeline.night.record import note_done
 from pipeline.night.verify import verify
 from pipeline.publish import published_sweeps
@@ -92,6 +93,18 @@ def test_every_file_that_is_gone_or_emptied_is_reported(root, tmp_path, tops):
             missed.append(place.relative_to(root).as_posix())
     assert missed == []
     assert reported(root) == []
+
+
+# The newest file is opened when the rows of the others have been handed out: the query has begun, and fails later.
+@pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
+def test_a_sweep_table_with_damaged_rows_is_an_error_that_names_the_check(root, which):
+    place = sorted(root.glob("tables/sweep/*/*.parquet"))[which]
+    content = bytearray(place.read_bytes())
+    content[4:60] = bytes(byte ^ 0xFF for byte in content[4:60])
+    place.write_bytes(content)
+    with pytest.raises(CorruptObject) as refused:
+        sweep_rows(Lake(str(root)))
+    assert "nightaudit verify" in refused.value.hint
 
 
 OF_ANOTHER_KIND = {"a folder": Path.mkdir, "a pipe": os.mkfifo}
