@@ -92,7 +92,7 @@ def audit(sweep_id: Sweep = None) -> None:
 def publish(
     sweep_id: Sweep = None,
     override: Annotated[
-        str | None, typer.Option("--override", help="Publish although the audit failed; the reason is recorded.")
+        str | None, typer.Option("--override", help="Publish even though the audit failed, and record this reason.")
     ] = None,
 ) -> None:
     """Publish a loaded and audited sweep into the DuckDB file."""
@@ -216,7 +216,7 @@ def confirm(
     flags: Annotated[
         list[str] | None, typer.Argument(help="Flag or case ids. Default: the largest flags.", show_default=False)
     ] = None,
-    rule: Annotated[list[str] | None, typer.Option("--rule", help="Only this rule; repeatable.")] = None,
+    rule: Annotated[list[str] | None, typer.Option("--rule", help="Only this rule; may be repeated.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of flags if none is named.")] = 20,
 ) -> None:
     """Re-query flagged cells; mark each flag confirmed, gone or not confirmable."""
@@ -285,8 +285,10 @@ def quote(
             "--sample", min=1, help="Number of quotes to request. Omitted: show the ledger.", show_default=False
         ),
     ] = None,
-    market: Annotated[list[str] | None, typer.Option("--market", help="Only this market; repeatable.")] = None,
-    property_id: Annotated[list[int] | None, typer.Option("--property", help="Only this property; repeatable.")] = None,
+    market: Annotated[list[str] | None, typer.Option("--market", help="Only this market; may be repeated.")] = None,
+    property_id: Annotated[
+        list[int] | None, typer.Option("--property", help="Only this property; may be repeated.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed for choosing the offers.")] = 1,
     confirmed: Annotated[
         bool, typer.Option("--yes-make-reservations", help="Confirm that each quote may make a reservation.")
@@ -427,7 +429,7 @@ def export(
         str | None, typer.Option("--from", help="Only nights from this day on (YYYY-MM-DD).", show_default=False)
     ] = None,
     last: Annotated[
-        str | None, typer.Option("--to", help="Only nights up to this day, included.", show_default=False)
+        str | None, typer.Option("--to", help="Only nights up to and including this day.", show_default=False)
     ] = None,
 ) -> None:
     """Write a self-contained DuckDB file: every relation as a table, of some properties, markets or nights."""

@@ -21,7 +21,7 @@ from pipeline.sandbox.server.options import (
 )
 from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
 
-_FAULTS = "what goes wrong: JSON, or @ and the name of a file with it. Keys: " + ", ".join(Faults.__struct_fields__)
+_FAULTS = "faults to inject, as JSON, or @FILE to read them from a file. Keys: " + ", ".join(Faults.__struct_fields__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,16 +64,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nightaudit sandbox", description="A simulated supplier.")
     parser.add_argument("--host", default=LOOPBACK, help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8787, help="0 takes a free one (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="another seed is another world (default: %(default)s)")
-    parser.add_argument("--night", type=int, default=0, help="night of the world: moves prices (default: %(default)s)")
-    parser.add_argument("--opened", type=_day, help="date of night 0; default: today moves with the night")
     parser.add_argument(
-        "--clock", type=_instant, help="instant of all answers, like 2026-10-01T02:00:00Z (default: the real time)"
+        "--port", type=_port, default=8787, help="port to listen on; 0 picks a free one (default: %(default)s)"
     )
-    parser.add_argument("--today", type=_day, help="date that check-ins must lie after (default: of the clock, in UTC)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the simulated world (default: %(default)s)")
+    parser.add_argument("--night", type=int, default=0, help="night of the simulated world: prices move from night to night (default: %(default)s)")
+    parser.add_argument("--opened", type=_day, help="date of night 0 (default: the clock does not move with the night)")
     parser.add_argument(
-        "--properties", type=int, default=DEFAULT_PROPERTIES, help="properties of the world (default: %(default)s)"
+        "--clock", type=_instant, help="time of every answer, such as 2026-10-01T02:00:00Z (default: the real time)"
+    )
+    parser.add_argument(
+        "--today",
+        type=_day,
+        help="today's date for the supplier: check-ins must be later (default: the clock's, in UTC)",
+    )
+    parser.add_argument(
+        "--properties", type=int, default=DEFAULT_PROPERTIES, help="number of simulated properties (default: %(default)s)"
     )
     parser.add_argument(
         "--plant-share",
@@ -88,22 +94,24 @@ def _parser() -> argparse.ArgumentParser:
         help="share of the properties whose answers lack documented fields, 0 to 1 (default: %(default)s)",
     )
     parser.add_argument(
-        "--story", type=_count, default=0, help="nights of the story of anomalies that begin and end; 0: none"
+        "--story", type=_count, default=0, help="number of nights over which planted anomalies begin and end; 0: none"
     )
     parser.add_argument(
         "--conditions-share",
         type=_share,
         default=0.0,
-        help="share of the properties with a shortest stay, a supplement for several rooms, or full board beside room "
+        help="share of the properties with a minimum stay, a supplement for several rooms, or full board beside room "
         "only, 0 to 1 (default: %(default)s)",
     )
-    parser.add_argument("--no-nulls", action="store_true", help="leave out what would be null")
-    parser.add_argument("--client-id", default=DEFAULT_CLIENT_ID, help="id that gets a token (default: %(default)s)")
+    parser.add_argument("--no-nulls", action="store_true", help="omit fields whose value is null")
+    parser.add_argument(
+        "--client-id", default=DEFAULT_CLIENT_ID, help="client id that is granted a token (default: %(default)s)"
+    )
     parser.add_argument("--client-secret", default=DEFAULT_CLIENT_SECRET, help="its secret (default: %(default)s)")
     parser.add_argument(
         "--expires-in", type=int, default=3600, help="lifetime of a token in seconds (default: %(default)s)"
     )
-    parser.add_argument("--rate-type-optional", action="store_true", help="do not refuse a missing rateType")
+    parser.add_argument("--rate-type-optional", action="store_true", help="accept searches without a rateType")
     parser.add_argument("--faults", type=_faults, default="{}", help=_FAULTS)
     return parser
 
