@@ -10,7 +10,6 @@ from rich.text import Text
 
 from pipeline.cli.query import show_query
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.errors import InputError
 from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.finding_rules import finding_rules
@@ -50,32 +49,24 @@ def list_cases(limit: int | None, form: str, output: Path | None) -> None:
 
 
 def show_or_note(
-    case_id: str, *, is_acknowledged: bool, muted_until: str | None, note: str | None, owner: str | None
+    case_id: str, *, is_acknowledged: bool, muted_until: date | None, note: str | None, owner: str | None
 ) -> None:
     """Record what is given about a case, and print the case."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    until = None if muted_until is None else _day(muted_until)
-    if is_acknowledged or until or note or owner:
+    if is_acknowledged or muted_until or note or owner:
         with lake.writing("a note on a case"):
             say_of_case(
                 lake,
                 case_id,
                 settings.clock(),
                 is_acknowledged=is_acknowledged,
-                muted_until=until,
+                muted_until=muted_until,
                 note=note,
                 owner=owner,
             )
             refresh(lake)
     _print(case_row(lake, case_id))
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--mute must be a day like 2026-12-31, not {text!r}.", kept="Nothing was changed.") from None
 
 
 def _whom(case: Row) -> str:

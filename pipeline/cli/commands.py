@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -33,7 +34,20 @@ Markets = Annotated[
     list[str] | None,
     typer.Option("--market", help="Only this market of the spec; may be repeated.", show_default=False),
 ]
-Form = Annotated[str, typer.Option("--format", help="table or json.")]
+Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Form of the output.")]
+RowsForm = Annotated[
+    Literal["table", "csv", "json", "parquet", "xlsx"], typer.Option("--format", help="Form of the output.")
+]
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        msg = f"{text!r} is not a day like 2027-01-31."
+        raise typer.BadParameter(msg) from None
+
+
 Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
 
 
@@ -113,7 +127,8 @@ def nightly(spec: Spec = None, limit: Limit = None, market: Markets = None) -> N
 def demo(
     nights: Annotated[int, typer.Option("--nights", min=1, max=400, help="Number of nights, one per day.")] = 45,
     until: Annotated[
-        str | None, typer.Option("--until", help="Day of the last night. Default: yesterday.", show_default=False)
+        date | None,
+        typer.Option("--until", help="Day of the last night. Default: yesterday.", parser=_day, metavar="YYYY-MM-DD"),
     ] = None,
 ) -> None:
     """Fill an empty lake with simulated nights that contain findings, and print where to look."""
@@ -165,7 +180,7 @@ def metrics(
 @app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="A query over the published file, for example: SELECT * FROM mart.sweep")],
-    form: Annotated[str, typer.Option("--format", help="table, csv, json, parquet or xlsx.")] = "table",
+    form: RowsForm = "table",
     limit: Annotated[
         int | None,
         typer.Option(
@@ -203,7 +218,7 @@ def explain(
     flag: Annotated[
         str, typer.Argument(help="A flag_id of report.flag or of another relation of findings, or a case_id.")
     ],
-    form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="Form of the output.")] = "text",
 ) -> None:
     """Trace a finding to its raw answers and recompute it, offline."""
     from pipeline.cli import explain
@@ -233,7 +248,7 @@ def cases(
             "--limit", min=1, help="Maximum number of cases. Default: 25 in a table, otherwise all.", show_default=False
         ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="table, csv, json, parquet or xlsx.")] = "table",
+    form: RowsForm = "table",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False),
@@ -250,7 +265,7 @@ def case(
     case_id: Annotated[str, typer.Argument(help="A case_id of report.finding_case.")],
     acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Mark it as known and being handled.")] = False,
     mute: Annotated[
-        str | None, typer.Option("--mute", help="Hide it until this day, e.g. 2027-01-31.", show_default=False)
+        date | None, typer.Option("--mute", help="Hide it until this day.", parser=_day, metavar="YYYY-MM-DD")
     ] = None,
     note: Annotated[
         str | None, typer.Option("--note", help="A note to keep with the case.", show_default=False)
@@ -306,7 +321,7 @@ def quote(
 @app.command()
 def drift(
     sweep_id: Sweep = None,
-    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    form: Form = "table",
     fields: Annotated[bool, typer.Option("--fields", help="Show the column of each response field instead.")] = False,
 ) -> None:
     """Compare the structure of a sweep's raw answers with the supplier's document."""
@@ -325,8 +340,12 @@ def report(
     ] = None,
     property_id: Annotated[int | None, typer.Option("--property", help="Only this property.")] = None,
     market: Annotated[str | None, typer.Option("--market", help="Only this market.")] = None,
-    first: Annotated[str | None, typer.Option("--from", help="First check-in date, e.g. 2027-01-31.")] = None,
-    last: Annotated[str | None, typer.Option("--to", help="Last check-in date.")] = None,
+    first: Annotated[
+        date | None, typer.Option("--from", help="First check-in date.", parser=_day, metavar="YYYY-MM-DD")
+    ] = None,
+    last: Annotated[
+        date | None, typer.Option("--to", help="Last check-in date.", parser=_day, metavar="YYYY-MM-DD")
+    ] = None,
     city: Annotated[str | None, typer.Option("--city", help="Only properties in this city (mart.property).")] = None,
     brand: Annotated[str | None, typer.Option("--brand", help="Only properties of this brand.")] = None,
     group: Annotated[str | None, typer.Option("--group", help="Only properties of this group.")] = None,
@@ -335,8 +354,8 @@ def report(
     from pipeline.cli import report
     from pipeline.report import Scope
 
-    limits = Scope(property_id, market.upper() if market else None, city=city, brand=brand, group=group)
-    report.write(names or (), first, last, limits)
+    scope = Scope(property_id, market.upper() if market else None, first, last, city=city, brand=brand, group=group)
+    report.write(names or (), scope)
 
 
 @app.command()
@@ -377,7 +396,7 @@ def mcp() -> None:
 
 @app.command()
 def settings(
-    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    form: Form = "table",
 ) -> None:
     """List every setting with its current value, where that comes from, and what it means."""
     from pipeline.cli import settings
@@ -388,7 +407,7 @@ def settings(
 @app.command()
 def spec(
     spec: Spec = None,
-    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    form: Form = "table",
 ) -> None:
     """List every key of a sweep spec with its value in the current spec and what it means."""
     from pipeline.cli import settings
@@ -426,10 +445,11 @@ def export(
         list[str] | None, typer.Option("--market", help="Only this market; may be repeated.", show_default=False)
     ] = None,
     first: Annotated[
-        str | None, typer.Option("--from", help="Only nights from this day on (YYYY-MM-DD).", show_default=False)
+        date | None, typer.Option("--from", help="Only nights from this day on.", parser=_day, metavar="YYYY-MM-DD")
     ] = None,
     last: Annotated[
-        str | None, typer.Option("--to", help="Only nights up to and including this day.", show_default=False)
+        date | None,
+        typer.Option("--to", help="Only nights up to and including this day.", parser=_day, metavar="YYYY-MM-DD"),
     ] = None,
 ) -> None:
     """Write a self-contained DuckDB file: every relation as a table, of some properties, markets or nights."""
@@ -454,7 +474,7 @@ def pull(
 @app.command()
 def lake(
     apply: Annotated[bool, typer.Option("--apply", help="Do the listed maintenance.")] = False,
-    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    form: Form = "table",
     growth: Annotated[bool, typer.Option("--growth", help="Also draw the bytes of each night.")] = False,
 ) -> None:
     """Show the size of the lake by table and night; compact it, apply retention, remove unused files."""

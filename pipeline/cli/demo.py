@@ -13,7 +13,6 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
 from pipeline.demo import Demo, DemoProgress, make_demo, refuse_demo
-from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.signals import stoppable
@@ -46,11 +45,11 @@ _QUERIES = (
 )
 
 
-def demo(nights: int, until: str | None) -> None:
+def demo(nights: int, until: date | None) -> None:
     """Make a demo and say where to look."""
     keep_pandas_out()
     settings = read_settings()
-    last = settings.clock().date() - timedelta(days=1) if until is None else _day(until)
+    last = settings.clock().date() - timedelta(days=1) if until is None else until
     console = Terminal()
     refuse_demo(settings, Lake(settings.lake), last)
     console.print(f"{nights} simulated nights until {last}, into the lake {settings.lake}.")
@@ -105,10 +104,3 @@ class _Lines:
             line = f"{now.made} of {now.nights} nights made · {now.night}: {now.step}"
             self._console.print(line, highlight=False, soft_wrap=True)
             self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--until must be a day like 2027-01-31, not {text!r}.") from None

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.cli.given import refuse_form, settings_with
+from pipeline.cli.given import settings_with
 from pipeline.cli.terminal import Terminal
 from pipeline.cli.verify import refuse_damages, told
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
@@ -77,7 +77,6 @@ class _Examination:
 
 def doctor(spec: Path | None, form: str) -> None:
     """Run all checks; as JSON, one a line. Raises ChecksFailed (exit code 1) if one of them failed."""
-    refuse_form(form)
     console = Terminal(soft_wrap=True)
     settings = settings_with(spec)
     examination = _Examination(console, form == "json")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.errors import InputError, UnknownSweep
+from pipeline.domain.errors import UnknownSweep
 from pipeline.domain.search import Operation
 from pipeline.domain.stored import STORED
 from pipeline.domain.texts import printable_json
@@ -24,7 +24,6 @@ from pipeline.supplier.fields import response_fields
 
 def show_drift(sweep_id: str | None, form: str) -> None:
     """Print how a sweep's answers deviate from the document: the latest sweep's, if none is named."""
-    _refuse_other_forms(form)
     settings = read_settings()
     lake = Lake(settings.lake)
     known = lake.sweep_ids()
@@ -52,7 +51,6 @@ def show_drift(sweep_id: str | None, form: str) -> None:
 
 def show_fields(form: str) -> None:
     """Print every response field of the document with the column that it is stored in, and the share that has one."""
-    _refuse_other_forms(form)
     fields = [
         {"operation": operation.value, "field": path, "columns": list(STORED[operation].get(path, ()))}
         for operation in Operation
@@ -69,11 +67,6 @@ def show_fields(form: str) -> None:
             console.print(Text(f"  {field['field']}: {', '.join(field['columns']) or 'NOT STORED'}"))
         stored = sum(bool(field["columns"]) for field in of_this)
         console.print(Text(f"  {stored} of {len(of_this)} fields are stored in a column.\n", "green"))
-
-
-def _refuse_other_forms(form: str) -> None:
-    if form not in {"table", "json"}:
-        raise InputError(f"--format must be table or json, not {form!r}.")
 
 
 def _write_json(rows: Iterable[Mapping[str, object]]) -> None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.errors import InputError, NightauditError
+from pipeline.domain.errors import NightauditError
 from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
 from pipeline.replay.case_notes import flags_of_cases
@@ -24,8 +24,6 @@ _OFFER = ("room_id", "room_name", "board_id", "board_name", "policy_key", "disco
 
 def show_explanation(flag_id: str, form: str) -> None:
     """Print what leads to a flag. Raises NightauditError where the raw answers do not give the same verdict."""
-    if form not in {"text", "json"}:
-        raise InputError(f"--format must be text or json, not {form!r}.")
     settings = read_settings()
     lake = Lake(settings.lake)
     flag_id = flags_of_cases(lake, [flag_id])[0]

@@ -15,16 +15,14 @@ from pipeline.settings import read_settings
 
 
 def export_file(
-    file: Path, properties: list[int] | None, markets: list[str] | None, first: str | None, last: str | None
+    file: Path, properties: list[int] | None, markets: list[str] | None, first: date | None, last: date | None
 ) -> None:
     """Export from the lake of the settings, and say what was written."""
     if unknown := [market for market in markets or () if market not in MARKETS]:
         raise InputError(
             f"{unknown[0]!r} is not one of the 36 market codes.", hint='List them: nightaudit query "FROM ref.market"'
         )
-    selection = Selection(
-        tuple(dict.fromkeys(properties or ())), tuple(dict.fromkeys(markets or ())), _day(first), _day(last)
-    )
+    selection = Selection(tuple(dict.fromkeys(properties or ())), tuple(dict.fromkeys(markets or ())), first, last)
     published = Lake(read_settings().lake).published_file
     with stoppable("Nothing was written, and the published file is unchanged.", f"nightaudit export {file}"):
         made = export(published, file, selection)
@@ -36,10 +34,3 @@ def export_file(
         highlight=False,
         markup=False,
     )
-
-
-def _day(text: str | None) -> date | None:
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--from and --to must be days like 2026-10-01, not {text!r}.") from None

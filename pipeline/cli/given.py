@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.domain.errors import InputError
 from pipeline.notify.ways import Tell, no_server
 from pipeline.settings import Settings, read_settings
 
@@ -16,12 +15,6 @@ def settings_with(spec: Path | None, limit: int | None = None, markets: Sequence
     """Return the settings, with what the command line chooses to ask above those of the environment."""
     given: dict[str, Any] = {"spec": spec, "property_limit": limit, "markets": tuple(markets) if markets else None}
     return read_settings(**{name: value for name, value in given.items() if value is not None})
-
-
-def refuse_form(form: str) -> None:
-    """Raise InputError where a form of output is neither a table nor JSON."""
-    if form not in {"table", "json"}:
-        raise InputError(f"--format must be table or json, not {form!r}.")
 
 
 def notification_block() -> Callable[[str], Tell] | None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.given import refuse_form
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.lake.inventory import Stock, age_days, inventory
@@ -24,7 +23,6 @@ _NIGHTS_SHOWN = 60
 
 def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
     """Print what the lake takes up and what there is to do; do it, if it is to be applied."""
-    refuse_form(form)
     settings = read_settings()
     lake = Lake(settings.lake)
     lake.refuse_missing()

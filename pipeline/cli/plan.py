@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.cli import views
-from pipeline.cli.given import refuse_form, settings_with
+from pipeline.cli.given import settings_with
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.night.outlook import as_record, look_ahead
@@ -16,7 +16,6 @@ from pipeline.night.outlook import as_record, look_ahead
 
 def show_plan(spec_path: Path | None, limit: int | None, markets: Sequence[str] | None, form: str) -> None:
     """Print what a spec will cost."""
-    refuse_form(form)
     settings = settings_with(spec_path, limit, markets)
     outlook = look_ahead(settings, Lake(settings.lake))
     if form == "json":

@@ -23,7 +23,6 @@ from pipeline.settings import read_settings
 if TYPE_CHECKING:
     from pipeline.lake.user_query import Row
 
-_FORMS = ("table", "csv", "json", "parquet", "xlsx")
 # What is no text, and goes into a file or a pipe only.
 _BINARY = ("parquet", "xlsx")
 _ROWS_OF_A_TABLE = 50
@@ -36,8 +35,6 @@ def show_query(sql: str, form: str, limit: int | None, seconds: float | None, ou
 
     Raises InputError for a bad query or form, and QueryStopped where it takes more than `seconds` (unset: the setting).
     """
-    if form not in _FORMS:
-        raise InputError(f"--format must be {', '.join(_FORMS[:-1])} or {_FORMS[-1]}, not {form!r}.")
     if form in _BINARY and output is None and sys.stdout.isatty():
         raise InputError(f"A terminal cannot show {form}: it is binary.", hint=f"Name a file: --output result.{form}")
     from pipeline.lake import Lake

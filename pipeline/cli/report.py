@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import date
 
 from rich.text import Text
 
@@ -15,15 +13,11 @@ from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, writ
 from pipeline.settings import read_settings
 
 
-def write(names: Sequence[str], first: str | None, last: str | None, limits: Scope) -> None:
-    """Write reports of the published file within limits; print what each says and where its page lies.
-
-    `first` and `last` are days of check-in as texts.
-    """
+def write(names: Sequence[str], scope: Scope) -> None:
+    """Write reports of the published file within limits; print what each says and where its page lies."""
     unknown = [name for name in names if name not in REPORTS]
     if unknown:
         raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Reports are: {', '.join(REPORTS)}")
-    scope = replace(limits, first=_day("--from", first), last=_day("--to", last))
     lake = Lake(read_settings().lake)
     console = Terminal()
     for written in write_reports(lake, names or REPORTS, scope):
@@ -38,12 +32,3 @@ def write_docs() -> None:
     console = Terminal()
     console.print(Text(str(write_dictionary(lake)), style="cyan"), soft_wrap=True)
     console.print(Text(f"Linked from: {reports_page(lake)}", style="dim"), soft_wrap=True)
-
-
-def _day(option: str, text: str | None) -> date | None:
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{option} must be a day like 2027-01-31, not {text!r}.") from None

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from pipeline.cli.given import settings_with
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.errors import InputError
 from pipeline.domain.texts import printable_json
 from pipeline.night.demo_lake import demo_spec
 from pipeline.settings import PREFIX, Settings, read_settings
@@ -38,13 +37,11 @@ class Entry:
 
 def show_settings(form: str) -> None:
     """Print every setting."""
-    _refuse_other_forms(form)
     _show(form, setting_entries(read_settings()))
 
 
 def show_spec_keys(spec_path: Path | None, form: str) -> None:
     """Print every key of a sweep spec, with the values of the spec that the next night asks by."""
-    _refuse_other_forms(form)
     settings = settings_with(spec_path)
     path = settings.spec or demo_spec(settings) or (SAMPLE_SPEC if settings.is_simulated else None)
     if form == "table":
@@ -107,8 +104,3 @@ def _show(form: str, entries: Iterable[Entry]) -> None:
             Text.assemble((each.name, "bold"), " = ", (value or "(unset)", "cyan"), (f"  [{each.source}]", "dim"))
         )
         console.print(Text(f"    {each.meaning}"))
-
-
-def _refuse_other_forms(form: str) -> None:
-    if form not in {"table", "json"}:
-        raise InputError(f"--format must be table or json, not {form!r}.")

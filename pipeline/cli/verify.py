@@ -8,7 +8,6 @@ import sys
 
 from rich.text import Text
 
-from pipeline.cli.given import refuse_form
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
@@ -19,7 +18,6 @@ from pipeline.settings import read_settings
 
 def verify_lake(form: str, *, is_deep: bool) -> None:
     """Look at all files of the lake of the settings. Raises CorruptObject (exit code 1) where one is damaged."""
-    refuse_form(form)
     settings = read_settings()
     lake = Lake(settings.lake, may_be_damaged=True)
     lake.refuse_missing()

@@ -68,18 +68,26 @@ def _parser() -> argparse.ArgumentParser:
         "--port", type=_port, default=8787, help="port to listen on; 0 picks a free one (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of the simulated world (default: %(default)s)")
-    parser.add_argument("--night", type=int, default=0, help="night of the simulated world: prices move from night to night (default: %(default)s)")
-    parser.add_argument("--opened", type=_day, help="date of night 0 (default: the clock does not move with the night)")
+    parser.add_argument(
+        "--night",
+        type=int,
+        default=0,
+        help="night of the world; prices change every night (default: %(default)s)",
+    )
+    parser.add_argument("--opened", type=_day, help="date of night 0 (default: --night days before --today)")
     parser.add_argument(
         "--clock", type=_instant, help="time of every answer, such as 2026-10-01T02:00:00Z (default: the real time)"
     )
     parser.add_argument(
         "--today",
         type=_day,
-        help="today's date for the supplier: check-ins must be later (default: the clock's, in UTC)",
+        help="the supplier's today: check-ins must be later (default: the clock's date, in UTC)",
     )
     parser.add_argument(
-        "--properties", type=int, default=DEFAULT_PROPERTIES, help="number of simulated properties (default: %(default)s)"
+        "--properties",
+        type=int,
+        default=DEFAULT_PROPERTIES,
+        help="number of simulated properties (default: %(default)s)",
     )
     parser.add_argument(
         "--plant-share",

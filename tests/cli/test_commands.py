@@ -170,6 +170,22 @@ def test_a_limit_plans_the_first_properties_only(run_here):
     assert cells[1] % 3 == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["report", "--from", "tomorrow"], "--from"), (["report", "--to", "2027-02-30"], "--to"),
+        (["export", "a.duckdb", "--to", "20270231"], "--to"), (["demo", "--until", "31.1.2027"], "--until"),
+        (["case", "case-1", "--mute", "soon"], "--mute"), (["status", "--format", "xml"], "--format"),
+        (["explain", "flag-1", "--format", "table"], "--format"), (["cases", "--format", "yaml"], "--format"),
+    ],
+)  # fmt: skip
+def test_a_value_that_an_option_does_not_take_is_refused_with_the_value(run_here, arguments, option):
+    done = run_here(*arguments)
+    assert done.returncode == 2
+    assert f"Invalid value for '{option}'" in done.stderr
+    assert repr(arguments[-1]) in done.stderr
+
+
 def test_the_sandboxs_help_describes_every_option(run_here):
     told = run_here("sandbox", "--help").stdout
     options = re.split(r"\n  (?=-)", told.split("options:")[1])[1:]

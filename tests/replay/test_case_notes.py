@@ -90,5 +90,3 @@ def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monk
     assert line.startswith(f"{case['case_id']},market_disparity,")
     list_cases(None, "xlsx", tmp_path / "cases.xlsx")
     assert (tmp_path / "cases.xlsx").read_bytes().startswith(b"PK")
-    with pytest.raises(InputError, match="--format must be"):
-        list_cases(None, "yaml", None)
