@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,7 +15,7 @@ from pipeline.normalise.content import PropertyContent, content_of
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offers import Offers, collect_offers
 from pipeline.normalise.parts import Deviation
-from pipeline.normalise.refusals import Refusal, refusal
+from pipeline.normalise.refusals import Refusal, is_nameless, refusal
 from pipeline.supplier import wire
 from pipeline.supplier.envelope import Rest, rest_of
 from pipeline.supplier.failure_signs import SERVER_CODES
@@ -66,6 +66,12 @@ class Reading:
         """Return the properties that are to be asked again: of those asked, the ones that a failure leaves open."""
         return tuple(each for each in asked if not self.returned.get(each)) if self.is_failure else ()
 
+    def in_doubt(self, asked: Collection[int]) -> tuple[int, ...]:
+        """Return the properties of which a part without an id may be: those of several asked that it does not list."""
+        if self.is_failure or len(asked) == 1 or not any(map(is_nameless, self.refusals)):
+            return ()
+        return tuple(each for each in asked if each not in self.returned)
+
 
 def read_answer(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
     """Read an inflated 200 body. Never raises for what a supplier may send."""
@@ -94,7 +100,8 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     refusals: list[Refusal] = []
     nameless = [found for found in properties if found.property_id is None]
     count = FieldCount()
-    if nameless and operation is Operation.SINGLE:
+    is_alone = operation is Operation.SINGLE or (len(asked) == len(properties) == 1 and _tells(properties[0]))
+    if nameless and is_alone:
         # One property was asked for, and every field is optional: it can only be that one.
         (nameless[0].property_id,) = asked
     elif nameless:
@@ -106,9 +113,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
         raise _Unexpected
     offers = collect_offers(properties, interned)
     count.add(properties, offers, interned)
-    if not count.is_all_of(body, more=1 - len(nameless) * (operation is Operation.SINGLE)) or _may_be_empty(
-        properties, offers
-    ):
+    if not count.is_all_of(body, more=1 - len(nameless) * is_alone) or _may_be_empty(properties, offers):
         raise _Unexpected
     returned = dict(zip(ids, offers.products_of_property, strict=True))
     return Reading(

@@ -33,6 +33,11 @@ def refusal(part: str, property_id: int | None, place: str, reason: str, value: 
     return Refusal(part, property_id, place, reason[:300], sample)
 
 
+def is_nameless(refused: Refusal) -> bool:
+    """Return whether a part is a property of which no id is known."""
+    return refused.part == "property" and refused.property_id is None
+
+
 def reason_of(error: Exception) -> str:
     """Return why a part could not be read."""
     return str(error)[:300] or type(error).__name__

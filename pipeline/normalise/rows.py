@@ -21,6 +21,7 @@ from pipeline.normalise.interned import Distinct, Interned, Note
 from pipeline.normalise.offer_tables import JoinedOffers, offer_table, penalty_table, promotion_table
 from pipeline.normalise.offers import Offers
 from pipeline.normalise.read_answer import Reading
+from pipeline.normalise.refusals import is_nameless
 from pipeline.normalise.request import Asked
 
 _PRODUCT_PATHS = {
@@ -86,7 +87,7 @@ class SegmentRows:
     ) -> None:
         """Add a search that was answered with 200, whatever could be read of it.
 
-        Properties that were `asked_again` because it said nothing of them have their cells there.
+        Properties that were `asked_again`, as it said nothing of them or left them in doubt, have their cells there.
         """
         position = self._asked_searches.add(record.search_id, asked, record.started_at, address)
         if reading.offers is not None:
@@ -98,6 +99,8 @@ class SegmentRows:
         self._cells.add(position, own, verdicts(self._operation, reading, own), counts)
         offers = sum(reading.returned.values())
         failure = reading.doubt
+        # A part without an id is read where the properties that it may be of were asked again.
+        refusals = [each for each in reading.refusals if not (asked_again and is_nameless(each))]
         self._add_search(
             record,
             asked,
@@ -108,9 +111,9 @@ class SegmentRows:
             failure=failure,
             body_bytes=body_bytes,
             offers=offers,
-            rejects=len(reading.refusals),
+            rejects=len(refusals),
         )
-        for number, refusal in enumerate(reading.refusals):
+        for number, refusal in enumerate(refusals):
             self._rejects.append(
                 {
                     "search_id": record.search_id,

@@ -31,7 +31,7 @@ from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.error_bodies import error_codes, error_messages
 
 # Raised whenever the same raw answers would give other rows.
-RULES_VERSION = 7
+RULES_VERSION = 8
 
 # Where the smallest file wins over the fastest write; measured on generated nights.
 _ZSTD_LEVEL = 3
@@ -60,6 +60,8 @@ class SegmentResult:
     cells_by_status: dict[str, int]
     unanswered: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Properties, by search id, of which an answer says nothing: it is unreadable, or the server failed."""
+    in_doubt: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Properties, by search id, that an answer does not list, but may speak of in a part without an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,13 @@ def _shards_there(lake: Lake, sweep_id: str, segment: Segment) -> tuple[str, ...
 def unanswered(
     body: bytes, content_encoding: str, operation: Operation, property_ids: tuple[int, ...], max_body_bytes: int
 ) -> tuple[int, ...]:
-    """Return the properties of which a 200 says nothing, by the same reading that its rows come from."""
+    """Return the properties of which a 200 says nothing, or that are in doubt, as its rows would be read."""
     try:
         plain = inflate(body, content_encoding, limit_bytes=max_body_bytes)
     except UnreadableBody:
         return property_ids
-    return read_answer(plain, operation, frozenset(property_ids), Interned()).unanswered(property_ids)
+    reading = read_answer(plain, operation, frozenset(property_ids), Interned())
+    return reading.unanswered(property_ids) or reading.in_doubt(property_ids)
 
 
 def normalise_segment(
@@ -113,11 +116,11 @@ def normalise_segment(
     """
     # The rows have gone when the collector comes back: it would walk through all of them.
     with _without_collector():
-        built, open_questions = _tables(lake, sweep_id, segment, max_body_bytes, unasked)
+        built, open_ids, in_doubt = _tables(lake, sweep_id, segment, max_body_bytes, unasked)
     rows_of = {name: table.num_rows for name, table in built.items()}
     statuses = built["cell"]["status"].value_counts().to_pylist()
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
-    result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, open_questions)
+    result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, open_ids, in_doubt)
     file_bytes: dict[str, int] = {}
     # Normalised before, it may have had rows of a table of which it has none now that some was asked again.
     for name in _HELD - built.keys():
@@ -132,9 +135,10 @@ def normalise_segment(
 
 def _tables(
     lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
-) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]]]:
-    """Return the rows of a segment, by table, and the properties, by search, of which an answer says nothing."""
+) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
+    """Return the rows of a segment, by table; by search, properties of which an answer says nothing, or in doubt."""
     left: dict[int, tuple[int, ...]] = {}
+    in_doubt: dict[int, tuple[int, ...]] = {}
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
     for shard in segment.shards:
         first, stop = shard.start, shard.stop
@@ -144,9 +148,12 @@ def _tables(
                 rows.add_unasked(search_id, asked)
             continue
         for address, record, asked_again in _records(lake, sweep_id, shard):
-            if open_ids := _add(rows, record, address, segment.partition.operation, max_body_bytes, asked_again):
+            open_ids, doubted = _add(rows, record, address, segment.partition.operation, max_body_bytes, asked_again)
+            if open_ids:
                 left[record.search_id] = open_ids
-    return rows.arrow_tables(), left
+            if doubted:
+                in_doubt[record.search_id] = doubted
+    return rows.arrow_tables(), left, in_doubt
 
 
 def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord, frozenset[int]]]:
@@ -201,12 +208,12 @@ def _add(
     operation: Operation,
     max_body_bytes: int,
     asked_again: Container[int] = (),
-) -> tuple[int, ...]:
-    """Add one record's rows. Returns the properties of which its answer says nothing."""
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Add one record's rows. Returns the properties of which its answer says nothing, and those that are in doubt."""
     asked = _asked_of(record)
     if record.is_split:
         rows.add_split(record, asked, address)
-        return ()
+        return (), ()
     if record.failure or record.http_status not in {200, 400}:
         codes = error_codes(record.body, record.content_encoding)
         rows.add_failed(record, asked, address, codes, error_messages(record.body, record.content_encoding))
@@ -216,8 +223,8 @@ def _add(
     else:
         reading, size = _read(rows, record, asked, operation, max_body_bytes)
         rows.add_answered(record, asked, address, reading, size, asked_again)
-        return reading.unanswered(asked.property_ids)
-    return ()
+        return reading.unanswered(asked.property_ids), reading.in_doubt(asked.property_ids)
+    return (), ()
 
 
 def _read(

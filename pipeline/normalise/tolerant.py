@@ -98,6 +98,8 @@ class _Reader:
         self._failed_code: int | None = None
         self._is_failure = False
         self._is_listing = False
+        # Whether the answer can only speak of the one property that was asked for, with or without its id.
+        self._is_alone = not self._is_multi
         self._next_offer_no = 0
         self._candidates: list[_Candidate] = []
         # What it notes of a part counts only if the part is kept.
@@ -117,6 +119,7 @@ class _Reader:
             self.found.is_unreadable = True
             return
         held = (listed or []) if self._is_multi else [listed] if listed is not None else []
+        self._is_alone |= len(self._asked) == len(held) == 1 and tells_of_a_property(held[0])
         for index, value in enumerate(held):
             place, path = (f"properties[{index}]", "properties[]") if self._is_multi else (name, name)
             self._property(value, place, path)
@@ -160,7 +163,7 @@ class _Reader:
         try:
             fields = self._parts.object(value, kind, path)
             property_id = fields.get("property_id")
-            if property_id is None and not self._is_multi:
+            if property_id is None and self._is_alone:
                 # One property was asked for, and every field is optional: it can only be that one.
                 (property_id,) = self._asked
                 fields["property_id"] = property_id

@@ -172,8 +172,12 @@ class Collector:
         """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
         return await self._ask_all([search], _all_if_poisoned)
 
+    def affords(self, searches: int) -> bool:
+        """Return whether the daily cap covers so many searches beside those of the open shards."""
+        return self._covers(self._shards.searches_left + searches)
+
     async def look_again(self, shard: Shard, unanswered: Iterable[Search], left_open: LeftOpen) -> None:
-        """Ask the halves of searches of a landed shard whose answers said nothing of their properties, and land them.
+        """Ask the halves of searches of a landed shard that left properties open or in doubt, and land the answers.
 
         What halves leave open is halved in turn. A search of one property is asked once more.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +15,7 @@ from pipeline.domain.search import NODES_PER_SEARCH, Search
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.lake.raw import Ending, Manifest, read_ending, second_look, write_ending
+from pipeline.normalise.segment import SegmentResult
 from pipeline.normalise.segment import unanswered as left_open_by
 from pipeline.plan import SweepPlan
 from pipeline.supplier.answer import Answer
@@ -130,10 +131,14 @@ async def _look_again(
     plan: SweepPlan,
     max_body_bytes: int,
     segment: Segment,
-    unanswered: Mapping[int, tuple[int, ...]],
+    read: SegmentResult,
 ) -> bool:
-    """Ask again what answers said nothing of, once, while the sweep is open. Returns whether anything was asked."""
+    """Ask again what answers said nothing of, once, while the sweep is open. Returns whether anything was asked.
+
+    So are properties in doubt, unless the daily cap may not suffice: they may also wait for the next night.
+    """
     operation = segment.partition.operation
+    affordable = {key: ids for key, ids in read.in_doubt.items() if collector.affords(2 * len(ids))}
 
     def left_open(search: Search, answer: Answer) -> tuple[int, ...]:
         if answer.failure is not None or answer.http_status != 200:
@@ -146,7 +151,7 @@ async def _look_again(
         numbers = range(shard.start, shard.stop)
         searches = [
             replace(plan.search_at(key // NODES_PER_SEARCH).at_node(key % NODES_PER_SEARCH), property_ids=property_ids)
-            for key, property_ids in unanswered.items()
+            for key, property_ids in (read.unanswered | affordable).items()
             if key // NODES_PER_SEARCH in numbers
         ]
         if searches and not lake.exists(lake.shard_path(sweep_id, again)):

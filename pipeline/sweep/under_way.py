@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 _SIGNAL_SECONDS = 0.2
 
-# Asks again the properties of which a segment's answers say nothing, by search; returns whether it asked anything.
-LookAgain = Callable[[Segment, Mapping[int, tuple[int, ...]]], Awaitable[bool]]
+# Asks again the properties that a segment's answers leave open or in doubt; returns whether it asked anything.
+LookAgain = Callable[[Segment, SegmentResult], Awaitable[bool]]
 
 
 class UnderWay:
@@ -153,7 +153,7 @@ class UnderWay:
                 return
             if result is None:
                 result = await self._normalised(segment, unasked)
-            if result.unanswered and self.look_again and await self.look_again(segment, result.unanswered):
+            if self.look_again and await self.look_again(segment, result):
                 result = await self._normalised(segment, unasked)
             self._count(result)
         finally:

@@ -425,6 +425,51 @@ def test_replayed_with_what_was_asked_again_each_property_has_one_cell():
     assert cells_of(tables) == {1: ("offered", None, 1), 2: ("offered", None, 1), 3: ("no_offer", 1025, 0)}
 
 
+NAMELESS = house(9) | {"propertyId": None}
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked", "again"),
+    [
+        ([house(1), NAMELESS], (1, 2, 3), (2, 3)),
+        ([house(1), house(2, rooms=[]), NAMELESS], (1, 2, 3), (3,)),
+        # Whatever it is, it may be a property: an unknown field keeps the answer from being read the strict way.
+        ([house(1) | {"new": 1}, NAMELESS], (1, 2, 3), (2, 3)),
+        ([house(1), house(2), house(3), NAMELESS], (1, 2, 3), ()),
+        ([house(1)], (1, 2, 3), ()),
+        ([NAMELESS], (1,), ()),
+        ([NAMELESS, NAMELESS], (1,), ()),
+    ],
+)
+def test_properties_that_a_part_without_an_id_may_be_are_in_doubt(listed, asked, again):
+    body = json.dumps(answer(*listed)).encode()
+    assert unanswered(body, "", Operation.MULTI, asked, 10**6) == again
+
+
+@pytest.mark.parametrize("more", [{}, {"new": 1}])
+def test_a_list_answer_about_one_property_needs_no_id(more):
+    tables = rows_of_answers(
+        SWEEP, Operation.MULTI, "GB", [("raw/x#0", record(body=answer(NAMELESS | more), property_ids=(4,)))], 10**6
+    )
+    assert cells_of(tables) == {4: ("offered", None, 1)}
+    assert "reject" not in tables
+
+
+def test_a_part_without_an_id_is_no_reject_where_what_it_may_be_was_asked_again():
+    first = record(body=answer(house(1), NAMELESS), property_ids=(1, 2, 3))
+    again = [
+        record(body=answer(NAMELESS), property_ids=(2,), node=2),
+        record(body={"errors": [{"code": 1025}]}, property_ids=(3,), node=3),
+    ]
+    alone = rows_of_answers(SWEEP, Operation.MULTI, "GB", [("raw/x#0", first)], 10**6)
+    assert cells_of(alone) == {1: ("offered", None, 1), 2: ("absent", None, 0), 3: ("absent", None, 0)}
+    assert alone["reject"].num_rows == 1
+    addressed = [(f"raw/x#{number}", each) for number, each in enumerate([first, *again])]
+    tables = rows_of_answers(SWEEP, Operation.MULTI, "GB", addressed, 10**6)
+    assert cells_of(tables) == {1: ("offered", None, 1), 2: ("offered", None, 1), 3: ("no_offer", 1025, 0)}
+    assert "reject" not in tables
+
+
 def is_utf16(body, encoding):
     plain = gzip.decompress(body) if encoding else body
     return plain.startswith((b"\xff\xfe", b"\xfe\xff"))

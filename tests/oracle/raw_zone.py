@@ -165,8 +165,10 @@ def _answer(
     position = 0
     for house in listed:
         property_id = house.get("propertyId")
-        if property_id is None and is_multi:
-            sweep.nameless[record["search_id"]] = sweep.nameless.get(record["search_id"], 0) + 1
+        if property_id is None and is_multi and not len(asked) == len(listed) == 1:
+            # Where the properties that it may be of were asked again, it is known there which one it is.
+            parts = sweep.nameless.get(record["search_id"], 0) + (not record["asked_again"])
+            sweep.nameless[record["search_id"]] = parts
             continue
         property_id = next(iter(asked)) if property_id is None else int(property_id)
         found.setdefault(property_id, 0)
