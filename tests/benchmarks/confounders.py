@@ -25,6 +25,7 @@ RISE, DEARER, RATE_JUMP = 1.08, 1.07, 1.03
 OWN_CURRENCY = {"GB": "GBP", "SE": "SEK", "NO": "NOK", "DK": "DKK", "PL": "PLN", "CH": "CHF", "US": "USD", "HU": "HUF"}
 MONEY = ("total", "minSellablePrice", "prePromoTotal", "includedCharges")
 NO_OFFER = b'{"errors": [{"code": 1023, "message": "No offers available"}]}'
+OUTAGE = {"status_500_rate": 0.4, "by": "content"}
 # Market, number of the night, whether it is the last one, and the decoded answer: what is answered instead.
 Change = Callable[[str, int, bool, dict[str, Any]], dict[str, Any]]
 
@@ -104,6 +105,12 @@ def _nameless(_market: str, _number: int, is_last: bool, answer: dict[str, Any])
     return answer
 
 
+def _all_at_once(market: str, number: int, is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+    for change in (_risen, _dear_market, _duplicated, _nameless):
+        answer = change(market, number, is_last, answer)
+    return answer
+
+
 def _never_named(request: bytes, answer: dict[str, Any]) -> dict[str, Any]:
     """Leave out the id of one property in every answer about it: the one with the middle id of those asked for."""
     asked = sorted(json.loads(request).get("propertyIds") or ())
@@ -127,7 +134,16 @@ CONFOUNDERS = {
     "ids missing": Confounder(_nameless),
     "ids always missing": Confounder(nameless=True),
     "market silent": Confounder(_silent_market),
-    "outage": Confounder(faults={"status_500_rate": 0.4, "by": "content"}),
+    "outage": Confounder(faults=OUTAGE),
+    # Own currencies, rates that rise, a dearer supplier, a dearer market, duplicates, missing ids and an outage.
+    "seven at once": Confounder(
+        _all_at_once,
+        OUTAGE,
+        own_currencies=True,
+        rate=RATE_JUMP,
+        hides=frozenset({"EUR"}),
+        wide=frozenset({("market_disparity", OTHER)}),
+    ),
 }
 
 
