@@ -60,6 +60,8 @@ pair AS (
         ) AS is_best,
         analysis.medium_pct,
         analysis.high_pct,
+        analysis.disparity_pct
+        + CASE WHEN parity.currency_basis = 'same' THEN analysis.tolerance_pct ELSE allowed_pct END AS agreed_pct,
         mart.observation(
             'market',
             parity.source,
@@ -95,6 +97,19 @@ pair AS (
         AND parity.currency_basis <> 'supplier_rate'
 ),
 
+-- What the markets that stand apart have in common: the lower median of what they pay for 100 in the reference market.
+leaning AS (
+    SELECT
+        pair.source,
+        pair.property_id,
+        pair.reference_offer_key,
+        quantile_disc(100 + pair.gap_pct, 0.5) FILTER (WHERE pair.gap > 0) AS dearer,
+        quantile_disc(100 + pair.gap_pct, 0.5) FILTER (WHERE pair.gap < 0) AS cheaper
+    FROM pair
+    WHERE pair.is_best AND pair.is_apart
+    GROUP BY pair.source, pair.property_id, pair.reference_offer_key
+),
+
 -- How the markets stand to each offer of the reference market; only of offers with which one does not agree.
 stand AS (
     SELECT
@@ -104,9 +119,27 @@ stand AS (
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap > 0) AS markets_dearer,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap < 0) AS markets_cheaper,
+        -- Only markets that agree with each other say that it is the reference market which stands apart.
+        greatest(
+            count(DISTINCT pair.market) FILTER (
+                WHERE
+                pair.is_best AND pair.is_apart AND pair.gap > 0
+                AND abs((100 + pair.gap_pct) / leaning.dearer - 1) <= pair.agreed_pct / 100
+            ),
+            count(DISTINCT pair.market) FILTER (
+                WHERE
+                pair.is_best AND pair.is_apart AND pair.gap < 0
+                AND abs((100 + pair.gap_pct) / leaning.cheaper - 1) <= pair.agreed_pct / 100
+            )
+        ) AS markets_agreed,
         arg_min(pair.offer_key, pair.market) FILTER (WHERE pair.is_best AND NOT pair.is_apart)
             AS witness_key
     FROM pair
+    LEFT JOIN leaning
+        ON
+            leaning.source = pair.source
+            AND leaning.property_id = pair.property_id
+            AND leaning.reference_offer_key = pair.reference_offer_key
     GROUP BY pair.source, pair.property_id, pair.reference_offer_key
     HAVING bool_or(pair.is_apart)
 ),
@@ -132,8 +165,7 @@ stood AS (
         stand.markets_compared,
         stand.witness_key,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
-        greatest(stand.markets_dearer, stand.markets_cheaper) >= 2
-        AND 2 * greatest(stand.markets_dearer, stand.markets_cheaper) > stand.markets_compared AS is_reference_apart,
+        stand.markets_agreed >= 2 AND 2 * stand.markets_agreed > stand.markets_compared AS is_reference_apart,
         2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
     FROM pair
     INNER JOIN stand
@@ -276,7 +308,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    4 AS rule_version,
+    5 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

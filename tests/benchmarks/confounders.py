@@ -48,6 +48,8 @@ class Confounder(NamedTuple):
     """Home currencies whose mark-up is none by the rates of the last night: `fx_markup` is wrong to find it."""
     wide: frozenset[tuple[str, str]] = frozenset()
     """Rule and market: one finding about the market is right, and none about its properties."""
+    unseen: frozenset[tuple[str, str]] = frozenset()
+    """Rule and market: what is planted there cannot be seen, as totals that do not meet have no gap in their fees."""
 
 
 def _products(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -120,6 +122,7 @@ def _never_named(request: bytes, answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+_ALL_DEARER = {"wide": frozenset({("market_disparity", OTHER)}), "unseen": frozenset({("all_in_gap", OTHER)})}
 CONFOUNDERS = {
     "clean": Confounder(),
     "own currencies": Confounder(own_currencies=True),
@@ -128,7 +131,7 @@ CONFOUNDERS = {
     "rates fall": Confounder(own_currencies=True, rate=1 / RATE_JUMP, hides=frozenset({"GBP"})),
     "currency switched": Confounder(switches=True),
     "supplier dearer": Confounder(_risen),
-    "market dearer": Confounder(_dear_market, wide=frozenset({("market_disparity", OTHER)})),
+    "market dearer": Confounder(_dear_market, **_ALL_DEARER),
     "half a market dearer": Confounder(_half_dear_market, wide=frozenset({("market_disparity", OTHER)})),
     "duplicates": Confounder(_duplicated),
     "ids missing": Confounder(_nameless),
@@ -142,7 +145,7 @@ CONFOUNDERS = {
         own_currencies=True,
         rate=RATE_JUMP,
         hides=frozenset({"EUR"}),
-        wide=frozenset({("market_disparity", OTHER)}),
+        **_ALL_DEARER,
     ),
 }
 

@@ -59,7 +59,8 @@ def measured(name: str, seed: int, asked: str, of_a_kind: int) -> tuple[Counts, 
             course=course,
             attempts=1,
         )
-        found = {rule: _with_wide(world, rule, score, confounder.wide) for rule, score in scores(world).items()}
+        seen = {rule: _without_unseen(rule, score, confounder.unseen) for rule, score in scores(world).items()}
+        found = {rule: _with_wide(world, rule, score, confounder.wide) for rule, score in seen.items()}
         if "fx_markup" in found:
             found["fx_markup"] = _without_hidden(world, found["fx_markup"], confounder.hides)
     counts = {rule: [score.expected, score.found, len(score.wrong), len(score.missed)] for rule, score in found.items()}
@@ -89,6 +90,12 @@ def _with_wide(world: PlantedWorld, rule: str, score: Score, wide: frozenset[tup
     }
     right = score.found - len(score.wrong)
     return Score(score.expected + len(markets), right + len(wrong) + len(markets & told), wrong, missed)
+
+
+def _without_unseen(rule: str, score: Score, unseen: frozenset[tuple[str, str]]) -> Score:
+    """Return a score that does not expect what cannot be seen."""
+    missed = frozenset(cell for cell in score.missed if (rule, cell[1]) not in unseen)
+    return Score(score.expected - len(score.missed) + len(missed), score.found, score.wrong, missed)
 
 
 def _without_hidden(world: PlantedWorld, score: Score, hides: frozenset[str]) -> Score:
