@@ -40,9 +40,7 @@ def small_spec(folder: Path, *, days: int, markets: Sequence[str]) -> SweepSpec:
     return parse_spec(_SPEC.format(days=days, markets=json.dumps([*markets])), folder / "sweep.toml", NOW.date())
 
 
-def sweep_once(
-    lake: Lake, base_url: str, sandbox: SandboxProcess, spec: SweepSpec, ids: Sequence[int], **more: Any
-) -> str:
+def sweep_once(lake: Lake, base_url: str, sandbox: SandboxProcess, spec: SweepSpec, ids: Sequence[int]) -> str:
     """Begin a sweep of the supplier at `base_url`, or resume the one there is; return its id."""
     settings = Settings(
         _env_file=None,
@@ -52,7 +50,6 @@ def sweep_once(
         requests_per_second=1000,
         workers=1,
         lake=str(lake.root),
-        **more,
     )
     if earlier := lake.sweep_ids():
         manifest = read_manifest(lake, earlier[0])

@@ -23,9 +23,6 @@ from pipeline.lake.database import quoted
 # Without these a price cannot be compared, so that losing them is losing the night.
 _VITAL = ("total", "currency")
 
-# Whether a cell has a code depends on how it was asked: alone, a property without offers has one; in a list, none.
-_BY_CHANCE = frozenset({("cell", "code")})
-
 
 def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
     """Count, per table, the files that lack a declared column or have it in another type, with a few of them."""
@@ -71,8 +68,7 @@ def _plain(kind: pa.DataType) -> str:
 def measure_declared(session: duckdb.DuckDBPyConnection, name: str) -> Iterator[Measure]:
     """Measure nulls and enumerations of a table in one scan, per market."""
     table = TABLES[name]
-    judged = [column for column in table.columns if (name, column.name) not in _BY_CHANCE]
-    counted = [count for column in judged for count in _counts(column)]
+    counted = [count for column in table.columns for count in _counts(column)]
     columns = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in counted)
     rows = session.execute(f"SELECT market, count(*), {columns} FROM sweep_files.{name} GROUP BY market").fetchall()  # noqa: S608 - our own names
     for market, total, *found in rows:

@@ -24,7 +24,7 @@ from pipeline.lake.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
 from pipeline.normalise.read_answer import Reading, read_answer
-from pipeline.normalise.refusals import Refusal
+from pipeline.normalise.refusals import Refusal, is_nameless
 from pipeline.normalise.request import Asked, asked_of_request
 from pipeline.normalise.rows import SegmentRows
 from pipeline.supplier.bodies import UnreadableBody, inflate
@@ -60,8 +60,8 @@ class SegmentResult:
     cells_by_status: dict[str, int]
     unanswered: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Properties, by search id, of which an answer says nothing: it is unreadable, or the server failed."""
-    in_doubt: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Properties, by search id, that an answer does not list, but may speak of in a part without an id."""
+    in_doubt: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """By search id: how many parts of an answer have no id, and the properties not listed that they may be of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,10 @@ def normalise_segment(
 
 def _tables(
     lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
-) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
+) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]], dict[int, tuple[int, tuple[int, ...]]]]:
     """Return the rows of a segment, by table; by search, properties of which an answer says nothing, or in doubt."""
     left: dict[int, tuple[int, ...]] = {}
-    in_doubt: dict[int, tuple[int, ...]] = {}
+    in_doubt: dict[int, tuple[int, tuple[int, ...]]] = {}
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
     for shard in segment.shards:
         first, stop = shard.start, shard.stop
@@ -151,7 +151,7 @@ def _tables(
             open_ids, doubted = _add(rows, record, address, segment.partition.operation, max_body_bytes, asked_again)
             if open_ids:
                 left[record.search_id] = open_ids
-            if doubted:
+            if doubted[1]:
                 in_doubt[record.search_id] = doubted
     return rows.arrow_tables(), left, in_doubt
 
@@ -208,12 +208,15 @@ def _add(
     operation: Operation,
     max_body_bytes: int,
     asked_again: Container[int] = (),
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Add one record's rows. Returns the properties of which its answer says nothing, and those that are in doubt."""
+) -> tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]:
+    """Add one record's rows. Returns the properties of which its answer says nothing, and those that are in doubt.
+
+    With the latter comes how many parts of the answer have no id.
+    """
     asked = _asked_of(record)
     if record.is_split:
         rows.add_split(record, asked, address)
-        return (), ()
+        return (), (0, ())
     if record.failure or record.http_status not in {200, 400}:
         codes = error_codes(record.body, record.content_encoding)
         rows.add_failed(record, asked, address, codes, error_messages(record.body, record.content_encoding))
@@ -223,8 +226,9 @@ def _add(
     else:
         reading, size = _read(rows, record, asked, operation, max_body_bytes)
         rows.add_answered(record, asked, address, reading, size, asked_again)
-        return reading.unanswered(asked.property_ids), reading.in_doubt(asked.property_ids)
-    return (), ()
+        parts = sum(map(is_nameless, reading.refusals))
+        return reading.unanswered(asked.property_ids), (parts, reading.in_doubt(asked.property_ids))
+    return (), (0, ())
 
 
 def _read(

@@ -21,6 +21,7 @@ from pipeline.plan import SweepPlan
 from pipeline.supplier.answer import Answer
 from pipeline.sweep.begin import plan_of
 from pipeline.sweep.collect import Ask, Collector, Covers, always
+from pipeline.sweep.doubts import worth_asking
 from pipeline.sweep.end import load_sweep
 from pipeline.sweep.normalisers import Normalisers
 from pipeline.sweep.probes import samples_of
@@ -135,22 +136,28 @@ async def _look_again(
 ) -> bool:
     """Ask again what answers said nothing of, once, while the sweep is open. Returns whether anything was asked.
 
-    So are properties in doubt, unless the daily cap may not suffice: they may also wait for the next night.
+    So are properties in doubt of which more is known, unless the daily cap may not suffice.
     """
     operation = segment.partition.operation
-    affordable = {key: ids for key, ids in read.in_doubt.items() if collector.affords(2 * len(ids))}
 
     def left_open(search: Search, answer: Answer) -> tuple[int, ...]:
         if answer.failure is not None or answer.http_status != 200:
             return ()
         return left_open_by(answer.body, answer.content_encoding, operation, search.property_ids, max_body_bytes)
 
+    def of_search(key: int, property_ids: tuple[int, ...]) -> Search:
+        whole = plan.search_at(key // NODES_PER_SEARCH).at_node(key % NODES_PER_SEARCH)
+        return replace(whole, property_ids=property_ids)
+
+    doubts = {of_search(key, property_ids): parts for key, (parts, property_ids) in read.in_doubt.items()}
+    known = await asyncio.to_thread(worth_asking, lake, doubts) if doubts else {}
+    affordable = {key: property_ids for key, property_ids in known.items() if collector.affords(2 * len(property_ids))}
     has_asked = False
     for shard in segment.shards:
         again = second_look(shard.name)
         numbers = range(shard.start, shard.stop)
         searches = [
-            replace(plan.search_at(key // NODES_PER_SEARCH).at_node(key % NODES_PER_SEARCH), property_ids=property_ids)
+            of_search(key, property_ids)
             for key, property_ids in (read.unanswered | affordable).items()
             if key // NODES_PER_SEARCH in numbers
         ]

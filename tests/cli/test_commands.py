@@ -143,7 +143,7 @@ def test_a_price_goes_all_the_way_from_a_real_supplier_to_a_query(night):
 
 
 def products_of(served: dict) -> int:
-    """Products whose property is known. One without its id in a list is asked for again, until it is alone."""
+    """Products that can be told of a property: a property without its id is a reject as a whole."""
     return served["products_served"].get("multi", 0) - served["products_without_property_id"].get("multi", 0)
 
 

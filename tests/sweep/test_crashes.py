@@ -32,8 +32,7 @@ TIMES = {"searched_at", "started_at", "ended_at", "finished_at", "latency_ms", "
 
 @pytest.fixture(scope="module")
 def sandbox():
-    # Every property has its id: each search is asked once.
-    with SandboxProcess(seed=1, night=0, today=date(2030, 1, 1), properties=60, missing_share=0) as process:
+    with SandboxProcess(seed=1, night=0, today=date(2030, 1, 1), properties=60) as process:
         yield process
 
 

@@ -1,4 +1,4 @@
-"""What is unreadable, an error with status 200 or without an id is asked again in halves until it stands alone."""
+"""An unreadable answer, or an error with status 200, is asked again in halves until the property at fault is alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pipeline.lake.raw import landed, read_manifest
 from pipeline.normalise import segment as normalising
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
-from pipeline.sandbox.world.omissions import chosen_paths
 
 IDS = property_ids(3, 40)
 BAD = IDS[7]
@@ -58,53 +57,6 @@ def test_what_was_asked_again_leaves_no_reject_behind(lake, tmp_path):
     # None of the searches has a reject, so none is stored: the night would be blocked otherwise.
     assert sum(search["rejects"] for search in rows(lake, "search", sweep_id)) == 0
     assert rows(lake, "reject", sweep_id) == []
-
-
-@pytest.fixture(scope="module")
-def without_ids():
-    """A supplier that leaves out many fields, and the properties whose ids it leaves out in lists."""
-    with SandboxProcess(seed=3, properties=40, today=date(2030, 1, 1), missing_share=1) as process:
-        lacking = {identifier: chosen_paths(3, index, 1, "multi") for index, identifier in enumerate(IDS)}
-        nameless = [identifier for identifier, paths in lacking.items() if "propertyId" in dict(paths)]
-        assert nameless
-        yield process, nameless
-
-
-def test_a_property_whose_id_is_missing_in_lists_is_asked_for_until_it_is_alone(lake, without_ids, tmp_path):
-    sandbox, nameless = without_ids
-    sweep_id = sweep(lake, sandbox, tmp_path)
-    with SandboxProcess(seed=3, properties=40, today=date(2030, 1, 1), missing_share=0) as whole:
-        stated = Lake(str(tmp_path / "stated"))
-        found = [
-            on_sale(each, number, nameless)
-            for each, number in ((lake, sweep_id), (stated, sweep(stated, whole, tmp_path)))
-        ]
-    assert found[0] == found[1]
-    assert any(found[0].values())
-    assert sum(cell["offers"] for cell in rows(lake, "cell", sweep_id)) == len(rows(lake, "offer", sweep_id))
-    assert len(rows(lake, "cell", sweep_id)) == 5 * len(IDS)
-    assert [row for row in rows(lake, "reject", sweep_id) if row["property_id"] is None] == []
-    alone = {search["search_id"] for search in rows(lake, "search", sweep_id) if search["properties"] == 1}
-    asked = [row["search_id"] for row in rows(lake, "offer", sweep_id) if row["property_id"] in nameless]
-    assert alone.issuperset(asked)
-
-
-def on_sale(lake, sweep_id, property_ids):
-    """Whether each cell of some properties has offers."""
-    cells = [cell for cell in rows(lake, "cell", sweep_id) if cell["property_id"] in property_ids]
-    return {(cell["property_id"], cell["check_in"]): cell["offers"] > 0 for cell in cells}
-
-
-def test_where_the_days_calls_may_not_suffice_properties_in_doubt_are_left_so(lake, without_ids, tmp_path):
-    sandbox, nameless = without_ids
-    before = sandbox.control("served")["requests"]["multi"]["200"]
-    spec = small_spec(tmp_path, days=5, markets=["GB"])
-    sweep_id = sweep_once(lake, sandbox.base_url, sandbox, spec, IDS, daily_calls=6)
-    assert sandbox.control("served")["requests"]["multi"]["200"] == before + 5
-    assert len(rows(lake, "cell", sweep_id)) == 5 * len(IDS)
-    assert [row for row in rows(lake, "reject", sweep_id) if row["property_id"] is None] != []
-    statuses = {cell["status"] for cell in rows(lake, "cell", sweep_id) if cell["property_id"] in nameless}
-    assert statuses == {"absent"}
 
 
 SERVER_ERRORS = [

@@ -49,7 +49,7 @@ def answer(world: World, search: Search, reservation: int = 0) -> Answer:
         form = {"reservationId": mix(world.seed, world.night, reservation, 71) & _INT64 | 1} | form
         for path, as_null in chosen_paths(world.seed, profile.index, world.missing_share, "quote"):
             omit(form, path, as_null)
-    return _served(form if world.nulls else without_nulls(form), [written], 1)
+    return _served(form if world.nulls else without_nulls(form), [written])
 
 
 def unavailable(code: int) -> Answer:
@@ -69,9 +69,8 @@ def server_error() -> Answer:
     return Answer(500, _ENCODER.encode({"errors": [item]}))
 
 
-def _served(form: dict[str, Any], properties: list[dict[str, Any]], asked: int) -> Answer:
-    # Where one property was asked for, the answer is about that one, with its id or without.
-    counts = [(_count(written), asked > 1 and written.get("propertyId") is None) for written in properties]
+def _served(form: dict[str, Any], properties: list[dict[str, Any]]) -> Answer:
+    counts = [(_count(written), written.get("propertyId") is None) for written in properties]
     return Answer(
         status=200,
         body=_ENCODER.encode(form),
@@ -111,7 +110,7 @@ def _multi(offering: Offering) -> Answer:
     if not has_offers:
         reason = reasons.pop() if len(reasons) == 1 else documented.NO_PROPERTY
         return unavailable(documented.NO_PROPERTY if reason == documented.NO_OFFER else reason)
-    return _served({"properties": forms}, forms, len(search.property_ids))
+    return _served({"properties": forms}, forms)
 
 
 def _empty(profile: Profile, search: Search, nulls: bool) -> dict[str, Any]:

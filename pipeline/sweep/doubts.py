@@ -1,0 +1,87 @@
+"""Properties in doubt: which of them to ask for again, by what is known of them from the nights before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import duckdb
+import pyarrow as pa
+
+from pipeline.domain.errors import NightauditError
+from pipeline.domain.search import Search
+from pipeline.lake import Lake
+from pipeline.lake.database import open_published
+from pipeline.normalise.request import asked_of_search
+
+# There are more parts without an id than the night before, and a property that was on sale then is missing: it may be one
+# of them. Those that were in doubt for the parts before are asked for, too, so that all parts can be told.
+_WORTH_ASKING = """
+SELECT asked.search_id, asked.property_id
+FROM asked
+INNER JOIN mart.cell_latest AS cell
+    ON
+        cell.operation = 'multi'
+        AND cell.property_id = asked.property_id
+        AND cell.market = asked.market
+        AND cell.product_type = asked.product_type
+        AND cell.check_in = asked.check_in
+        AND cell.nights = asked.nights
+        AND cell.party = asked.party
+        AND cell.currency_asked IS NOT DISTINCT FROM asked.currency
+WHERE cell.known_status = 'offered' OR cell.parts_in_doubt > 0
+QUALIFY
+    asked.parts > max(cell.parts_in_doubt) OVER (PARTITION BY asked.search_id)
+    AND bool_or(cell.known_status = 'offered' AND cell.parts_in_doubt = 0) OVER (PARTITION BY asked.search_id)
+ORDER BY ALL
+"""
+_ASKED = pa.schema(
+    [
+        ("search_id", pa.int64()),
+        ("parts", pa.int64()),
+        ("property_id", pa.int64()),
+        ("market", pa.string()),
+        ("product_type", pa.string()),
+        ("check_in", pa.date32()),
+        ("nights", pa.int64()),
+        ("party", pa.string()),
+        ("currency", pa.string()),
+    ]
+)
+
+
+def worth_asking(lake: Lake, doubts: Mapping[Search, int]) -> dict[int, tuple[int, ...]]:
+    """Return the properties to ask for again, by search id.
+
+    `doubts` are searches with the properties that their answers do not list, and how many parts without an id there
+    are. Those that come every night take nothing away that was known, so they are left alone: a supplier that never
+    states an id costs no request. So is everything while nothing is published.
+    """
+    rows = [_row(search, parts, property_id) for search, parts in doubts.items() for property_id in search.property_ids]
+    if not rows or not lake.published_file.exists():
+        return {}
+    found: defaultdict[int, tuple[int, ...]] = defaultdict(tuple)
+    try:
+        with open_published(lake.published_file) as session:
+            session.register("asked", pa.Table.from_pylist(rows, schema=_ASKED))
+            for search_id, property_id in session.execute(_WORTH_ASKING).fetchall():
+                found[search_id] += (property_id,)
+    except (NightauditError, duckdb.Error):
+        # They stay in doubt. What is wrong with the published file is for the next publication to say.
+        return {}
+    return dict(found)
+
+
+def _row(search: Search, parts: int, property_id: int) -> dict[str, object]:
+    asked = asked_of_search(search)
+    return {
+        "search_id": search.id,
+        "parts": parts,
+        "property_id": property_id,
+        "market": search.market,
+        "product_type": asked.product_type,
+        "check_in": asked.check_in,
+        "nights": asked.nights,
+        "party": asked.party,
+        "currency": asked.currency,
+    }
