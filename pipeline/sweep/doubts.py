@@ -14,8 +14,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.normalise.request import asked_of_search
 
-# There are more parts without an id than the night before, and a property that was on sale then is missing: it may be one
-# of them. Those that were in doubt for the parts before are asked for, too, so that all parts can be told.
+# More parts have no id than the night before, and a property that was on sale then is missing: it may be one
+# of them. Those that were in doubt for the parts before are asked for, too, so that each part is accounted for.
 _WORTH_ASKING = """
 SELECT asked.search_id, asked.property_id
 FROM asked

@@ -27,7 +27,7 @@ def sweep(lake, sandbox, folder):
 
 @pytest.fixture
 def sandbox():
-    with SandboxProcess(seed=3, properties=40, today=date(2030, 1, 1)) as process:
+    with SandboxProcess(seed=3, properties=40, today=date(2030, 1, 1), missing_share=0) as process:
         yield process
 
 
