@@ -119,7 +119,7 @@ stand AS (
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap > 0) AS markets_dearer,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap < 0) AS markets_cheaper,
-        -- Only markets that agree with each other say that it is the reference market which stands apart.
+        -- Where another market meets the reference market, only markets that agree with each other can outvote the two.
         greatest(
             count(DISTINCT pair.market) FILTER (
                 WHERE
@@ -165,7 +165,11 @@ stood AS (
         stand.markets_compared,
         stand.witness_key,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
-        stand.markets_agreed >= 2 AND 2 * stand.markets_agreed > stand.markets_compared AS is_reference_apart,
+        (stand.markets_agreed >= 2 AND 2 * stand.markets_agreed > stand.markets_compared)
+        OR (
+            stand.markets_compared >= 2
+            AND greatest(stand.markets_dearer, stand.markets_cheaper) = stand.markets_compared
+        ) AS is_reference_apart,
         2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
     FROM pair
     INNER JOIN stand
