@@ -265,7 +265,8 @@ def case(
     case_id: Annotated[str, typer.Argument(help="A case_id of report.finding_case.")],
     acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Mark it as known and being handled.")] = False,
     mute: Annotated[
-        date | None, typer.Option("--mute", help="Hide it until this day.", parser=_day, metavar="YYYY-MM-DD")
+        date | None,
+        typer.Option("--mute", help="Hide it until this day, when it reappears.", parser=_day, metavar="YYYY-MM-DD"),
     ] = None,
     note: Annotated[
         str | None, typer.Option("--note", help="A note to keep with the case.", show_default=False)

@@ -32,7 +32,7 @@
 -- evidence: Up to three flags that say it best, the most severe first: flag_id and finding.
 -- finding: The case in one sentence.
 -- acknowledged_at: When it was acknowledged since the last night without any flag of it; NULL: it was not.
--- muted_until: Day up to which it is muted; NULL: it is not.
+-- muted_until: First day on which it is shown again; NULL: it is not muted.
 -- owner: Who looks after it; NULL: it was never given to anyone.
 -- note: What was last noted about it; NULL: nothing.
 WITH flagged AS (
