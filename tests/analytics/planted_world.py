@@ -92,6 +92,8 @@ class Course(NamedTuple):
     """Currencies that a market is asked in on a night, where they are not those of the questions."""
     rate: Callable[[int], float] = lambda _number: 1.0
     """What the reference rates of a night are multiplied by; the supplier keeps its own."""
+    besides: tuple[str, ...] = ()
+    """Markets that are asked beside those that what is planted is seen in."""
 
 
 class PlantedWorld(NamedTuple):
@@ -144,6 +146,7 @@ def made(
     course = course or Course()
     anomalies = sandbox.control("planted")["anomalies"]
     ids, markets = chosen(anomalies, sandbox.control("properties")["property_ids"], of_a_kind, plain, questions)
+    markets = sorted({*markets, *course.besides})
     spec = home / "spec.toml"
     settings = Settings(
         _env_file=None,

@@ -26,8 +26,10 @@ OWN_CURRENCY = {"GB": "GBP", "SE": "SEK", "NO": "NOK", "DK": "DKK", "PL": "PLN",
 MONEY = ("total", "minSellablePrice", "prePromoTotal", "includedCharges")
 NO_OFFER = b'{"errors": [{"code": 1023, "message": "No offers available"}]}'
 OUTAGE = {"status_500_rate": 0.4, "by": "content"}
-# Market, number of the night, whether it is the last one, and the decoded answer: what is answered instead.
-Change = Callable[[str, int, bool, dict[str, Any]], dict[str, Any]]
+# Market, days until the last night, and the decoded answer: what is answered instead.
+Change = Callable[[str, int, dict[str, Any]], dict[str, Any]]
+# Markets that are asked besides where a confounder is of one market, and others are planted in or dearer.
+SILENT, SWITCHED = "FR", "US"
 
 
 class Confounder(NamedTuple):
@@ -40,6 +42,8 @@ class Confounder(NamedTuple):
     """Whether markets are asked in their own currency: every other one of them in the euro too."""
     switches: bool = False
     """Whether a market is asked in another currency from the last night on."""
+    besides: tuple[str, ...] = ()
+    """Markets that are asked beside those that what is planted is seen in."""
     rate: float = 1.0
     """What the reference rates of the last night are multiplied by."""
     nameless: bool = False
@@ -75,41 +79,41 @@ def _dearer(answer: dict[str, Any], factor: float) -> dict[str, Any]:
     return answer
 
 
-def _risen(_market: str, number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
-    return _dearer(answer, RISE) if number >= 36 else answer
+def _risen(_market: str, days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
+    return _dearer(answer, RISE) if days_left <= 1 else answer
 
 
-def _dear_market(market: str, _number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+def _dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
     return _dearer(answer, DEARER) if market == OTHER else answer
 
 
-def _half_dear_market(market: str, _number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+def _half_dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
     for house in answer.get("properties") or [answer.get("property") or {}]:
         if market == OTHER and house.get("propertyId", 0) % 2:
             _dearer({"property": house}, RISE)
     return answer
 
 
-def _duplicated(_market: str, _number: int, _is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
+def _duplicated(_market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
     for house in answer.get("properties") or [answer.get("property") or {}]:
         for room in house.get("roomStays") or ():
             room["products"] = [product for product in room.get("products") or () for _ in range(2)]
     return answer
 
 
-def _silent_market(market: str, _number: int, is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
-    return json.loads(NO_OFFER) if is_last and market == OTHER else answer
+def _silent_market(market: str, days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
+    return json.loads(NO_OFFER) if not days_left and market == SILENT else answer
 
 
-def _nameless(_market: str, _number: int, is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
-    if is_last and (listed := answer.get("properties")):
+def _nameless(_market: str, days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
+    if not days_left and (listed := answer.get("properties")):
         listed[len(listed) // 2].pop("propertyId", None)
     return answer
 
 
-def _all_at_once(market: str, number: int, is_last: bool, answer: dict[str, Any]) -> dict[str, Any]:
-    for change in (_risen, _dear_market, _duplicated, _nameless):
-        answer = change(market, number, is_last, answer)
+def _all_at_once(market: str, days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
+    for change in (_risen, _dear_market, _duplicated, _silent_market, _nameless):
+        answer = change(market, days_left, answer)
     return answer
 
 
@@ -129,20 +133,22 @@ CONFOUNDERS = {
     # What is converted at 2.5% above yesterday's rate is within the tolerance of tonight's, where that rose by 3%.
     "rates jump": Confounder(own_currencies=True, rate=RATE_JUMP, hides=frozenset({"EUR"})),
     "rates fall": Confounder(own_currencies=True, rate=1 / RATE_JUMP, hides=frozenset({"GBP"})),
-    "currency switched": Confounder(switches=True),
+    "currency switched": Confounder(switches=True, besides=(SWITCHED,)),
     "supplier dearer": Confounder(_risen),
     "market dearer": Confounder(_dear_market, **_ALL_DEARER),
     "half a market dearer": Confounder(_half_dear_market, wide=frozenset({("market_disparity", OTHER)})),
     "duplicates": Confounder(_duplicated),
     "ids missing": Confounder(_nameless),
     "ids always missing": Confounder(nameless=True),
-    "market silent": Confounder(_silent_market),
+    "market silent": Confounder(_silent_market, besides=(SILENT,)),
     "outage": Confounder(faults=OUTAGE),
-    # Own currencies, rates that rise, a dearer supplier, a dearer market, duplicates, missing ids and an outage.
-    "seven at once": Confounder(
+    # All of those that can be true of one night.
+    "nine at once": Confounder(
         _all_at_once,
         OUTAGE,
         own_currencies=True,
+        switches=True,
+        besides=(SILENT, SWITCHED),
         rate=RATE_JUMP,
         hides=frozenset({"EUR"}),
         **_ALL_DEARER,
@@ -161,7 +167,7 @@ def course_of(confounder: Confounder, sandbox: SandboxProcess, last: int) -> Ite
             if confounder.nameless:
                 said = _never_named(request, said)
             if confounder.change:
-                said = confounder.change(market, number, number == last, said)
+                said = confounder.change(market, last - number, said)
             return json.dumps(said).encode()
 
         def before(number: int) -> None:
@@ -170,9 +176,11 @@ def course_of(confounder: Confounder, sandbox: SandboxProcess, last: int) -> Ite
 
         def currencies(market: str, number: int) -> tuple[str, ...]:
             own = OWN_CURRENCY.get(market)
+            if confounder.switches and market == SWITCHED:
+                return (OWN_CURRENCY[market],) if number == last else ()
             if confounder.own_currencies and own:
                 return (own, "EUR") if market == REFERENCE or ord(market[0]) % 2 else (own,)
-            return ("GBP",) if confounder.switches and market == OTHER and number == last else ()
+            return ()
 
         is_between = confounder.nameless or confounder.change is not None
         if is_between:
@@ -182,4 +190,5 @@ def course_of(confounder: Confounder, sandbox: SandboxProcess, last: int) -> Ite
             before,
             currencies,
             lambda number: confounder.rate if number == last else 1.0,
+            confounder.besides,
         )
