@@ -186,7 +186,13 @@ grouped AS (
             WHEN any_value(scoped.until) IS NULL THEN max(scoped.last_flagged_at) ELSE any_value(scoped.met_at)
         END AS last_seen_at,
         CASE
-            WHEN flags = 0 THEN coalesce(any_value(scoped.until), max(scoped.resolved_at)) -- noqa: RF02
+            WHEN flags = 0 -- noqa: RF02
+                THEN
+                    least(
+                        any_value(scoped.until),
+                        -- The same on the day on which the last flag of it ends and on later ones.
+                        max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity'))
+                    )
         END AS closed_at,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct > 0) AS higher,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct < 0) AS lower,
@@ -353,8 +359,10 @@ SELECT
                 '{}{}{}. {}',
                 CASE
                     WHEN grouped.stays = 0 THEN format('{} findings', grouped.flags)
-                    WHEN grouped.stays = 1 THEN format('{} offers over 1 stay', grouped.flags)
-                    ELSE format('{} offers over {} stays', grouped.flags, grouped.stays)
+                    -- An offer of a list and of a detail answer is one offer.
+                    WHEN grouped.offers = 1 THEN '1 offer'
+                    WHEN grouped.stays = 1 THEN format('{} offers over 1 stay', grouped.offers)
+                    ELSE format('{} offers over {} stays', grouped.offers, grouped.stays)
                 END,
                 CASE
                     WHEN grouped.scope = 'property' THEN ''

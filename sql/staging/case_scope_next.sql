@@ -2,8 +2,10 @@
 -- A market is one case where at least five of its properties show a rule in the same direction, and these are surely
 -- more than half of its properties; or surely more than a quarter of them, and more than in the other markets together:
 -- then the cause is of the market, and one call is made about it. Surely means by the bounds of Wilson's interval of
--- 95%. The supplier is one case where more than half of the markets, and at least three, are. A case ends on the second
--- day below this: one day around the bound neither closes it nor opens another.
+-- 95%. The supplier is one case where more than half of the markets, and at least three, are.
+-- It takes more to open a case of a market than to keep it, or one whose share hovers about the bound would open and
+-- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter, and a
+-- larger share than in the other markets. It ends on the second day on which they do not.
 WITH flagged AS (
     SELECT
         flag.rule,
@@ -56,21 +58,38 @@ market_met AS (
         beside_others.base_currency,
         beside_others.currency
     FROM beside_others
+    LEFT JOIN state.case_scope AS before
+        ON
+            before.rule = beside_others.rule
+            AND before.market = beside_others.market
+            AND before.base_currency IS NOT DISTINCT FROM beside_others.base_currency
+            AND before.currency IS NOT DISTINCT FROM beside_others.currency
     WHERE
         -- A mark-up is of a market in any case.
         beside_others.rule <> 'fx_markup'
-        AND beside_others.alike >= 5
-        AND (
-            beside_others.surely > 0.5
-            OR (
-                beside_others.surely > 0.25
-                AND beside_others.surely > mart.share_bound(
-                    beside_others.alike_elsewhere,
-                    greatest(beside_others.elsewhere, beside_others.alike_elsewhere),
-                    1
+        AND CASE
+            WHEN before.rule IS NOT NULL AND before.ended_at IS NULL
+                THEN
+                    2 * beside_others.alike > beside_others.judged
+                    OR (
+                        4 * beside_others.alike > beside_others.judged
+                        AND beside_others.alike * greatest(beside_others.elsewhere, beside_others.alike_elsewhere)
+                        > beside_others.alike_elsewhere * beside_others.judged
+                    )
+            ELSE
+                beside_others.alike >= 5
+                AND (
+                    beside_others.surely > 0.5
+                    OR (
+                        beside_others.surely > 0.25
+                        AND beside_others.surely > mart.share_bound(
+                            beside_others.alike_elsewhere,
+                            greatest(beside_others.elsewhere, beside_others.alike_elsewhere),
+                            1
+                        )
+                    )
                 )
-            )
-        )
+        END
 ),
 
 market_stands AS (
