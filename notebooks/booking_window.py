@@ -1,4 +1,4 @@
-"""Booking window: how prices, availability and rooms left move as a stay comes nearer."""
+"""Booking window: how prices, availability and rooms left change as check-in approaches."""
 
 import marimo
 
@@ -24,10 +24,10 @@ def _(mo):
     mo.md("""
     # Booking window
 
-    **When is it best to book, and when does it sell out?** The curves follow stays towards their check-in: how prices
-    of the same offer moved, how many cells were still on sale, and how many rooms were picked up. Most stays are known
-    only so far, so the sell-out curve is an estimate that counts a stay for as long as it was watched (Kaplan-Meier),
-    and pick-up is a lower bound: what happens between two sweeps is not seen.
+    **When is the best time to book, and when do stays sell out?** The curves follow stays up to check-in: how the
+    price of the same offer changed, how many cells were still on sale, and how many rooms were picked up. Most stays
+    are still open, so the sell-out curve is an estimate that counts each stay for as long as it was observed
+    (Kaplan-Meier). Pick-up is a lower bound, because changes between two sweeps are not seen.
     """)
 
 
@@ -87,14 +87,16 @@ def _(alt, ask, furthest, markets, mo, product_type):
             x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("index_first:Q", title="Price index, first lead time = 100", scale=alt.Scale(zero=False)),
             color=alt.Color("market:N", title=None),
-            # Thinner lines lie upon thicker ones, so that those which coincide are all seen.
+            # Thinner lines are drawn over thicker ones, so that lines which coincide all stay visible.
             strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "pairs", "index_first"],
         )
-        .properties(width=680, height=240, title=f"{int(path['pairs'].sum()):,} prices, each held against itself")
+        .properties(
+            width=680, height=240, title=f"{int(path['pairs'].sum()):,} prices, each compared with its own past"
+        )
     )
     mo.vstack([mo.md("## Prices"), _lines]) if path.height else mo.md(
-        "## Prices\n\nIt takes two nights that saw the same offer."
+        "## Prices\n\nThis chart takes two nights that saw the same offer."
     )
 
 
@@ -121,14 +123,14 @@ def _(alt, ask, ending, furthest, markets, mo, product_type):
                 scale=alt.Scale(zero=False),
             ),
             color=alt.Color("market:N", title=None),
-            # Thinner lines lie upon thicker ones, so that those which coincide are all seen.
+            # Thinner lines are drawn over thicker ones, so that lines which coincide all stay visible.
             strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(range=[6, 1.5])),
             tooltip=["market", "lead_days", "at_risk", "ended", "on_sale_share"],
         )
-        .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells were seen to end")
+        .properties(width=680, height=240, title=f"{int(curve['ended'].sum()):,} cells went off sale")
     )
     mo.vstack([mo.md("## Sell-out"), _steps]) if curve["at_risk"].sum() else mo.md(
-        "## Sell-out\n\nIt takes two answers to the same cell, on different nights."
+        "## Sell-out\n\nThis chart takes two answers to the same cell, on different nights."
     )
 
 
@@ -143,12 +145,12 @@ def _(ask, mo):
     mo.vstack(
         [
             mo.md(
-                f"## Pick-up\n\n{int(pick_up['picked_up'].sum()):,} rooms, at least, were picked up in the property "
-                "days with most of it; rooms given back and re-openings are apart."
+                f"## Pick-up\n\nAt least {int(pick_up['picked_up'].sum()):,} rooms were picked up for the properties "
+                "and check-in dates with the most pick-up. Rooms given back and re-openings are counted separately."
             ),
             mo.ui.table(pick_up, selection=None, page_size=12),
         ]
-    ) if pick_up.height else mo.md("## Pick-up\n\nNo room was seen to be picked up yet.")
+    ) if pick_up.height else mo.md("## Pick-up\n\nNo room has been picked up yet.")
 
 
 if __name__ == "__main__":

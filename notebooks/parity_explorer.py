@@ -1,4 +1,4 @@
-"""Parity explorer: markets against a reference market, down to the two answers behind a gap."""
+"""Parity explorer: markets compared with a reference market, down to the two answers behind a gap."""
 
 import marimo
 
@@ -25,11 +25,11 @@ def _(mo):
     mo.md("""
     # Parity explorer
 
-    **Is the same room sold at another price in another market, and since when?** Choose the markets, how alike two
-    offers must be, and how far apart two prices may lie and still meet. Every pair was seen in one sweep; prices in
-    different currencies are compared at the reference rate of that day. Grades of likeness are never mixed: a pair of
-    the same board family only, or of the cheapest offers, compares products that differ. The reference market itself
-    is a setting (NIGHTAUDIT_REFERENCE_MARKET) of the published night.
+    **Does the same room have a different price in another market, and since when?** Choose the markets, how similar
+    two offers must be, and how far apart two prices may be and still count as equal. Both offers of a pair were seen
+    in one sweep; prices in different currencies are compared at the reference rate of that day. Match grades are never
+    mixed, because pairs that share only a board family, or pair the cheapest offers, compare different products. The
+    reference market is a setting (NIGHTAUDIT_REFERENCE_MARKET).
     """)
 
 
@@ -57,7 +57,7 @@ def _(ask, mo):
     _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
     reference, usual_tolerance = _told["reference_market"] or "none", _told["tolerance_pct"]
     mo.callout(
-        mo.md(f"Night of {_told['last']}, compared with {reference}.{_simulated}"),
+        mo.md(f"Night of {_told['last']}; reference market: {reference}.{_simulated}"),
         kind="warn" if _simulated else "neutral",
     )
     return reference, usual_tolerance
@@ -71,7 +71,7 @@ def _(ask, mo, reference, usual_tolerance):
     grade = mo.ui.dropdown(
         {"exact": "exact", "same board family": "board_family", "cheapest only": "cheapest"},
         value="exact",
-        label="Likeness",
+        label="Match grade",
     )
     product_type = mo.ui.dropdown(["Hotel", "Package"], value="Hotel", label="Product")
     source = mo.ui.dropdown({"list (multi)": "multi", "detail": "detail"}, value="list (multi)", label="Answers")
@@ -94,7 +94,7 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
         product_type=product_type.value,
         markets=markets.value or [""],
     )
-    mo.stop(pairs.height == 0, mo.md(f"No offer of these markets was seen in one sweep with one of {reference}."))
+    mo.stop(pairs.height == 0, mo.md(f"No sweep saw the same offer in one of these markets and in {reference}."))
     judged = pairs.with_columns(
         pl.when(pl.col("gap_pct") > tolerance.value)
         .then(pl.lit("lose"))
@@ -131,7 +131,7 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
         alt.Chart(_bands.group_by("market", "from_pct").len("offers").sort("market", "from_pct"))
         .mark_bar(opacity=0.75, width=10)
         .encode(
-            x=alt.X("from_pct:Q", title="Gap, percent (15 and more at the ends; above 0: dearer)"),
+            x=alt.X("from_pct:Q", title="Gap, percent (above 0: dearer; the ends hold all from 15)"),
             y=alt.Y("offers:Q", title="Offers", stack=True),
             color=alt.Color("market:N", title=None),
             tooltip=["market", "from_pct", "offers"],
@@ -145,14 +145,14 @@ def _(alt, ask, grade, markets, mo, pl, product_type, reference, source, toleran
 @app.cell
 def _(judged, mo, pl):
     _worst = judged.filter(pl.col("verdict") == "lose").head(1000)
-    mo.stop(_worst.height == 0, mo.md("No offer is dearer, beyond the tolerance."))
+    mo.stop(_worst.height == 0, mo.md("No offer is dearer by more than the tolerance."))
     losing = mo.ui.table(
         _worst.drop("offer_key").with_columns(
             pl.col("property_id", "room_id").cast(pl.String), pl.col("gap_pct").round(2)
         ),
         selection="single",
         page_size=10,
-        label="Dearest first; choose a row to see its evidence",
+        label="Largest gap first; choose a row to see its evidence",
     )
     losing
     return (losing,)
@@ -160,7 +160,7 @@ def _(judged, mo, pl):
 
 @app.cell
 def _(ask, losing, mo, pl):
-    mo.stop(losing.value.height == 0, mo.md("*Choose a row above: its two answers are shown here.*"))
+    mo.stop(losing.value.height == 0, mo.md("*Choose a row above to see its two answers here.*"))
     _row = losing.value.row(0, named=True)
     _sides = pl.DataFrame(
         {
@@ -179,7 +179,7 @@ def _(ask, losing, mo, pl):
         [
             mo.md(
                 f"### {_row['total']} against {_row['reference_converted']} {_row['currency']}\n\n"
-                "Each answer lies under its raw address: `nightaudit show ADDRESS` prints it with its request."
+                "`nightaudit show ADDRESS` prints each raw answer with its request; take ADDRESS from `raw_address`."
             ),
             mo.ui.table(_sides.join(_answers, on=["sweep_id", "search_id"], how="left"), selection=None),
         ]

@@ -1,4 +1,4 @@
-"""Price trends: the path of a price over the nights, with its promotions and its floor."""
+"""Price trends: how a price moved from night to night, with its promotions and floor."""
 
 import marimo
 
@@ -25,10 +25,10 @@ def _(mo):
     mo.md("""
     # Price trends
 
-    **How did the price of one room, for one stay, move from night to night?** Choose a property, a stay and a room;
-    the chart follows each offer key (same room, board, cancellation policy, party, market and currency), so that a
-    change in what is on offer is never taken for a change of price. A gap in a line is a time in which the offer was
-    gone. List and detail answers are two series and never drawn as one.
+    **How did the price of one room for one stay move from night to night?** Choose a property, a stay and a room. The
+    chart follows each offer key (same room, board, cancellation policy, party, market and currency), so a change in
+    what is on offer never looks like a price change. A gap in a line means that the offer was off sale. List and
+    detail answers are two series and are never drawn as one.
     """)
 
 
@@ -91,7 +91,7 @@ def _(ask, market, mo, source):
 
 @app.cell
 def _(ask, house, market, mo, source):
-    mo.stop(house.value is None, mo.md("Nothing was offered here yet."))
+    mo.stop(house.value is None, mo.md("Nothing has been on offer here yet."))
     _stays = ask(
         "SELECT check_in, nights, party, product_type, count(*) AS states FROM mart.offer_history "
         "WHERE property_id = $property_id AND market = $market AND source = $source "
@@ -138,7 +138,7 @@ def _(ask, house, market, pl, source, stay):
 def _(history, mo):
     _rooms = history["room"].unique(maintain_order=True).to_list()
     room = mo.ui.dropdown(["all rooms", *_rooms], value=_rooms[0] if _rooms else "all rooms", label="Room")
-    # Prices in two currencies stand in no chart together.
+    # One chart never mixes two currencies.
     _currencies = sorted(history["currency"].drop_nulls().unique())
     currency = mo.ui.dropdown(_currencies, value=_currencies[0] if _currencies else None, label="Currency")
     with_floor = mo.ui.checkbox(value=True, label="Draw floors")
@@ -152,7 +152,7 @@ def _(alt, currency, history, mo, pl, room, with_floor):
     shown = _chosen.filter(pl.col("is_offered") & (pl.col("currency") == currency.value))
     mo.stop(shown.height == 0, mo.md("This room was not on sale, in this currency, in any of the published nights."))
     shown = shown.with_columns(pl.col("offer").str.strip_prefix(f"{room.value}, "))
-    # An interval is drawn from its start to its end; the next one of its key may begin at another price.
+    # Each interval is drawn from its start to its end; the next interval of its key may start at another price.
     _base = alt.Chart(shown).encode(
         x=alt.X("valid_from:T", title="Start of the sweep (UTC)", scale=alt.Scale(type="utc")),
         color=alt.Color("offer:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=500)),
@@ -181,8 +181,8 @@ def _(alt, currency, history, mo, pl, room, with_floor):
                 title=f"{_offers} offer{'s' if _offers > 1 else ''} changed {shown.height - _offers} times",
             ),
             mo.md(
-                "Thick line: total. Thin line above it: the price before a promotion. Dashed: the floor "
-                "(minSellablePrice), below which a hotel-only product may not be sold."
+                "Thick line: total. Thin line above it: price before the promotion. Dashed line: the floor "
+                "(minSellablePrice), below which a hotel-only product must not be sold."
             ),
         ]
     )
@@ -193,7 +193,7 @@ def _(alt, currency, history, mo, pl, room, with_floor):
 def _(mo, shown):
     mo.vstack(
         [
-            mo.md("### Every state behind the chart\n\n`began_sweep_id` and `began_search_id` lead to the raw answer."),
+            mo.md("### All intervals of the chart\n\n`began_sweep_id` and `began_search_id` identify the raw answer."),
             mo.ui.table(shown.drop("offer_key", "offer", "since", "until"), selection=None, page_size=15),
         ]
     )

@@ -1,4 +1,4 @@
-"""Promotion honesty: are struck-through prices borne out by what was charged?"""
+"""Promotion honesty: do struck-through prices match what was charged before?"""
 
 import marimo
 
@@ -24,10 +24,9 @@ def _(mo):
     mo.md("""
     # Promotion honesty
 
-    **Was the struck-through price ever charged?** Each promoted offer is held against its own history: the price
-    before the promotion against the totals seen of the same room, board, policy and stay. What comes out is an
-    indicator with its evidence, not a verdict: prices charged between two sweeps are not known, and without enough
-    history nothing is said.
+    **Was the struck-through price ever charged?** The price before the promotion is compared with all earlier totals
+    of the same room, board, policy and stay. The result is an indicator with its evidence, not proof, because prices
+    charged between two sweeps are unknown. Offers without enough history get no verdict.
     """)
 
 
@@ -55,7 +54,7 @@ def _(ask, mo):
     _sweeps = f"{_told['nights']} published sweep{'s' if _told['nights'] > 1 else ''}"
     mo.callout(
         mo.md(
-            f"{_sweeps}, the last of {_told['last']}; a verdict takes "
+            f"{_sweeps}, the last of {_told['last']}. A verdict needs "
             f"{_told['reference_days']} days of history.{_simulated}"
         ),
         kind="warn" if _simulated else "neutral",
@@ -121,7 +120,7 @@ def _(alt, ask, market, mo, verdict):
         )
     )
     mo.stop(found.height == 0, mo.md("No promoted offer of this kind is on sale."))
-    mo.vstack([_bars, mo.md("Below, at most two hundred of them: the least honest first, then the deepest.")])
+    mo.vstack([_bars, mo.md("Up to 200 of them are listed below: the least honest first, then the deepest discount.")])
     return (found,)
 
 
@@ -163,10 +162,10 @@ def _(alt, ask, mo, offer):
             alt.layer(_told, _charged, _points).properties(
                 width=680,
                 height=260,
-                title=f"Stated before: {offer.value['pre_promo_total']:,.2f}, highest ever charged: "
+                title=f"Stated before: {offer.value['pre_promo_total']:,.2f}; highest ever charged: "
                 f"{offer.value['highest']:,.2f} {offer.value['currency']}",
             ),
-            mo.md("Line: what was charged. Dashed: the price before the promotion, as stated."),
+            mo.md("Solid line: price charged. Dashed line: stated price before the promotion."),
             mo.ui.table(history, selection=None, page_size=10),
         ]
     )

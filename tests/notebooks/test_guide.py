@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "notebooks" / "GUIDE.md"
-QUERY = re.compile(r"### (\d+)\. [^\n]+\n\n[^\n]+\n\n```sql\n(.*?);\n```\n\n```\n(.*?)```\n", re.DOTALL)
+QUERY = re.compile(r"### (\d+)\. [^\n]+\n\n(?:[^\n]+\n)+\n```sql\n(.*?);\n```\n\n```\n(.*?)```\n", re.DOTALL)
 
 
 def answered(lake, query: str) -> str:

@@ -15,7 +15,7 @@ from pipeline.lake import Lake
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.py"))
 # What a night without one before it cannot show, and the words that say why.
 OF_THE_FIRST_NIGHT = {
-    "booking_window": ["takes two nights", "two answers to the same cell", "No room was seen to be picked up yet"],
+    "booking_window": ["takes two nights", "two answers to the same cell", "No room has been picked up yet"],
     "parity_explorer": ["offers are dearer than in"],
     "price_trends": ["offers changed 0 times"],
     "promotion_honesty": ["(not enough history)"],

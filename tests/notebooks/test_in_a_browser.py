@@ -129,7 +129,7 @@ def without_floors(page):
 # What is changed in each notebook.
 CHANGED = [
     ("booking_window", furthest),
-    ("parity_explorer", choose("Likeness", "cheapest only")),
+    ("parity_explorer", choose("Match grade", "cheapest only")),
     ("parity_explorer", furthest),
     ("price_trends", another("Market")),
     ("price_trends", choose("Room", "all rooms")),
