@@ -25,6 +25,9 @@ from pipeline.lake.sweep_files import COMPACT
 
 _FILE_BYTES = 128_000_000
 
+# What files are sorted and divided by: the first of these that a table has.
+_SORTED_BY = ("property_id", "search_id", "segment")
+
 
 def files_wanted(files: Sequence[Path]) -> int:
     """Return how few files would do."""
@@ -59,7 +62,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
 
 def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> list[str]:
     names = [column.name for column in table.stored]
-    by = "property_id" if "property_id" in names else "search_id"
+    by = next(name for name in _SORTED_BY if name in names)
     columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.stored)
     source = f"read_parquet([{', '.join(quoted(str(file)) for file in files)}])"
     order = ", ".join([f"{by} NULLS FIRST", *(name for name in table.key if name != by)])
