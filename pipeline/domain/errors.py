@@ -47,7 +47,8 @@ class NightauditError(Exception):
         """Say what the step had kept in which this happened, and how to go on. The innermost step says it."""
         if not self.is_placed:
             self.kept = kept
-            self.hint = f"{self.hint} Then: {next_step}" if self.hint else f"Continue with: {next_step}"
+            if next_step not in self.hint:
+                self.hint = f"{self.hint} Then: {next_step}" if self.hint else f"Continue with: {next_step}"
             self.is_placed = True
 
     def __str__(self) -> str:

@@ -19,8 +19,10 @@ SHARE_OF_THE_RATE = 0.975
 # written in this many. What is between that and the share above lets late slots be made good.
 _SECONDS_OF_A_WINDOW = 1.02
 
-# A late wake-up may be made good by sending early, but only this much of it: older slots are let go.
-_CATCH_UP_SECONDS = 0.1
+# A late wake-up is made good by the slots after it, which leave at once as far as the span above lets them: more than a
+# second's worth never may. Time in which nothing waited for a slot is not made good, but for this much of it.
+_CATCH_UP_SECONDS = 1.0
+_IDLE_SECONDS = 0.1
 
 
 class Slot:
@@ -85,6 +87,8 @@ class Pacer:
         self._taken: deque[Slot] = deque(maxlen=most)
         self._next = now()
         self._paused_until = self._next
+        self._waiting = 0
+        self._idle_since = self._next
         self._now = now
         self._sleep = sleep
         # asyncio's lock is fair: first come, first served.
@@ -92,16 +96,31 @@ class Pacer:
 
     async def slot(self) -> Slot:
         """Wait for the next slot and take it. A waiter that is cancelled leaves its slot to the next one."""
-        async with self._turn:
-            is_full = len(self._taken) == self._taken.maxlen
-            # Slots open in order, so that the oldest one is as far back as counts.
-            least = await self._taken[0].sending() + self._span if is_full else self._next
-            while (wait := max(self._next, self._paused_until, least) - (now := self._now())) > 0:
-                await self._sleep(wait)
-            self._taken.append(slot := Slot(self._now))
-            # Counted from the schedule, not from the wake-up, or each late wake-up would cost a part of the rate.
-            self._next = max(self._next, now - _CATCH_UP_SECONDS) + self._interval
-            return slot
+        self._end_of_idleness()
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return await self._take()
+        finally:
+            self._waiting -= 1
+            self._idle_since = self._now()
+
+    async def _take(self) -> Slot:
+        is_full = len(self._taken) == self._taken.maxlen
+        # Slots open in order, so that the oldest one is as far back as counts.
+        least = await self._taken[0].sending() + self._span if is_full else self._next
+        while (wait := max(self._next, self._paused_until, least) - (now := self._now())) > 0:
+            await self._sleep(wait)
+        self._taken.append(slot := Slot(self._now))
+        # Counted from the schedule, not from the wake-up, or each late wake-up would cost a part of the rate.
+        self._next = max(self._next, now - _CATCH_UP_SECONDS, self._paused_until) + self._interval
+        return slot
+
+    def _end_of_idleness(self) -> None:
+        """Let go of the time since the last slot was given, unless a waiter is there."""
+        if not self._waiting:
+            late = max(self._idle_since - self._next, _IDLE_SECONDS)
+            self._next = max(self._next, self._now() - late)
 
     def pause(self, seconds: float) -> None:
         """Let no request leave for `seconds` from now. A longer pause that is under way stays."""

@@ -68,6 +68,12 @@ def test_the_innermost_step_says_what_was_kept_and_how_to_go_on():
     assert str(error) == "Full.\nThe sweep stays loaded.\nFree some space. Then: nightaudit audit x"
 
 
+def test_how_to_go_on_is_said_once():
+    error = errors.LakeFull("Full.", hint="Fix the cause, then: nightaudit publish x")
+    error.at_step("The sweep stays loaded.", "nightaudit publish x")
+    assert str(error) == "Full.\nThe sweep stays loaded.\nFix the cause, then: nightaudit publish x"
+
+
 def test_a_chain_of_causes_that_leads_back_to_where_it_began_comes_to_an_end():
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__context__ = second, first

@@ -109,6 +109,50 @@ def test_no_second_of_the_server_sees_more_than_the_rate_however_long_requests_t
     assert most_in_any_second(virtual_time(send())) <= rate
 
 
+def of_many_waiters(rate, lateness, count, before=None):
+    """When so many slots were taken by eight senders that wait for them, on a clock that wakes them up late."""
+    clock = Clock(lateness)
+    pacer = Pacer(rate, now=clock.now, sleep=clock.sleep)
+    times = []
+
+    async def sender():
+        while len(times) < count:
+            slot = await pacer.slot()
+            slot.sent()
+            times.append(clock.now())
+            if before and len(times) == before[0]:
+                before[1](pacer)
+            await asyncio.sleep(0)
+
+    async def send():
+        await asyncio.gather(*(sender() for _ in range(8)))
+
+    asyncio.run(send())
+    return times[:count]
+
+
+@given(st.integers(5, 100), st.floats(0.3, 0.9))
+@settings(max_examples=30, deadline=None)
+def test_a_stall_through_which_requests_waited_is_made_good(rate, stall):
+    times = of_many_waiters(rate, [0.0] * 2 * rate + [stall] + [0.0] * 6 * rate, 6 * rate)
+    assert most_in_any_second(times) <= rate
+    undisturbed = of_many_waiters(rate, [0.0], 6 * rate)
+    # Those that were late leave no room for others a second later; those between them come as if nothing had been.
+    assert min(late - at for late, at in zip(times[-rate:], undisturbed[-rate:], strict=True)) < 1 / rate
+
+
+@given(rates, lateness)
+@settings(max_examples=30, deadline=None)
+def test_what_is_made_good_never_puts_more_than_the_rate_into_a_second(rate, late):
+    assert most_in_any_second(of_many_waiters(rate, late, min(4 * rate, 600) + 10)) <= rate
+
+
+def test_a_pause_is_no_lateness_that_is_made_good():
+    times = of_many_waiters(20, [0.0], 60, before=(20, lambda pacer: pacer.pause(60)))
+    after = [at for at in times if at >= times[0] + 60]
+    assert all(0.05 < then - before < 0.053 for before, then in pairwise(after))
+
+
 def test_a_request_that_ended_without_being_written_counts_until_it_ended():
     clock = Clock()
     pacer = Pacer(1, now=clock.now, sleep=clock.sleep)
