@@ -77,6 +77,10 @@ class Question:
     names_files: bool
 
 
+# Plans any statement that it is given as text; the plan of EXPORT DATABASE begins with its folder.
+_OF_STATEMENTS = frozenset({"json_serialize_plan"})
+
+
 def locked_session(file: Path, spill: Path, memory_mb: int) -> duckdb.DuckDBPyConnection:
     """Return a session in UTC over the published file that reads this lake alone, and whose settings are fixed.
 
@@ -205,9 +209,9 @@ def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bo
 
 
 def functions_with_effects(session: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Return the functions that do more than compute a value, and the macros that call them: what DuckDB marks so."""
+    """Return the functions that do more than compute a value (DuckDB marks most of them) and macros that call them."""
     marked = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE internal AND has_side_effects"
-    found = {name for (name,) in session.execute(marked).fetchall()} - _HARMLESS
+    found = {name for (name,) in session.execute(marked).fetchall()} - _HARMLESS | _OF_STATEMENTS
     macros = (
         "SELECT lower(function_name), macro_definition FROM duckdb_functions() "
         "WHERE internal AND macro_definition IS NOT NULL"

@@ -114,6 +114,9 @@ ATTEMPTS = [
     "SELECT write_log('x')",
     "SELECT offers FROM mart.sweep WHERE WRITE_LOG('x', level := 'error') IS NULL",
     "SELECT setseed(0.5)",
+    "SELECT json_serialize_plan('EXPORT DATABASE ''{lake}/raw/evil''')",
+    "SELECT JSON_SERIALIZE_PLAN('FROM read_text(''{home}/secret.txt'')', optimize := true)",
+    "FROM json_each(system.main.json_serialize_plan('COPY (SELECT 1) TO ''{lake}/raw/evil.csv'''))",
     "SELECT sleep_ms(600000)",
     "SELECT pg_sleep(600)",
     "SELECT nextval('mart.numbers')",
@@ -260,7 +263,7 @@ def test_the_corpus_is_of_some_size():
 
 def test_each_function_that_duckdb_marks_is_refused_or_known_to_be_harmless():
     """A version with another one fails here: look at what that does."""
-    known = {"nextval", "pg_sleep", "setseed", "setval", "sleep_ms", "write_log"}
+    known = {"json_serialize_plan", "nextval", "pg_sleep", "setseed", "setval", "sleep_ms", "write_log"}
     with duckdb.connect() as session:
         found = functions_with_effects(session)
     assert found <= known
