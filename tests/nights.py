@@ -18,7 +18,7 @@ from pipeline.lake.raw import Ending, Manifest, write_ending, write_manifest
 
 FIRST_DAY = date(2030, 1, 1)
 _BLANKS = {TEXT: "", DAY: date(2030, 3, 1), FLAG: False, INSTANT: datetime(2030, 1, 1, tzinfo=UTC), NUMBER: 0.0}
-_USUAL = {
+USUAL = {
     "operation": "multi",
     "source": "multi",
     "property_id": 1,
@@ -46,7 +46,7 @@ def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
     """A row of a declared table: what is not given is usual, blank or NULL."""
     usual_row, decimals = _usual_row(table)
     unknown = given.keys() - usual_row.keys()
-    assert not unknown, f"{table.name} has no column {unknown}"
+    assert not unknown, f"{table.name} has no column {', '.join(unknown)}; it has {', '.join(usual_row)}"
     row = usual_row | {name: value for name, value in usual.items() if name in usual_row} | given
     for name in decimals:
         if row[name] is not None:
@@ -62,7 +62,7 @@ def _usual_row(table) -> tuple[dict[str, object], list[str]]:
     """What is usual or blank in each column, and the columns that are decimals; worked out once, for rows are many."""
     if id(table) not in _USUAL_ROWS:
         row = {
-            column.name: _USUAL.get(column.name, _BLANKS.get(column.type, 0) if column.is_required else None)
+            column.name: USUAL.get(column.name, _BLANKS.get(column.type, 0) if column.is_required else None)
             for column in table.columns
         }
         decimals = [column.name for column in table.columns if column.type in {MONEY, RATE}]

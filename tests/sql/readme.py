@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from nights import USUAL as USUAL_OF_TABLES
+from nights import started_at, sweep_id
+from session import USUAL, Golden
 
 from pipeline.lake.finding_rules import finding_rules
 from pipeline.lake.relations import declared, read_by, relation, relations, sql_folder, views
@@ -21,6 +30,8 @@ def written(text: str) -> str:
         "night": list_of_night(),
         "rules": rules(),
         "audit": audit(),
+        "usual": usual(),
+        "given": given(),
     }
     for name, part in parts.items():
         begin, end = f"<!-- {name}: written by `make sql-readme` -->", f"<!-- end of {name} -->"
@@ -81,6 +92,31 @@ def audit() -> str:
         for name, rule in declared("audit", "rules").items()
     )
     return table(("rule", "severity", "violators", "rows", "reason"), rows)
+
+
+def usual() -> str:
+    """What a row of a golden case has where it names nothing, as a case would write it."""
+    said = {name: _as_in_a_case(value) for name, value in (USUAL_OF_TABLES | USUAL).items()}
+    alike: dict[str, list[str]] = {}
+    for name, value in sorted(said.items()):
+        alike.setdefault(value, []).append(name)
+    return table(("columns", "usual"), ([_names(names), f"`{value}`"] for value, names in sorted(alike.items())))
+
+
+def given() -> str:
+    """The tables that a golden case may give, with their columns."""
+    shapes = Golden().shapes
+    rows = ([f"`{name}`", " ".join(column.name for column in shapes[name].columns)] for name in sorted(shapes))
+    return table(("table", "columns"), rows)
+
+
+def _as_in_a_case(value: object) -> str:
+    for night in range(10):
+        if value == started_at(night):
+            return f"night {night}"
+        if value == sweep_id(night):
+            return f"sweep {night}"
+    return {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
