@@ -21,14 +21,28 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
     whom = (
         pl.when(pl.col("scope") == "supplier")
-        .then(pl.lit("the supplier"))
+        .then(pl.lit("all markets"))
         .when(pl.col("scope") == "market")
-        .then(pl.lit("the market"))
+        .then(pl.format("market {}", "market"))
         .otherwise(pl.col("property_name"))
         .alias("property_name")
     )
     page = pl.col("case_id").map_elements(reader.case_page, return_dtype=pl.String, skip_nulls=False).alias("case_page")
     return reader.cases.with_columns(said, whom, texts, page).drop("amounts")
+
+
+def ended_cases(reader: Reader) -> pl.DataFrame:
+    """Return the cases that ended with the last night, without those that a wider one speaks for."""
+    held = reader.named(reader.rows("report.finding_case", order="rule, scope, market, property_id"))
+    tonight = held.filter((pl.col("status") != "closed") | (pl.col("closed_at") == reader.night["started_at"]))
+    rule, of_market = pl.col("rule"), pl.struct("rule", "market")
+    wide = tonight.filter(pl.col("scope") == "market").select(of_market.alias("it"))["it"].implode()
+    widest = tonight.filter(pl.col("scope") == "supplier")["rule"].implode()
+    is_spoken_for = ((pl.col("scope") == "property") & of_market.is_in(wide)) | (
+        (pl.col("scope") != "supplier") & rule.is_in(widest)
+    )
+    said = rule.map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
+    return tonight.filter((pl.col("status") == "closed") & ~is_spoken_for).with_columns(said).drop("amounts")
 
 
 def calls(cases: pl.DataFrame) -> pl.DataFrame:
@@ -43,8 +57,11 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
     )
     size = pl.format(
-        "{} offers in {} markets{}. {}",
-        pl.col("flags").sum(),
+        "{} in {} markets{}. {}",
+        # A property that has gone quiet has no offers, and no stays.
+        pl.when(pl.col("stays").sum() == 0)
+        .then(pl.format("{} findings", pl.col("flags").sum()))
+        .otherwise(pl.format("{} offers", pl.col("offers").sum())),
         many.len(),
         pl.when(lowest.is_null() | is_said)
         .then(pl.lit(""))
@@ -59,7 +76,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         cases.with_columns(pl.col("evidence").list.first().struct.field("finding").alias("example"))
         .group_by(by, maintain_order=True)
         .agg(
-            pl.col("rule_words", "status", "severity", "property_id", "property_name").first(),
+            pl.col("rule_words", "status", "severity", "scope", "property_id", "property_name").first(),
             many.str.join(", ").alias("market"),
             pl.col("flags").sum(),
             pl.when(is_many).then(size).otherwise(pl.col("finding").first()).alias("finding"),
@@ -119,11 +136,28 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
     tone = "bad" if first["severity"][0] == "high" else "warn"
     told = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
     for row in first.iter_rows(named=True):
-        place = f" ({row['market']})" if row["market"] else ""
+        is_of_property = row["scope"] == "property"
         name = row["property_name"] or f"property {row['property_id']}"
-        text = f"Call {name} about: {row['rule_words']}{place}. {row['finding']}"
+        whom = f"Call {name}" if is_of_property else f"Call the supplier about {name}"
+        place = f" ({row['market']})" if is_of_property and row["market"] else ""
+        text = f"{whom}{' about' if is_of_property else ''}: {row['rule_words']}{place}. {row['finding']}"
         told.append(Point(text, "cases", tone, row["case_page"] or ""))
     return told
+
+
+def ended_points(ended: pl.DataFrame) -> list[Point]:
+    """Say which cases ended: there is nothing left to call about."""
+    if not ended.height:
+        return []
+    whom = pl.when(pl.col("scope") == "property").then(
+        pl.coalesce("property_name", pl.format("property {}", "property_id"))
+    )
+    named = ended.sort("scope", maintain_order=True).select(
+        pl.format("{} ({})", "rule_words", pl.concat_str([whom, "market"], separator=", ", ignore_nulls=True))
+    )
+    first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
+    told = "; ".join(first) + (f"; and {more:,} more" if more > 0 else "")
+    return [Point(f"{counted(ended.height, 'case')} ended: {told}.", "ended_findings", "good")]
 
 
 def _without_page(cases: pl.DataFrame) -> str:

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.domain.search import STATUSES
-from pipeline.report.cases import cases_points, cases_section, standing_cases
+from pipeline.report.cases import cases_points, cases_section, ended_cases, ended_points, standing_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles, up_and_down
@@ -22,14 +22,16 @@ _NIGHTS, _LARGEST = 30, 10
 
 def page(reader: Reader) -> Page:
     """Return the digest of the night that was published last."""
+    cases, over = standing_cases(reader), ended_cases(reader)
     changes = Changes(
+        cases=cases,
+        ended_cases=over,
         standing=reader.rows("report.flag"),
         new=new_flags(reader),
         ended=ended_flags(reader),
         moves=reader.rows("report.price_move", order="source, property_id, offer_key"),
         largest=_largest_moves(reader),
     )
-    cases = standing_cases(reader)
     sections = (
         cases_section(cases),
         new_section(changes.new, is_first_night=reader.is_first_night),
@@ -46,7 +48,7 @@ def page(reader: Reader) -> Page:
         "What changed since the previous night, and how complete tonight's data is.",
         sections,
         tiles=tiles(reader, changes),
-        points=[*cases_points(cases), *points(reader, changes)],
+        points=[*cases_points(cases), *ended_points(over), *points(reader, changes)],
     )
 
 

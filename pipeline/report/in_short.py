@@ -14,14 +14,18 @@ from pipeline.report.read import Reader
 
 # Share of the planned cells that failed or were not asked above which a night is reported as bad.
 _MANY_LOST = 0.05
+# Share of the prices that moved which rose, or fell, above which they moved alike.
+_ALIKE = 0.75
 # Nights over which offers that came and went are added up beside those of the last one.
 _RECENT = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What became of findings, and of prices: all that moved, and of each property what moved most."""
+    """What became of cases, findings and prices: all that moved, and of each property what moved most."""
 
+    cases: pl.DataFrame
+    ended_cases: pl.DataFrame
     standing: pl.DataFrame
     new: pl.DataFrame
     ended: pl.DataFrame
@@ -31,19 +35,20 @@ class Changes:
 
 def headline(reader: Reader, changes: Changes) -> str:
     """Return the title of the digest."""
-    standing = counted(changes.standing.height, "finding")
+    standing = counted(changes.cases.height, "case")
     if reader.is_first_night:
         night = reader.night
         if reader.scope.words:
             return f"First night: {standing}"
         offers, cells = counted(night["offers"], "offer"), counted(night["planned"], "planned cell")
         return f"First night: {offers} in {cells}, {standing}"
-    new, moved = counted(changes.new.height, "new finding"), counted(changes.moves.height, "price")
+    new = changes.cases.filter(pl.col("status") == "new").height
+    moved = counted(changes.moves.height, "price")
     if reader.scope.property_id is not None:
         # Where little is new, what is open is what a call is about.
         whom = reader.about or f"Property {reader.scope.property_id}"
-        return f"{whom}: {standing} open, {changes.new.height:,} new; {moved} changed"
-    return f"{new}, {changes.ended.height:,} ended; {moved} changed"
+        return f"{whom}: {standing} open, {new:,} new; {moved} changed"
+    return f"{counted(new, 'new case')}, {changes.ended_cases.height:,} ended; {moved} changed"
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:
@@ -128,13 +133,25 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
         return [Point("No price changed since the offers were last seen.", "price_changes")]
     row = changes.largest.row(0, named=True)
     up, down = up_and_down(changes.moves)
+    largest = f"{percent(row['change_pct'], is_change=True)}, to {shown(row['total'])} {row['currency']}"
     return [
         Point(
-            f"{up:,} prices rose and {down:,} fell. The largest move: {percent(row['change_pct'], is_change=True)}, to "
-            f"{shown(row['total'])} {row['currency']} ({_house(row)}, {row['market']}, check-in {row['check_in']}).",
+            f"{up:,} prices rose and {down:,} fell.{_together(reader, changes.moves)} The largest move: {largest} "
+            f"({_house(row)}, {row['market']}, check-in {row['check_in']}).",
             "largest_moves",
         )
     ]
+
+
+def _together(reader: Reader, moves: pl.DataFrame) -> str:
+    """Say that most prices moved alike, if they did: no property is to be called about what all of them do."""
+    # Of a limited digest it is not known how many did not move.
+    if reader.scope.words or 2 * moves.height <= reader.night["offers"]:
+        return ""
+    if max(up_and_down(moves)) < _ALIKE * moves.height:
+        return ""
+    by = percent(float(moves.select(pl.col("change_pct").cast(float).median()).item()), is_change=True)
+    return f" Most offers moved alike, by a median of {by}: ask the supplier before any property."
 
 
 def _of_coverage(reader: Reader) -> Point:

@@ -154,7 +154,7 @@ def percent(value: float, digits: int = 1, *, is_change: bool = False) -> str:
     return _level(f"{value:{'+' if is_change else ''},.{digits}f}%")
 
 
-def share(part: int, whole: int) -> str:
+def share(part: float, whole: float) -> str:
     """Return a share in percent, never rounded to all or to none of it."""
     if part in (0, whole) or whole == 0:
         return "100%" if part and whole else "0%"

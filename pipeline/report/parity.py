@@ -23,6 +23,7 @@ _EXACT = f"match_grade = 'exact' AND {_ONE_SERIES}"
 _VERDICT_COUNTS = "count(*) AS pairs, " + ", ".join(
     f"count(*) FILTER (WHERE verdict = '{verdict}') AS {verdict}" for verdict in ("win", "meet", "lose")
 )
+_SUMS = ", ".join(f"coalesce(sum({name}), 0)::BIGINT AS {name}" for name in ("pairs", "win", "meet", "lose"))
 _VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
 _ONE_MARKET = (
@@ -44,13 +45,16 @@ def page(reader: Reader) -> Page:
     )
     exact = score.filter((pl.col("match_grade") == "exact") & (pl.col("source") == "multi"))
     found = flags(reader, _RULES)
-    counts = reader.counts(_VERDICT_COUNTS, "mart.market_parity", _EXACT)
+    counts = _verdicts(reader)
     pairs, lose = counts["pairs"], counts["lose"]
+    kept, kept_of_each = share(pairs - lose, pairs), share(counts["kept"], counts["properties"])
+    # One property with many offers is not the market.
+    each = "" if kept == kept_of_each else f"; {kept_of_each} where each property counts once"
     reference = reader.query("SELECT reference_market FROM mart.reference_market").to_series().to_list()
     against = f"the reference market {reference[0]}" if reference and reference[0] else "the reference market"
     return Page(
         "parity",
-        f"{share(pairs - lose, pairs)} of the offers are no dearer than in {against}"
+        f"{kept} of the offers are no dearer than in {against}{each}"
         if pairs
         else "No offer could be compared with another market",
         f"Prices of each market against {against}, like for like; and selling prices against the floor.",
@@ -78,6 +82,19 @@ def page(reader: Reader) -> Page:
             (shown(found.height, 0), "findings"),
         ],
     )
+
+
+def _verdicts(reader: Reader) -> dict[str, Any]:
+    """Return how exact pairs compare, and of how many properties they are: `kept` adds up the shares of each."""
+    limits, values = reader.scope.condition("property_id", "market", "check_in")
+    query = f"""
+        SELECT {_SUMS}, count(*) AS properties,
+            coalesce(sum((1 - lose / pairs)::DECIMAL(18, 9)), 0)::DOUBLE AS kept
+        FROM (
+            SELECT {_VERDICT_COUNTS} FROM mart.market_parity WHERE {_EXACT} AND {limits} GROUP BY property_id
+        )
+    """  # noqa: S608 - our own names; what users give is a parameter
+    return reader.query(query, values).row(0, named=True)
 
 
 def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
@@ -127,11 +144,16 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
             Column("property_score", "By property", digits=1),
             Column("market_score", "By market", digits=1),
             Column("weighted_parity_score", "Weighted", digits=1),
+            *([Column("market_weight", "Weight of the market", digits=2)] if _are_weighed(score) else []),
             Column("median_gap_pct", "Median gap", "%", 2, is_change=True),
         ],
         why_empty=_ONE_MARKET,
         source="report.market_parity",
     )
+
+
+def _are_weighed(score: pl.DataFrame) -> bool:
+    return score.filter(pl.col("market_weight") != 1).height > 0
 
 
 def _of_all(drawn: int, in_all: int) -> str:

@@ -80,12 +80,15 @@ SELECT
     NULL::VARCHAR AS party,
     NULL::VARCHAR AS currency,
     format(
-        'No offer on {} days in a row ({} cells answered), the last one on {}; {} other combinations of market and '
-        'product type have had offers since.',
+        'No offer on {} days in a row ({} cells answered), the last one on {}{}.',
         sale.quiet_nights,
         sale.quiet_cells,
         strftime(sale.last_offered_at AT TIME ZONE 'UTC', '%Y-%m-%d'),
-        sale.offered_elsewhere
+        CASE sale.offered_elsewhere
+            WHEN 0 THEN ', and none in any other market or product type since'
+            WHEN 1 THEN '; there have been offers in another market or product type since'
+            ELSE format('; {} other markets or product types have had offers since', sale.offered_elsewhere)
+        END
     ) AS finding,
     [
         mart.observation(

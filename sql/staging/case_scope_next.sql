@@ -4,8 +4,8 @@
 -- then the cause is of the market, and one call is made about it. Surely means by the bounds of Wilson's interval of
 -- 95%. The supplier is one case where more than half of the markets, and at least three, are.
 -- It takes more to open a case of a market than to keep it, or one whose share hovers about the bound would open and
--- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter, and a
--- larger share than in the other markets. It ends on the second day on which they do not.
+-- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter,
+-- and a larger share than in the other markets. It ends on the second day on which they do not.
 WITH flagged AS (
     SELECT
         flag.rule,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.report.cases import calls, cases_points, cases_section
+from pipeline.report.cases import calls, cases_points, cases_section, ended_points
 
 
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
     row |= {"rule": "floor_breach", "rule_words": "Sold below the floor", "status": "open", "severity": "high"}
+    row |= {"scope": "property" if property_id is not None else "market" if market else "supplier"}
     row |= {"case_page": f"cases/{case_id}.html"} | {
         "flags": 2,
+        "offers": 2,
+        "stays": 1,
         "lowest_pct": 4.0,
         "highest_pct": 4.0,
         "finding": f"2 offers over 1 stay, +4.0%. Of {market}.",
@@ -85,6 +88,39 @@ def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every
     assert [text.split(" about")[0] for text in named] == ["Call Hotel 0", "Call Hotel 1", "Call Hotel 2"]
     section = cases_section(cases)
     assert (section.figures.height, section.table.height) == (10, 5)
+
+
+def test_what_a_list_and_a_detail_answer_say_of_an_offer_counts_once():
+    cases = frame(case("case-1", "SE", flags=4), case("case-2", "DE", flags=4))
+    assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets, 4.0%. Of SE."]
+
+
+def test_a_property_that_has_gone_quiet_has_no_offers():
+    quiet = {"stays": 0, "lowest_pct": None, "highest_pct": None}
+    assert calls(frame(case("case-1", "SE", **quiet), case("case-2", "DE", **quiet)))["finding"].to_list() == [
+        "4 findings in 2 markets. Of SE."
+    ]
+
+
+def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property():
+    cases = frame(
+        case("case-1", "SE", None, property_name="market SE"),
+        case("case-2", None, None, property_name="all markets"),
+        case("case-3", "SE", 7),
+    )
+    assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
+        "Call the supplier about market SE: Sold below the floor",
+        "Call the supplier about all markets: Sold below the floor",
+        "Call Hotel 7 about: Sold below the floor (SE)",
+    ]
+
+
+def test_cases_that_ended_are_named_wider_ones_first():
+    ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "SE", 9))
+    (point,) = ended_points(ended)
+    first = "Sold below the floor (DE); Sold below the floor (Hotel 7, SE); Sold below the floor (Hotel 8, SE)"
+    assert point.text == f"4 cases ended: {first}; and 1 more."
+    assert ended_points(ended.clear()) == []
 
 
 def test_a_property_without_a_name_is_called_by_its_number():

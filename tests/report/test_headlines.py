@@ -57,6 +57,42 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
     assert titles["calendar"] == "Some market is dearer on 1 of 4 property days"
 
 
+@pytest.mark.slow
+def test_one_property_with_many_offers_is_not_the_market(tmp_path):
+    """Of four properties, one has seven dearer rooms, and the others one room each that meets."""
+    lake = Lake(str(tmp_path / "lake"))
+    asked = [
+        (search, STAY | {"property_id": number, "market": market}, rooms, total if market == "DE" else 100)
+        for number, rooms, total in ((1, 1, 100), (2, 1, 100), (3, 1, 100), (4, 7, 110))
+        for search, market in ((2 * number, "GB"), (2 * number + 1, "DE"))
+    ]
+    cells = [cell | {"search_id": search, "offers": rooms} for search, cell, rooms, _ in asked]
+    offers = [
+        OFFER | cell | {"search_id": search, "offer_no": room, "room_id": room, "total": total}
+        for search, cell, rooms, total in asked
+        for room in range(rooms)
+    ]
+    load_night(lake, 0, cell=cells, offer=offers)
+    publish(lake, sweep_id(0), started_at(0), analysis=Analysis(reference_market="GB"))
+    (page,) = write_reports(lake, ["parity"])
+    assert page.title == (
+        "30.0% of the offers are no dearer than in the reference market GB; 75.0% where each property counts once"
+    )
+
+
+@pytest.mark.slow
+def test_what_most_prices_do_is_not_put_down_to_a_property(lake):
+    def said():
+        (page,) = write_reports(lake, ["digest"])
+        points = json.loads(page.file.with_name("digest.json").read_text())["points"]
+        return next(point for point in points if "prices rose" in point)
+
+    night(lake, 1, {1: 108, 2: 108, 3: 150})
+    assert "Most offers moved alike, by a median of +8.0%: ask the supplier before any property." in said()
+    night(lake, 2, {1: 108, 2: 100, 3: 160})
+    assert "alike" not in said()
+
+
 @pytest.mark.parametrize(
     ("gaps", "furthest"), [([0.1, -0.4], 2.0), ([5.0, -12.5, None], 12.5), ([None], 2.0), ([], 2.0)]
 )

@@ -260,8 +260,8 @@ def test_the_titles_of_limited_reports_are_limited_too(two_nights):
         for house in (1, 3)
     }
     assert titles == {
-        1: ["Property 1: 0 findings open, 0 new; 1 price changed"],
-        3: ["Property 3: 0 findings open, 0 new; 0 prices changed"],
+        1: ["Property 1: 0 cases open, 0 new; 1 price changed"],
+        3: ["Property 3: 0 cases open, 0 new; 0 prices changed"],
     }
     (whole,) = write_reports(two_nights, ["availability"])
     (limited,) = write_reports(two_nights, ["availability"], Scope(property_id=1))
