@@ -19,7 +19,7 @@ class Analysis:
     reference_market: str | None = field(
         default=None,
         metadata=_meaning(
-            "Market that others are compared with; NULL: the one with the most offers in the latest sweep."
+            "Market that others are compared with; NULL: the one chosen by its offers, see mart.reference_market."
         ),
     )
     tolerance_pct: float = field(

@@ -256,8 +256,9 @@ def _waterfall(reader: Reader) -> Section:
         "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
         "not state is in the residual, and so is what the market asks by itself. Pairs that meet are left out, also "
         "where only the supplier's rate sets them apart: that is under exchange rates. Explained is the share of the "
-        "gaps that is not residual. The chart shows exact pairs of list answers in the currency of most of them; "
-        "grades are never mixed, nor currencies compared.",
+        "gaps that is not residual; not stated is the part of it in pairs of which something is not known, and own "
+        "price the rest: everything is known, and the market asks another price for the same offer. The chart shows "
+        "exact pairs of list answers in the currency of most of them; grades are never mixed, nor currencies compared.",
         parts,
         drawn,
         [
@@ -269,6 +270,11 @@ def _waterfall(reader: Reader) -> Section:
             Column("gap", "Gap", digits=2, currency="currency", is_change=True),
             *(Column(part, said("part", part).capitalize(), digits=2, is_change=True) for part in _PARTS),
             Column("explained_pct", "Explained", "%", 0),
+            *(
+                [Column("unstated_pct", "Not stated", "%", 0), Column("own_price_pct", "Own price", "%", 0)]
+                if "own_price_pct" in parts.columns
+                else []
+            ),
         ],
         why_empty=_ONE_MARKET,
         source="report.gap_decomposition",

@@ -13,6 +13,9 @@
 -- residual: Sum of what is left.
 -- residual_pct: Sum of what is left of each pair, in percent of the sum of the gaps, both without signs; NULL: no gap.
 -- explained_pct: Share of that sum that the known parts account for, in percent: 100 - residual_pct, at least 0.
+-- unstated_pct: Part of residual_pct that is of pairs of which a part is not known: fx, or charges, as in every list.
+-- own_price_pct: The rest of residual_pct: all parts are known, and the market asks another price for the same offer;
+-- of grades below exact, it may be of another room.
 SELECT
     part.match_grade,
     part.source,
@@ -31,7 +34,11 @@ SELECT
     sum(part.fx)::DECIMAL(38, 4) AS fx,
     sum(part.residual)::DECIMAL(38, 4) AS residual,
     100 * sum(abs(part.residual))::DOUBLE / nullif(sum(abs(part.gap)), 0)::DOUBLE AS residual_pct,
-    greatest(100 - residual_pct, 0) AS explained_pct -- noqa: RF02
+    greatest(100 - residual_pct, 0) AS explained_pct, -- noqa: RF02
+    100 * coalesce(sum(abs(part.residual)) FILTER (WHERE part.parts_known < 5), 0)::DOUBLE
+    / nullif(sum(abs(part.gap)), 0)::DOUBLE AS unstated_pct,
+    100 * coalesce(sum(abs(part.residual)) FILTER (WHERE part.parts_known = 5), 0)::DOUBLE
+    / nullif(sum(abs(part.gap)), 0)::DOUBLE AS own_price_pct
 FROM mart.gap_decomposition AS part
 LEFT JOIN mart.market_coverage AS coverage
     ON
