@@ -1,4 +1,4 @@
-"""One frozen, validated `Settings`, read once at the edge from the environment and a `.env` file."""
+"""The frozen, validated `Settings`, read once at start-up from the environment and a `.env` file."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "NIGHTAUDIT_"
 
-# Politeness towards a supplier whose limits are unknown, and no politeness towards one's own sandbox.
+# Slow enough for a supplier whose limits are unknown; the sandbox needs no such care.
 OUTSIDE_REQUESTS_PER_SECOND, OUTSIDE_CONCURRENCY = 5.0, 4
 SANDBOX_REQUESTS_PER_SECOND, SANDBOX_CONCURRENCY = 500.0, 8
 
-# Far enough from the ends of the calendar that every stay and deadline around a clock is a date.
+# Far enough from the ends of the calendar that every stay and deadline around a clock is a valid date.
 _CLOCK_YEARS = range(2000, 2200)
 
 _ENV_NAME = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
@@ -47,14 +47,14 @@ def utc_now() -> datetime:
 
 
 class Credentials(StrEnum):
-    """How the client id and secret travel to the token address (RFC 6749, section 2.3.1)."""
+    """How the client id and secret are sent to the token address (RFC 6749, section 2.3.1)."""
 
     BASIC = "basic"
     BODY = "body"
 
 
 class TotalRole(StrEnum):
-    """What the supplier's `total` is to us; reports speak of margin only when this is known."""
+    """What the supplier's `total` means; reports show margins only if this is known."""
 
     UNKNOWN = "unknown"
     NET = "net"
@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     )
     auth_url: str | None = Field(None, description="Address of the token service, if it differs from the base address.")
     allow_clear_text: bool = Field(
-        False, description="Allow http to another machine: secret, token and prices can then be read in transit."
+        False, description="Allow http to another machine: others can then read the secret, token and prices."
     )
     client_id: str | None = Field(None, description="OAuth client id.")
     client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
@@ -117,18 +117,18 @@ class Settings(BaseSettings):
     )
     rate_store: SecretStr | None = Field(
         None,
-        description="Redis (`rediss://…`) in which all processes that ask a supplier share its requests a second and "
-        "its calls a day. Unset: each process has its own. Never logged.",
+        description="Redis server (`rediss://…`) through which all processes that call the supplier share one rate "
+        "limit and one daily cap. Unset: each process has its own. Never logged.",
     )
     rate_store_clear_text: bool = Field(
-        False, description="Allow `redis://` to another machine: its password can then be read, and the rate changed."
+        False, description="Allow `redis://` to another machine: others can then read its password and change the rate."
     )
     concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(
         None, description="Maximum requests in flight. Unset: 4, or 8 for the sandbox."
     )
     daily_calls: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description="Maximum calls per UTC day, over all sweeps of this lake; 1 or more. Unset: no cap.",
+        description="Maximum calls per UTC day, for all sweeps of this lake together; 1 or more. Unset: no cap.",
     )
     attempts: int = Field(4, ge=1, le=20, description="Maximum attempts per search, including the first.")
     connect_timeout_seconds: float = Field(10, gt=0, le=3_600, description="Seconds to wait for a connection.")
@@ -147,37 +147,40 @@ class Settings(BaseSettings):
 
     lake: str = Field(
         "lake",
-        description="Folder of the lake: raw answers, tables, published file. Or `s3://bucket/prefix`, with "
-        "credentials, region and endpoint from the AWS_… variables of the environment.",
+        description="Folder of the lake: raw answers, tables, published file. Or `s3://bucket/prefix`; the AWS_… "
+        "environment variables then give credentials, region and endpoint.",
     )
     lake_copy: Path | None = Field(
         None,
-        description="Folder for this machine's copies of lakes on S3, each as large as its lake. Unset: nightaudit in "
-        "the user's cache folder.",
+        description="Folder for this machine's copies of lakes on S3, each as large as its lake. Unset: `nightaudit` "
+        "in the user's cache folder.",
     )
     lake_claim_seconds: float = Field(
         180,
         ge=3,
         le=86_400,
-        description="Seconds of silence after which another machine may write to a lake on S3 that this one holds.",
+        description="Seconds without a sign of life after which another machine may take over a lake on S3.",
     )
     observation_nights: int = Field(
-        35, ge=0, description="Nights whose offers `nightaudit lake --apply` keeps in the tables. 0: all."
+        35, ge=0, description="Number of nights whose offers `nightaudit lake --apply` keeps in the tables. 0: all."
     )
     raw_nights: int = Field(
-        0, ge=0, description="Nights whose raw answers it keeps; older nights cannot be rebuilt. 0: all."
+        0,
+        ge=0,
+        description="Number of nights whose raw answers `nightaudit lake --apply` keeps; older nights cannot be "
+        "rebuilt. 0: all.",
     )
     grace_hours: float = Field(
-        24, ge=0, le=100_000, description="Hours that unused files are kept for readers that still have them open."
+        24, ge=0, le=100_000, description="Hours that unused files are kept, because readers may have them open."
     )
     spec: Path | None = Field(
-        None, description="The sweep spec's file (TOML or YAML). Unset: the sample spec, on the sandbox only."
+        None, description="Sweep spec (TOML or YAML). Unset: the sample spec, with the sandbox only."
     )
     property_limit: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Ask only about the first N properties of the spec. Unset: all."
+        None, description="Sweep only the first N properties of the spec. Unset: all."
     )
     markets: Annotated[tuple[str, ...] | None, NoDecode] = Field(
-        None, description="Markets of the spec that are asked about, separated by commas. Unset: all of them."
+        None, description="Sweep only these markets of the spec, separated by commas. Unset: all."
     )
     workers: int = Field(
         min(os.cpu_count() or 1, 8),
@@ -187,17 +190,16 @@ class Settings(BaseSettings):
     )
     cluster: str | None = Field(
         None,
-        description="Dask scheduler (`tls://host:port`) whose workers normalise and publish. Unset: processes of this "
-        "machine do.",
+        description="Dask scheduler (`tls://host:port`) whose workers normalise and publish. Unset: this machine does.",
     )
     cluster_ca_file: Path | None = Field(
         None, description="CA certificate (PEM) that verifies the cluster's certificates. Required for `tls://`."
     )
-    cluster_cert_file: Path | None = Field(None, description="Certificate (PEM) that this machine shows the cluster.")
+    cluster_cert_file: Path | None = Field(None, description="Certificate (PEM) of this machine, for the cluster.")
     cluster_key_file: Path | None = Field(None, description="Private key (PEM) of that certificate. Never logged.")
     cluster_clear_text: bool = Field(
         False,
-        description="Allow `tcp://` to another machine: anyone who reaches the scheduler can run code as its workers.",
+        description="Allow `tcp://` to another machine: anyone who reaches the scheduler can run code on its workers.",
     )
     tolerated_failed_share: float = Field(
         0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
@@ -206,33 +208,36 @@ class Settings(BaseSettings):
         0, ge=0, description="Number of failed rules above which a finished run exits with code 4."
     )
     tolerated_quarantined_share: float = Field(
-        0.01, ge=0, le=1, description="Share of unusable offers of a market above which the quality gate blocks."
+        0.01, ge=0, le=1, description="Share of unusable offers in a market above which the quality gate blocks."
     )
     audit_deviations: float = Field(
         6,
         le=1_000,
         gt=0,
-        description="Deviations from earlier nights at which a check fails; lower is stricter.",
+        description="Allowed deviation from earlier nights, as a multiple of their spread; lower is stricter.",
     )
     audit_nights: int = Field(28, ge=2, description="Maximum number of earlier nights that a sweep is compared with.")
-    audit_cold_nights: int = Field(5, ge=2, description="With fewer earlier nights, only the absolute rules apply.")
+    audit_cold_nights: int = Field(
+        5, ge=2, description="Earlier nights that checks against history need; with fewer, only absolute rules apply."
+    )
     notify_webhook: SecretStr | None = Field(
-        None, description="Webhook that receives why a sweep was blocked, one POST of JSON per cause. Never logged."
+        None, description="Webhook that is sent the reasons if a sweep is blocked, one POST of JSON each. Never logged."
     )
     notify_block: str | None = Field(
-        None, description="Prefect notification block that receives the same, as `type/name`: `slack-webhook/watch`."
+        None,
+        description="Prefect notification block that is sent the same, as `type/name`, such as `slack-webhook/watch`.",
     )
     published_webhook: SecretStr | None = Field(
         None,
-        description="Address that receives one POST of JSON after each published night: where it and its changes are. "
-        "Never logged.",
+        description="Webhook that is sent one POST of JSON after each published night: where to find it and its "
+        "changes. Never logged.",
     )
     log_format: LogFormat = Field(
         LogFormat.TEXT,
-        description="Form of the log: `text` (warnings), or `json`: one object a line, with the sweep's id.",
+        description="Format of the log: `text` (warnings), or `json` (one object per line, with the sweep's id).",
     )
     alerts: Path | None = Field(
-        None, description="File of alert rules (TOML): who receives which findings after each night. Unset: no alerts."
+        None, description="File of alert rules (TOML): who gets which findings after each night. Unset: no alerts."
     )
     total_role: TotalRole = Field(
         TotalRole.UNKNOWN,
@@ -241,7 +246,7 @@ class Settings(BaseSettings):
 
     reference_market: str | None = Field(
         None,
-        description="Market that others are compared with. Unset: the one with the most offers.",
+        description="Market that others are compared with. Unset: the one with the most offers in the first sweep.",
     )
     tolerance_pct: float = Field(0.5, ge=0, le=100, description="Percent within which two prices count as equal.")
     what_if_markup_pct: float | None = Field(
@@ -251,7 +256,7 @@ class Settings(BaseSettings):
         3.0,
         ge=0,
         le=100,
-        description="Percent added to the tolerance where markets are compared only at a reference rate.",
+        description="Percent added to the tolerance if prices can be compared only at a reference rate.",
     )
     disparity_pct: float = Field(
         1.0, ge=0, le=100, description="Percent from which a gap between markets is a finding."
@@ -271,7 +276,7 @@ class Settings(BaseSettings):
         3, ge=1, le=60, description="Days without an offer after which a property counts as gone quiet."
     )
     silent_nights: int = Field(
-        2, ge=0, le=60, description="Days for which findings of a market without any offer stay open."
+        2, ge=0, le=60, description="Days that findings stay open in a market that has no offers at all."
     )
     unobserved_nights: int = Field(
         2,
@@ -280,7 +285,7 @@ class Settings(BaseSettings):
         description="Days of partly unreadable answers after which missing offers count as gone.",
     )
     ladder_stays: int = Field(
-        5, ge=1, le=1000, description="Stays needed to decide which of two rooms is the better one."
+        5, ge=1, le=1000, description="Minimum number of stays to decide which of two rooms is the better one."
     )
     ladder_pct: float = Field(
         90.0, ge=50, le=100, description="Percent of those stays in which the better room must be dearer."
@@ -289,7 +294,7 @@ class Settings(BaseSettings):
         0.51,
         ge=0,
         le=100,
-        description="Points, and units of money, by which a stated discount may differ from the prices.",
+        description="Percentage points, and currency units, by which a stated discount may differ from the prices.",
     )
     cancel_horizon_days: int = Field(
         30, ge=1, le=365, description="Days before check-in over which the strictness of a cancel policy is measured."
@@ -298,33 +303,33 @@ class Settings(BaseSettings):
         15,
         ge=0,
         le=23,
-        description="Hour of check-in from which penalty windows are counted; the file of properties may state others.",
+        description="Hour of check-in that penalty windows count back from; the properties file can override it.",
     )
     check_in_time_zone: str = Field(
         "UTC",
-        description="Time zone of that hour, for example `Europe/Stockholm`; the file of properties may state others.",
+        description="Time zone of that hour, such as `Europe/Stockholm`; the properties file can override it.",
     )
     reference_gone_days: int = Field(
-        14, ge=1, le=365, description="Days without an offer until another market takes the reference market's place."
+        14, ge=1, le=365, description="Days without an offer after which another market replaces the reference market."
     )
 
     query_seconds: float = Field(
         300,
         gt=0,
         le=1_000_000,
-        description="Maximum seconds for a query of yours: on the command line, in a spec or an alert rule.",
+        description="Time limit of a user's query, in seconds: on the command line, in a spec or in an alert rule.",
     )
-    query_memory_mb: int = Field(2000, ge=100, description="Maximum megabytes of memory for such a query.")
+    query_memory_mb: int = Field(2000, ge=100, description="Memory limit of such a query, in megabytes.")
 
     schedule_cron: str = Field("30 2 * * *", description="When the nightly run starts, as a cron expression.")
-    schedule_timezone: str = Field("UTC", description="Time zone of the schedule, for example `Europe/Stockholm`.")
+    schedule_timezone: str = Field("UTC", description="Time zone of the schedule, such as `Europe/Stockholm`.")
 
-    sandbox_seed: int = Field(1, ge=0, description="Seed of the sandbox's world.")
-    sandbox_properties: int = Field(3000, ge=1, le=100_000, description="Number of properties in the sandbox's world.")
+    sandbox_seed: int = Field(1, ge=0, description="Seed of the sandbox's simulated world.")
+    sandbox_properties: int = Field(3000, ge=1, le=100_000, description="Number of properties in the sandbox.")
 
     sandbox_clock: AwareDatetime | None = Field(
         None,
-        description="Time of the sandbox's nights, like `2026-10-01T02:00:00Z`. Unset: the real time.",
+        description="Time that the sandbox's nights take place, such as `2026-10-01T02:00:00Z`. Unset: the real time.",
     )
 
     @field_validator("base_url", "auth_url")
@@ -400,7 +405,7 @@ class Settings(BaseSettings):
     @classmethod
     def _is_a_cron_expression(cls, value: str) -> str:
         try:
-            # The library that the scheduler itself goes by; five fields, for it would take seconds and years too.
+            # The library that the scheduler uses. It also accepts seconds and years, so require five fields.
             is_cron = len(value.split()) == 5 and croniter(value, utc_now()).get_next() > 0
         except ValueError:
             is_cron = False
@@ -423,8 +428,8 @@ class Settings(BaseSettings):
     def _only_the_sandbox_has_a_clock(self) -> Self:
         if self.base_url and self.sandbox_clock:
             msg = (
-                "NIGHTAUDIT_SANDBOX_CLOCK is for the bundled sandbox, and NIGHTAUDIT_BASE_URL names a supplier: its "
-                "answers carry the time at which they came. Unset one of them"
+                "NIGHTAUDIT_SANDBOX_CLOCK works only with the bundled sandbox, but NIGHTAUDIT_BASE_URL names a "
+                "supplier. Unset one of them"
             )
             raise ValueError(msg)
         return self
@@ -438,10 +443,10 @@ class Settings(BaseSettings):
 
     @property
     def clock(self) -> Clock:
-        """What tells the time of all that is written down: the real time, or the sandbox's clock, which stands still.
+        """The clock for everything that is recorded: the real time, or the sandbox's clock, which stands still.
 
-        It stands still so that the same seed and the same clock make the same night: every instant of a command is
-        the one that was set, and the time that something took is zero. Pacing, time limits and retries go by real time.
+        It stands still so that the same seed and clock produce the same night: every instant of a command is the one
+        that was set, and every duration is zero. Pacing, time limits and retries use the real time.
         """
         instant = self.sandbox_clock
         return utc_now if instant is None else lambda: instant
@@ -458,7 +463,7 @@ class Settings(BaseSettings):
         if clear and not self.allow_clear_text:
             msg = (
                 f"{' and '.join(clear)}: http to another machine exposes secrets and tokens. "
-                f"Use https; in a network of your own, {PREFIX}ALLOW_CLEAR_TEXT=true allows it"
+                f"Use https; within a private network, {PREFIX}ALLOW_CLEAR_TEXT=true allows it"
             )
             raise ValueError(msg)
         return self
@@ -469,7 +474,7 @@ class Settings(BaseSettings):
         if store and is_store_in_the_clear(store) and not self.rate_store_clear_text:
             msg = (
                 f"{PREFIX}RATE_STORE: redis to another machine exposes its password, and lets others change the rate. "
-                f"Use rediss; in a network of your own, {PREFIX}RATE_STORE_CLEAR_TEXT=true allows it"
+                f"Use rediss; within a private network, {PREFIX}RATE_STORE_CLEAR_TEXT=true allows it"
             )
             raise ValueError(msg)
         return self
@@ -480,8 +485,8 @@ class Settings(BaseSettings):
             return self
         if is_readable_on_its_way(self.cluster) and not self.cluster_clear_text:
             msg = (
-                f"{PREFIX}CLUSTER: plain tcp to another machine can be read and forged on its way. Use tls; within a "
-                f"private network, {PREFIX}CLUSTER_CLEAR_TEXT=true allows it"
+                f"{PREFIX}CLUSTER: others can read and forge plain tcp to another machine. Use tls; within a private "
+                f"network, {PREFIX}CLUSTER_CLEAR_TEXT=true allows it"
             )
             raise ValueError(msg)
         if self.cluster.startswith("tls"):
@@ -494,7 +499,7 @@ class Settings(BaseSettings):
 
     @property
     def spread_over(self) -> Cluster | None:
-        """The cluster that does what can be spread; None: processes of this machine."""
+        """The cluster that does the work that can be distributed; None: processes of this machine."""
         if self.cluster is None:
             return None
         return Cluster(self.cluster, self.cluster_ca_file, self.cluster_cert_file, self.cluster_key_file)
@@ -506,7 +511,7 @@ class Settings(BaseSettings):
 
     @property
     def analysis(self) -> Analysis:
-        """What the analytics compare with."""
+        """The settings that comparisons use, as `ref.analysis` publishes them."""
         return Analysis(
             reference_market=self.reference_market,
             tolerance_pct=self.tolerance_pct,
@@ -518,7 +523,7 @@ class Settings(BaseSettings):
 
     @property
     def rate(self) -> float:
-        """Requests a second that a sweep may send."""
+        """Requests per second that a sweep may send."""
         return self.requests_per_second or (
             SANDBOX_REQUESTS_PER_SECOND if self.is_simulated else OUTSIDE_REQUESTS_PER_SECOND
         )
@@ -530,15 +535,15 @@ class Settings(BaseSettings):
 
     @property
     def max_body_bytes(self) -> int:
-        """Bytes of an inflated answer at most."""
+        """Maximum bytes of a decompressed answer."""
         return self.max_body_mb * 1_000_000
 
 
 def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Settings
-    """Return the settings of the environment and `.env`, with `given` above both.
+    """Return the settings from the environment and `.env`; `given` takes precedence over both.
 
-    A name that looks like a misspelt setting is warned of, as it has no effect. Raises SettingsError that names each
-    setting that cannot be used.
+    Warns of a name that looks like a misspelt setting, as it has no effect. Raises SettingsError that names each
+    invalid setting.
     """
     for name in sorted({*os.environ, *_names_in_env_file()}):
         if name.upper().startswith(PREFIX) and (meant := _meant(name)):
@@ -555,7 +560,7 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
 
 
 def _market(value: str) -> str:
-    """Return a market code as it is. Raises ValueError that names the nearest one."""
+    """Return a valid market code unchanged. Raises ValueError that names the nearest one."""
     if value in MARKETS:
         return value
     close = get_close_matches(value.upper(), MARKETS, n=1)
@@ -576,9 +581,9 @@ def _names_in_env_file() -> list[str]:
 
 
 def _meant(name: str) -> str | None:
-    """Return the setting that a name is probably meant to be; None where it is one, or is like none of them.
+    """Return the setting that a name was probably meant to be; None if it is a setting or resembles none.
 
-    Other variables may have our prefix: a rule file names those that hold the addresses of its receivers.
+    Other variables may have our prefix: a rule file names the variables that hold the addresses of its receivers.
     """
     known = [f"{PREFIX}{field.upper()}" for field in Settings.model_fields]
     if name.upper() in known:
@@ -588,5 +593,5 @@ def _meant(name: str) -> str | None:
 
 @cache
 def _warn_of_misspelt(name: str, meant: str) -> None:
-    """Warn once a process, however often the settings are read."""
+    """Warn once per process, however often the settings are read."""
     logger.warning("%s is not a setting and has no effect; did you mean %s?", name, meant)

@@ -182,7 +182,7 @@ async def _probe(settings: Settings) -> str:
     if answer.failure is not None:
         raise NightauditError(
             f"a token was issued, but the probe search failed: {answer.failure} {answer.failure_detail}",
-            hint="If it keeps failing, ask the supplier, and give the time of this probe.",
+            hint="If it keeps failing, ask the supplier and mention the time of this probe.",
         )
     outcome = outcome_of(answer)
     codes = f" with codes {', '.join(map(str, outcome.codes))}" if outcome.codes else ""

@@ -37,7 +37,7 @@ def show_explanation(flag_id: str, form: str) -> None:
         raise NightauditError(
             f"Recomputing {flag_id} from its raw answers gives a different result.",
             kept="Nothing was changed.",
-            hint="Compare the versions of the rule: it may have changed since. If it has not, please report this.",
+            hint="Compare the versions of the rule, which may have changed. If they are the same, please report this.",
         )
 
 

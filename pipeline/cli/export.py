@@ -29,7 +29,7 @@ def export_file(
     rows = sum(each.rows for each in made)
     Terminal().print(
         f"Exported {len(made)} relations with {rows:,} rows to {file} ({file.stat().st_size:,} bytes). "
-        "Which of them were narrowed: FROM ref.export",
+        "See which relations were narrowed: FROM ref.export",
         soft_wrap=True,
         highlight=False,
         markup=False,

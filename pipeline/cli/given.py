@@ -1,4 +1,4 @@
-"""What the command line gives beside the environment."""
+"""Options of the command line that override the environment."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def write_metrics(output: Path | None) -> None:
         raise InputError(
             f"{output} cannot be written: {error.strerror}.",
             kept="An earlier file there is unchanged.",
-            hint="Name a file in a folder that you can write to.",
+            hint="Choose a file in a folder that you can write to.",
         ) from None
 
 

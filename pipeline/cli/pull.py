@@ -16,8 +16,8 @@ def pull_lake(lake: str, folder: Path) -> None:
     with stoppable("What was pulled before can be read as before.", f"nightaudit pull {lake} {folder}"):
         pulled = pull(source, folder)
     Terminal().print(
-        f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes); {pulled.kept:,} were there already, and "
-        f"{pulled.removed:,} that nothing reads any more were removed.\nOpen it with: duckdb -readonly {pulled.file}",
+        f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes), kept {pulled.kept:,} that were already "
+        f"there, and removed {pulled.removed:,} that are no longer used.\nOpen it with: duckdb -readonly {pulled.file}",
         soft_wrap=True,
         highlight=False,
         markup=False,

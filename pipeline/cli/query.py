@@ -79,7 +79,7 @@ def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
         raise InputError(
             f"{output} cannot be written: {error.strerror}.",
             kept="An earlier file there is unchanged.",
-            hint="Name a file in a folder that you can write to.",
+            hint="Choose a file in a folder that you can write to.",
         ) from None
     finally:
         beside.unlink(missing_ok=True)

@@ -145,7 +145,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
                 f"There is no lake at {where} (NIGHTAUDIT_LAKE). The first night creates one: ",
                 ("nightaudit nightly", "cyan"),
             )
-        return Text.assemble(f"The lake {where} holds no sweep yet. Start with: ", ("nightaudit nightly", "cyan"))
+        return Text.assemble(f"The lake {where} has no sweeps yet. Start with: ", ("nightaudit nightly", "cyan"))
     table = Table("sweep", "state", "landed", "cells", box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for sweep in held.sweeps:

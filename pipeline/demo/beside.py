@@ -64,5 +64,5 @@ def await_steps(following: Iterable[Future[None]]) -> None:
         raise NightauditError(
             "A process that audits or publishes the demo's nights was killed, perhaps because memory ran out.",
             kept="The nights that were made stay in the lake.",
-            hint="Remove that lake, and when more memory is free: nightaudit demo",
+            hint="Free some memory, delete that lake, and run it again: nightaudit demo",
         ) from None

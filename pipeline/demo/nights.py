@@ -198,7 +198,7 @@ def refuse_demo(settings: Settings, lake: Lake, last: date) -> None:
         raise InputError(
             f"The demo's nights are in the past, but {last} has not ended yet.",
             kept="Nothing was started.",
-            hint="Omit --until to end with yesterday; nightaudit nightly then runs tonight.",
+            hint="Omit --until to end with yesterday; nightaudit nightly then adds tonight.",
         )
 
 

@@ -140,7 +140,7 @@ def notes_of(lake: Lake, kind: InputKind) -> Iterator[Note]:
         except msgspec.MsgspecError as error:
             raise CorruptObject(
                 f"{lake.local(folder)}/{name}.json cannot be read: {error}",
-                kept="The files that were loaded lie beside it, untouched.",
+                kept="The loaded files, in the same folder, are untouched.",
                 hint="Restore it from a backup.",
             ) from None
 
@@ -203,5 +203,5 @@ def _bytes_of(kind: InputKind, file: Path) -> bytes:
         raise InputError(
             f"{file} cannot be read: {error.strerror}.",
             kept="Nothing was changed.",
-            hint="Name a file that you can read.",
+            hint="Choose a file that you can read.",
         ) from None

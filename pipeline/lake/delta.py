@@ -199,7 +199,7 @@ def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable
         raise LakeError(
             f"The log of the table {log.parent} ends at version {version}, and version {int(lost[-1])} was committed.",
             kept="Nothing was changed.",
-            hint="See what mends it: nightaudit verify",
+            hint="See how to repair it: nightaudit verify",
         )
 
 

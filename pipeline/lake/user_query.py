@@ -178,7 +178,7 @@ class _Child:
 
             return damaged(self._file, message)
         if kind == _UNFORESEEN:
-            raise RuntimeError(f"The process of a query has failed:\n{message}")
+            raise RuntimeError(f"The query process failed:\n{message}")
         return self._too_large(message) if kind == _TOO_LARGE else InputError(message, hint=hint)
 
 

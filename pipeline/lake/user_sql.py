@@ -198,10 +198,10 @@ def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bo
         if kind == "TABLE_FUNCTION":
             name = part["function"]["function_name"].lower()
             if name not in _TABLE_FUNCTIONS and name not in macros:
-                raise InputError(f"A query may not use the table function {name}.", hint=LIST_RELATIONS)
+                raise InputError(f"A query must not use the table function {name}.", hint=LIST_RELATIONS)
             found |= name in _FILE_READERS
         elif kind == "FUNCTION" and part.get("function_name", "").lower() in with_effects:
-            raise InputError(f"A query may not use the function {part['function_name'].lower()}.", hint=LIST_RELATIONS)
+            raise InputError(f"A query must not use the function {part['function_name'].lower()}.", hint=LIST_RELATIONS)
         elif kind == "BASE_TABLE":
             # Relations have plain names.
             found |= not re.fullmatch(r"\w*", part.get("table_name", ""))

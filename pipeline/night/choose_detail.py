@@ -66,7 +66,7 @@ def choose_detail(
         raise SpecError(
             f"detail.budget of the sweep spec is {detail.budget} requests, and one property takes {each} requests.",
             kept="Nothing was started.",
-            hint="Raise it, or ask about fewer stays, parties, markets or currencies.",
+            hint="Raise it, or list fewer stays, parties, markets or currencies.",
         )
     is_first = not published_file.exists()
     if is_first:

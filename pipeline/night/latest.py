@@ -26,7 +26,7 @@ def latest_unfinished(lake: Lake) -> Manifest:
     for sweep_id in reversed(lake.sweep_ids()):
         if not is_sweep_loaded(lake, sweep_id):
             return read_manifest(lake, sweep_id)
-    raise UnknownSweep(f"The lake {lake.root} holds no unfinished sweep.", hint="List its sweeps: nightaudit status")
+    raise UnknownSweep(f"The lake {lake.root} holds no unfinished sweep.", hint="List all sweeps: nightaudit status")
 
 
 def latest_loaded(lake: Lake) -> str:

@@ -36,7 +36,9 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
     spec = _only_markets(read_spec(path, snapshot_date), settings.markets)
     if passed := passed_check_ins(spec.stays, snapshot_date):
         logger.warning(
-            "%s: not asked about any more, as they have passed: %s", path, ", ".join(day.isoformat() for day in passed)
+            "%s: these check-in dates have passed and are no longer swept: %s",
+            path,
+            ", ".join(day.isoformat() for day in passed),
         )
     ids = resolve_properties(
         spec.properties,
@@ -53,9 +55,9 @@ def _only_markets(spec: SweepSpec, markets: tuple[str, ...] | None) -> SweepSpec
         return spec
     if strange := [market for market in markets if market not in spec.ask.markets]:
         raise InputError(
-            f"The sweep spec does not ask about {', '.join(strange)}; its markets are {', '.join(spec.ask.markets)}.",
+            f"The sweep spec does not include {', '.join(strange)}; its markets are {', '.join(spec.ask.markets)}.",
             kept="Nothing was started.",
-            hint="Choose among these, or add it to the spec.",
+            hint="Choose one of these, or add it to the spec.",
         )
     chosen = tuple(market for market in spec.ask.markets if market in markets)
     currencies = {market: value for market, value in spec.ask.currency_by_market.items() if market in chosen}

@@ -40,7 +40,7 @@ _KEPT = "The tables and the published file are unchanged."
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What was rebuilt; `former` is the folder that nothing reads any more once open files are closed."""
+    """What was rebuilt; `former` is the old folder, which is unused once open files are closed."""
 
     sweeps: tuple[str, ...]
     tables: Path
@@ -110,7 +110,7 @@ def _replayable(lake: Lake, sweep_id: str) -> Manifest:
     planned = {shard.name for part in manifest.partitions for segment in segments(part) for shard in segment.shards}
     if is_retired(lake, sweep_id):
         raise LakeError(
-            f"The raw answers of the sweep {sweep_id} were removed, as older than NIGHTAUDIT_RAW_NIGHTS.",
+            f"The raw answers of the sweep {sweep_id} were removed: they were older than NIGHTAUDIT_RAW_NIGHTS.",
             kept=_KEPT,
             hint="Its tables cannot be rebuilt without them; restore them from a backup.",
         )

@@ -24,7 +24,7 @@ def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}",
             kept="Nothing was started.",
-            hint="Remove this file; its night then counts as finished if it is published.",
+            hint="Remove this file; its night then counts as finished if it has been published.",
         ) from None
 
 

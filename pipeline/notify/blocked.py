@@ -113,7 +113,7 @@ def tell_of(
             if not message.is_delivered
         ]
         if why := outbox.send(tell, waiting):
-            logger.warning("A notification could not be sent: %s. Retrying with the next audit.", why)
+            logger.warning("A notification could not be sent: %s. This is retried with the next audit.", why)
 
 
 def _waiting(held: _Held, audited: str, found: dict[str, Message], ways: Ways, published: Collection[str]) -> _Held:

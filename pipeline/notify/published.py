@@ -37,7 +37,7 @@ def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -
         if not outbox.held[sweep_id]
     ]
     if why := outbox.send(tell, waiting):
-        logger.warning("The published night was not announced: %s. It is tried again with the next night.", why)
+        logger.warning("The published night could not be announced: %s. This is retried with the next night.", why)
 
 
 def _text(lake: Lake, sweep_id: str) -> str:

@@ -25,8 +25,8 @@ def no_server(slug: str) -> SettingsError:
     return SettingsError(
         f"The notification block {slug} needs a Prefect server, and none is configured (PREFECT_API_URL).",
         kept="Nothing was started.",
-        hint="Start one (prefect server start), keep the block there and set PREFECT_API_URL to its address; or use "
-        "an address in place of the block: NIGHTAUDIT_NOTIFY_WEBHOOK, or webhook_from of the receiver.",
+        hint="Start one (prefect server start), save the block there and set PREFECT_API_URL to its address. Or use a "
+        "webhook instead of the block: NIGHTAUDIT_NOTIFY_WEBHOOK, or webhook_from of the receiver.",
     )
 
 

@@ -217,7 +217,7 @@ def _refused(worker: str, why: str) -> SettingsError:
     return SettingsError(
         f"A worker of NIGHTAUDIT_CLUSTER cannot be used: {worker} {why}.",
         kept=_KEPT,
-        hint="Each worker needs the lake under the same path, and the same installation; restart it after an upgrade.",
+        hint="Every worker needs the lake under the same path and the same installation; restart it after an upgrade.",
     )
 
 
@@ -245,5 +245,5 @@ def _connected(cluster: Cluster) -> Client:
         raise ClusterAway(
             f"The cluster {cluster.address} cannot be reached: {error or type(error).__name__}",
             kept="Nothing was started.",
-            hint="Check NIGHTAUDIT_CLUSTER, its certificates, and whether the scheduler runs: dask scheduler",
+            hint="Check NIGHTAUDIT_CLUSTER, its certificates, and whether the scheduler is running: dask scheduler",
         ) from None

@@ -76,16 +76,16 @@ def refuse_tight_limits(*, least_mb: int | None = None, more_mb: int = 0, more_d
     if space != resource.RLIM_INFINITY and space < needed_space * 1_000_000:
         raise OutOfResources(
             f"This process may reserve {space // 1_000_000:,} MB of address space (ulimit -v); "
-            f"{needed_space:,} MB are needed.",
-            hint="Lift the limit: ulimit -v unlimited. Libraries reserve far more than they use; a container or a "
-            "systemd unit (MemoryMax=) limits what is used.",
+            f"it needs {needed_space:,} MB.",
+            hint="Lift the limit: ulimit -v unlimited. Libraries reserve far more than they use; to limit the memory "
+            "that is really used, run it in a container or a systemd unit (MemoryMax=).",
         )
     needed = _DESCRIPTORS + more_descriptors
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
     if most < needed:
         raise OutOfResources(
-            f"This process may have {most:,} files and connections open at once (ulimit -n); {needed:,} are needed.",
+            f"This process may have {most:,} files and connections open at once (ulimit -n); it needs {needed:,}.",
             hint=f"Lift the limit: ulimit -n {max(needed, _DESCRIPTORS_WANTED)}.",
         )
     wanted = min(most, max(needed, _DESCRIPTORS_WANTED))

@@ -23,7 +23,7 @@ def run_tracker() -> None:
         warnings.simplefilter("always")
         resource_tracker.ensure_running()
     if caught:
-        logger.warning("Python's resource tracker was ended from outside; another one is running, and nothing is lost.")
+        logger.warning("Python's resource tracker was killed from outside; a new one is running, and nothing is lost.")
 
 
 @contextmanager

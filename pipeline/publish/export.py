@@ -58,7 +58,9 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
     touched.
     """
     if target.exists():
-        raise InputError(f"{target} exists already.", kept="It is unchanged.", hint="Name a file that does not exist.")
+        raise InputError(
+            f"{target} exists already.", kept="It is unchanged.", hint="Choose a file name that does not exist yet."
+        )
     if not target.parent.is_dir():
         raise InputError(f"There is no folder {target.parent}.", hint="Create it, or name a file in another folder.")
     built = beside(target.absolute())

@@ -61,7 +61,7 @@ def restore_entries(lake: Lake) -> None:
     wanted = {*_published(lake), *(name.removesuffix(".json") for name in recorded)}
     if lost := sorted(wanted - there - copied):
         raise CorruptObject(
-            f"{lake.local(_FOLDER)} lacks the entry of {lost[0]}, which is published.",
+            f"{lake.local(_FOLDER)} has no entry for {lost[0]}, which is published.",
             kept="Nothing was changed.",
             hint=f"Restore {_FOLDER}/{lost[0]}.json from a backup.",
         )
@@ -70,7 +70,7 @@ def restore_entries(lake: Lake) -> None:
         if sweep_id in there:
             lake.put_new(copy, lake.get(path))
         else:
-            logger.warning("The ledger lacked %s, which is published: its entry is written again.", sweep_id)
+            logger.warning("The ledger had no entry for %s, which is published; the entry was written again.", sweep_id)
             lake.put_new(path, lake.get(copy))
 
 

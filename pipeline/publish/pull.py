@@ -169,9 +169,9 @@ def _refuse_other(source: Source, folder: Path) -> None:
     held = pulled_from(folder)
     if held is None:
         raise InputError(
-            f"{folder} is not empty, and nothing in it was pulled.",
+            f"{folder} is not empty, and its files were not pulled.",
             kept="It is unchanged.",
-            hint="Name an empty folder.",
+            hint="Choose an empty folder.",
         )
     if held != source.name:
         raise InputError(

@@ -53,7 +53,7 @@ def refresh(lake: Lake) -> bool:
         put_in_place(beside, file)
     except (OSError, duckdb.Error, CorruptObject) as error:
         logger.warning(
-            "The published file could not be updated now; it will be after the next night: %s",
+            "The published file could not be updated now; the next night updates it: %s",
             str(error).splitlines()[0],
         )
         return False

@@ -78,7 +78,7 @@ async def ask_quotes(
         if unanswered >= GIVE_UP_AFTER:
             raise SupplierDown(
                 f"The supplier left {GIVE_UP_AFTER} quotes in a row without an answer; the last one: {answer.failure}.",
-                kept="Every quote is in the ledger. None is sent again automatically.",
+                kept="Every quote is in the ledger, and none is sent again automatically.",
             )
     return asked
 

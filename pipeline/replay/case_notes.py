@@ -97,7 +97,7 @@ def _rows(lake: Lake, query: str, parameters: Mapping[str, object]) -> list[Row]
         return rows_of(query_published(lake.published_file, query, parameters))
     except duckdb.CatalogException:
         raise InputError(
-            "The published file was written by a version without cases.",
+            "The published file was written by an older version, which had no cases.",
             kept="Nothing was changed.",
             hint="The next night adds them; to add them now: nightaudit rebuild",
         ) from None

@@ -25,7 +25,7 @@ def draw_growth(stocks: Iterable[Stock], place: Path, nights: int) -> Path:
     rows = [(stock.kind, f"{stock.night}", stock.bytes / 1e6) for stock in stocks if stock.night is not None]
     frame = pl.DataFrame(rows, schema={"kind": pl.String, "night": pl.String, "megabytes": pl.Float64}, orient="row")
     if frame.is_empty():
-        raise InputError("The lake holds no night yet.", hint="Start with: nightaudit nightly")
+        raise InputError("The lake has no nights yet.", hint="Start with: nightaudit nightly")
     largest = frame.group_by("kind").agg(pl.col("megabytes").sum()).sort("megabytes", "kind", descending=True)
     kept = largest["kind"].head(_MOST_KINDS)
     drawn = (

@@ -66,7 +66,7 @@ def refuse_expanding_yaml(text: str, loader: type[yaml.SafeLoader] | type[yaml.C
             anchor, nodes = event.anchor, 1
         elif isinstance(event, yaml.AliasEvent):
             if any(name == event.anchor for name, _, _ in opened):
-                raise Unreadable("it is nested too deeply: an alias holds itself", line)
+                raise Unreadable("it is nested too deeply: an alias contains itself", line)
             nodes, levels = sizes.get(event.anchor or "", (1, 0))
         if anchor is not None:
             sizes[anchor] = nodes, levels

@@ -175,7 +175,7 @@ def read_yaml(text: str) -> Document:
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
     if not isinstance(data, dict):
-        raise Unreadable("it holds no keys; it begins, for example, with `properties:`", 1)
+        raise Unreadable("it has no keys; it could start with `properties:`", 1)
     return Document(data, lines.get)
 
 
@@ -193,7 +193,7 @@ def _plain(node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:  # no
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key.value, str):
-            raise Unreadable("a key must be a word", line)
+            raise Unreadable("a key must be a plain word", line)
         if key.value in found:
             raise Unreadable(f"the key {key.value} is given twice", line)
         lines[*place, key.value] = line

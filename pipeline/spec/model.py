@@ -1,4 +1,4 @@
-"""The sweep spec: what a sweep asks about, validated and frozen."""
+"""The sweep spec: what a sweep asks for, validated and frozen."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class SpecTable(BaseModel):
 class Properties(SpecTable):
     """Where the property ids come from: exactly one source."""
 
-    ids: PropertyIds | None = Field(default=None, description="The property ids themselves.")
+    ids: PropertyIds | None = Field(default=None, description="List of property ids.")
     file: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
         default=None,
-        description="File with one id a line, or a CSV file with a column `property_id`; # starts a comment. "
+        description="File with one id per line, or a CSV file with a column `property_id`; # starts a comment. "
         "A relative path starts at the spec's folder.",
     )
     query: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
-        default=None, description="SQL over the last published night; its first column holds the ids."
+        default=None, description="SQL query over the last published night; its first column holds the ids."
     )
     sandbox: Annotated[int, Field(strict=True, ge=1)] | None = Field(
-        default=None, description="How many of the sandbox's properties to take; the sandbox only."
+        default=None, description="Number of the sandbox's properties to sweep; only with the sandbox."
     )
 
     @model_validator(mode="after")
@@ -66,24 +66,26 @@ class Horizon(SpecTable):
     """A range of lead days, and how many of them are asked about."""
 
     to_days: Days = Field(description="Last lead day of this range; lead day 1 is the day after the snapshot.")
-    every_days: Days = Field(default=1, description="Ask about every day (1), every third (3), one a week (7).")
+    every_days: Days = Field(
+        default=1, description="Step of the range: every day (1), every third day (3), one day per week (7)."
+    )
 
 
 class Stays(SpecTable):
-    """Which stays are asked about: every check-in with every number of nights."""
+    """The stays to sweep: every check-in date combined with every number of nights."""
 
     nights: NightsList = Field(description="Lengths of stay, in nights.")
     horizon: tuple[Horizon, ...] = Field(
-        default=(), description="Ranges of lead days, each beginning where the one before it ends."
+        default=(), description="Ranges of lead days; each starts where the previous one ends."
     )
     anchor: AnchorName = Field(
         default=Anchor.LEAD_DAYS,
-        description="`lead_days`: the days of a range are counted from the snapshot, so other dates are asked about "
-        "each night. `calendar`: they are days of the calendar that stay the same from night to night.",
+        description="`lead_days`: ranges count days from the snapshot, so the check-in dates move with every night. "
+        "`calendar`: the check-in dates stay the same from night to night.",
     )
     check_in: CheckIns | None = Field(
         default=None,
-        description="Explicit check-in dates, alone or together with horizons. Those that have passed are dropped.",
+        description="Fixed check-in dates, alone or in addition to horizons. Past dates are dropped.",
     )
 
     @model_validator(mode="after")
@@ -113,18 +115,18 @@ class Ask(SpecTable):
     product_types: ProductTypes = Field(default=(ProductType.HOTEL,), description="`Hotel`, `Package` or both.")
     currencies: Currencies | None = Field(
         default=None,
-        description="Currencies to ask for; each is swept. Omitted: none is asked for and the supplier chooses.",
+        description="Currencies to request; each is swept. Omitted: none is requested, and the supplier chooses.",
     )
     currency_by_market: CurrenciesByMarket = Field(
-        default={}, description='Other currencies for single markets: `{ GB = "GBP", US = ["USD", "EUR"] }`.'
+        default={}, description='Different currencies for some markets: `{ GB = "GBP", US = ["USD", "EUR"] }`.'
     )
     operations: Operations = Field(
         default=(Operation.MULTI,),
-        description="`multi` (cheapest products, many properties a search), `single` (all) or both.",
+        description="`multi` (cheapest products, many properties per search), `single` (all products) or both.",
     )
     single_properties: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=None,
-        description="Ask `single` about this many properties only, those with the lowest ids. Omitted: about all.",
+        description="Number of properties for `single`: those with the lowest ids. Omitted: all.",
     )
     batch: Annotated[int, Field(strict=True, ge=1, le=MAX_PROPERTIES_PER_SEARCH)] = Field(
         default=MAX_PROPERTIES_PER_SEARCH, description="Properties per `multi` search."
@@ -149,17 +151,19 @@ class Detail(SpecTable):
     """Which properties `single` is asked about, by rule from the last published night."""
 
     choose: DetailRules = Field(
-        description="Rules that choose properties, the most important first: `watch` (on the list), `changed` (price, "
-        "floor or offers changed in the last night), `stale` (not seen in detail for long), `available` (had offers)."
+        description="Rules that choose properties, the most important first: `watch` (on the watch list), `changed` "
+        "(price, floor or offers changed last night), `stale` (no recent detail answer), `available` (had offers)."
     )
     budget: Annotated[int, Field(strict=True, ge=1)] = Field(
-        description="Maximum `single` requests per night. A property is asked about with all stays of the spec."
+        description="Maximum `single` requests per night. Each chosen property is searched for all stays of the spec."
     )
-    stale_after_days: Days = Field(default=7, description="Days without a detail answer after which `stale` chooses.")
+    stale_after_days: Days = Field(
+        default=7, description="Days without a detail answer after which a property is `stale`."
+    )
     watch: WatchedIds | None = Field(default=None, description="Property ids for the rule `watch`; may be empty.")
     watch_file: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
         default=None,
-        description="File of the ids for the rule `watch`, in place of the list, written like `properties.file`.",
+        description="File with the ids for the rule `watch`, instead of the list; same format as `properties.file`.",
     )
 
     @model_validator(mode="after")
@@ -177,10 +181,10 @@ class SweepSpec(SpecTable):
     """What a sweep asks about. The parts that are independent of each other are multiplied."""
 
     properties: Properties = Field(description="Where the property ids come from: exactly one of its keys.")
-    stays: Stays = Field(description="Which stays.")
-    ask: Ask = Field(description="Which markets, guests, product types, currencies and operations.")
+    stays: Stays = Field(description="The stays to sweep.")
+    ask: Ask = Field(description="The markets, guests, product types, currencies and operations to sweep.")
     detail: Detail | None = Field(
-        default=None, description="Which properties `single` is asked about. Omitted: see ask.single_properties."
+        default=None, description="The properties for `single` searches. Omitted: see ask.single_properties."
     )
 
     @model_validator(mode="after")
@@ -206,5 +210,5 @@ class SweepSpec(SpecTable):
         except (ValidationError, ValueError) as error:
             raise SpecError(
                 f"The stored sweep spec cannot be read: {error}",
-                hint="It was written by another version, or altered. Start a new sweep.",
+                hint="It was written by another version or has been altered. Start a new sweep.",
             ) from None

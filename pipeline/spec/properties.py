@@ -41,7 +41,7 @@ def resolve_properties(
         found = _from_file(folder / properties.file, "properties.file")
         if not found:
             raise SpecError(
-                f"{folder / properties.file} holds no property id.", kept=_KEPT, hint="Write one id a line."
+                f"{folder / properties.file} contains no property id.", kept=_KEPT, hint="Write one id per line."
             )
     elif properties.query is not None:
         found = _from_query(properties.query, resolve_query)
@@ -60,7 +60,7 @@ def resolve_watched(detail: Detail, folder: Path) -> tuple[int, ...]:
 def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> list[int]:
     if resolve is None:
         raise SpecError(
-            "properties.query of the sweep spec reads the last published night, and this lake has none.",
+            "properties.query of the sweep spec reads the last published night, but this lake has none.",
             kept=_KEPT,
             hint="Publish a first night with properties.ids or properties.file.",
         )
@@ -96,7 +96,8 @@ def _from_sandbox(wanted: int, resolve: Callable[[int], Iterable[int]] | None) -
     found = list(resolve(wanted))
     if len(found) < wanted:
         raise SpecError(
-            f"properties.sandbox of the sweep spec asks for {wanted} properties, and the sandbox has {len(found)}.",
+            f"properties.sandbox of the sweep spec asks for {wanted} properties, but the sandbox has "
+            f"only {len(found)}.",
             kept=_KEPT,
             hint="Lower it, or raise NIGHTAUDIT_SANDBOX_PROPERTIES.",
         )
@@ -131,7 +132,7 @@ def _id_texts(path: Path, rows: list[tuple[int, str]]) -> Iterator[tuple[int, st
         raise SpecError(
             f"{path}:{rows[0][0]}: no column {COLUMN}; the header names {', '.join(names)}.",
             kept=_KEPT,
-            hint=f"Name the column of the ids {COLUMN}, or write one id a line without a header.",
+            hint=f"Call the column with the ids {COLUMN}, or write one id per line without a header.",
         )
     at = names.index(COLUMN)
     for number, row in rows[1:]:
@@ -165,7 +166,7 @@ def _checked(path: Path, texts: Iterable[tuple[int, str]]) -> list[int]:
         raise SpecError(
             "These property ids cannot be used:\n" + "\n".join(f"  {each}" for each in shown),
             kept=_KEPT,
-            hint=f"Write one id a line, or a CSV file with a column {COLUMN}.",
+            hint=f"Write one id per line, or a CSV file with a column {COLUMN}.",
         )
     return list(row_of)
 

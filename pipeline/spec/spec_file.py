@@ -55,7 +55,7 @@ def read_spec(path: Path, snapshot_date: date | None = None) -> SweepSpec:
         raise SpecError(
             f"The sweep spec {path} cannot be read: {error}.",
             kept=KEPT,
-            hint="Put its property ids into a file of their own, and name that as properties.file.",
+            hint="Move its property ids to a separate file and name that in properties.file.",
         ) from None
     except UnicodeDecodeError:
         raise SpecError(f"The sweep spec {path} is not UTF-8 text.", kept=KEPT, hint="Save it as UTF-8.") from None

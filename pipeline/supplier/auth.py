@@ -137,7 +137,7 @@ class ClientCredentials(httpx.Auth):
             raise TokenRefused("The token address answered 200 without an access_token that could be sent.")
         if not isinstance(kind, str) or kind.lower() != "bearer":
             raise TokenRefused(
-                f"The token address gave a token of type {self._safe(kind)}; only Bearer tokens are supported."
+                f"The token address issued a token of type {self._safe(kind)}; only Bearer tokens are supported."
             )
         lifetime = _lifetime_seconds(fields.get("expires_in"))
         margin = min(_MARGIN_SECONDS, lifetime * _MARGIN_SHARE)

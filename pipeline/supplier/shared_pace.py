@@ -60,7 +60,7 @@ class RateStoreAway(SupplierError):
         return cls(
             f"The Redis of NIGHTAUDIT_RATE_STORE could not be used ({type(error).__name__}).",
             kept="Answers that have landed are kept.",
-            hint="Check NIGHTAUDIT_RATE_STORE; without it each process paces itself.",
+            hint="Check NIGHTAUDIT_RATE_STORE; without it, each process limits its own rate.",
         )
 
 

@@ -118,7 +118,7 @@ class Collector:
 
     def _tell_lost(self) -> None:
         if lost := self._shards.unlanded_records:
-            logger.warning("%d answers of unfinished shards were discarded; they will be requested again", lost)
+            logger.warning("%d answers of unfinished shards were discarded and will be requested again", lost)
 
     async def _searches(
         self, shards: Iterator[tuple[Shard, Iterable[Search]]]
@@ -138,7 +138,7 @@ class Collector:
             if not self._shards.is_any_open:
                 await self._land_what_is_held()
                 raise CallsUsedUp(
-                    "What is left of today's calls (NIGHTAUDIT_DAILY_CALLS) does not cover the next "
+                    "The remaining calls of today (NIGHTAUDIT_DAILY_CALLS) are not enough for the next "
                     f"{searches} searches, which land together.",
                     kept="Answers that have landed are kept.",
                     hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
@@ -254,8 +254,8 @@ class Collector:
         for code in SHAPE_CODES.intersection(outcome.codes) - self._reported:
             self._reported.add(code)
             logger.error(
-                "the supplier refused a request of ours with code %d (%s): this is a mistake in nightaudit or in its "
-                "settings, please report it; the request is kept in the raw zone of sweep %s",
+                "The supplier refused a malformed request with code %d (%s): this is a mistake in nightaudit or its "
+                "settings. Please report it; the request is in the raw zone of sweep %s.",
                 code,
                 ERROR_CODES[code].meaning,
                 self._sweep_id,

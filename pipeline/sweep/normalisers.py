@@ -81,7 +81,7 @@ class Normalisers:
             raise NightauditError(
                 "A worker process was killed, perhaps because memory ran out.",
                 kept="All raw answers that have landed are kept.",
-                hint="Set NIGHTAUDIT_WORKERS lower if memory is short.",
+                hint="If memory is short, lower NIGHTAUDIT_WORKERS.",
             ) from None
 
     def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> Future[SegmentResult]:

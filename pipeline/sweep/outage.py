@@ -77,8 +77,8 @@ class Failures:
         if self._statuses <= _REFUSALS:
             statuses = " or ".join(sorted(str(status) for status in self._statuses))
             return NothingUsable(
-                f"The supplier refused {self.count} searches in a row with HTTP {statuses}, and answered none of any "
-                "market: its token does not allow them.",
+                f"The supplier refused {self.count} searches in a row with HTTP {statuses}, and answered none in any "
+                "market: the token does not allow them.",
                 kept="Answers that have landed are kept.",
                 hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
                 "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",

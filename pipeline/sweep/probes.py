@@ -82,8 +82,8 @@ class Probes:
             return False
         for operation, market in failing - alive - self._out:
             logger.warning(
-                "Every search of %s-%s fails while others are answered: what is left of it is asked once, without "
-                "halves, until one is answered. Its failed cells are marked.",
+                "Every search of %s-%s fails while others are answered. The remaining ones are sent once each, without "
+                "splitting, until one is answered; their failed cells are marked.",
                 operation,
                 market,
             )

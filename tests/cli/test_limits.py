@@ -94,7 +94,7 @@ def assert_enough_and_no_less(folder: Path, command: list[str], lake: Path | str
     assert done.returncode == 0, done.stderr
     refused = under(folder, f"ulimit -v {enough * 1_000_000 // 1024 - 1}", "-m", "pipeline.cli", *command, lake=lake)
     assert refused.returncode == 1, refused.stderr
-    assert f"{enough:,} MB are needed" in refused.stderr
+    assert f"it needs {enough:,} MB" in refused.stderr
     assert "Lift the limit: ulimit -v" in refused.stderr
     assert "Traceback" not in refused.stderr
 

@@ -362,7 +362,7 @@ def test_a_store_that_is_away_for_some_seconds_costs_these_seconds(machine, serv
     "wrong", ["s3://u", "s3://UPPER/x", "s3://bucket/../y", "s3://bucket/a b", "s3://u:p@bucket/x"]
 )
 def test_an_address_that_is_none_is_refused_and_not_repeated(wrong):
-    with pytest.raises(SettingsError, match="no address of a lake") as refused:
+    with pytest.raises(SettingsError, match="not the address of a lake") as refused:
         Store(wrong)
     assert wrong not in str(refused.value)
 

@@ -61,7 +61,7 @@ def test_rows_of_a_csv_file_are_told_as_the_file_counts_them(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "# nothing\n\n", "property_id\n", "a,property_id\n"])
 def test_a_file_without_ids_is_told(tmp_path, text):
-    assert "holds no property id" in refused(tmp_path, text)
+    assert "contains no property id" in refused(tmp_path, text)
 
 
 def test_a_csv_file_without_the_column_is_told(tmp_path):
@@ -108,7 +108,7 @@ def test_the_sandbox_gives_as_many_as_are_asked_for(tmp_path):
         return range(1, min(wanted, 5) + 1)
 
     assert resolve_properties(Properties(sandbox=2), tmp_path, resolve_sandbox=resolve) == (1, 2)
-    with pytest.raises(SpecError, match="asks for 6 properties, and the sandbox has 5"):
+    with pytest.raises(SpecError, match="asks for 6 properties, but the sandbox has only 5"):
         resolve_properties(Properties(sandbox=6), tmp_path, resolve_sandbox=resolve)
     with pytest.raises(SpecError, match="supplier's address is set"):
         resolve_properties(Properties(sandbox=2), tmp_path)

@@ -193,8 +193,8 @@ DEEP_BOMB = "a0: &a0 [[[x]]]\n" + "".join(f"a{n}: &a{n} [[[*a{n - 1}]]]\n" for n
         ("a: [" + "1, " * 300_000 + "]", "a.yaml", "it holds more than 250,000 values"),
         (".".join("a" * 100_000) + " = 1", "a.toml", "nested too deeply"),
         ("a = {" + ".".join(["'b'"] * 100_000) + " = 1}", "a.toml", "nested too deeply"),
-        ("? [a]\n: 1\n", "a.yaml", "a.yaml:1: a key must be a word"),
-        ("- a\n", "a.yaml", "it holds no keys"),
+        ("? [a]\n: 1\n", "a.yaml", "a.yaml:1: a key must be a plain word"),
+        ("- a\n", "a.yaml", "it has no keys"),
         ("--- 1\n--- 2\n", "a.yaml", "a.yaml:2: "),
     ],
 )  # fmt: skip

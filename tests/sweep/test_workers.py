@@ -132,5 +132,5 @@ def test_a_resource_tracker_that_is_ended_costs_one_line_and_no_traceback(tmp_pa
     done = subprocess.run([sys.executable, script, tmp_path / "lake"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
-        "Python's resource tracker was ended from outside; another one is running, and nothing is lost."
+        "Python's resource tracker was killed from outside; a new one is running, and nothing is lost."
     ]

@@ -96,8 +96,8 @@ class CatchUp:
                 (self._root / path).replace(place)
                 del found[path]
             logger.warning(
-                "%d files of this machine's copy of %s were in no commit; they were moved to %s, and the copy is as "
-                "the store is.",
+                "%d files of this machine's copy of %s were in no commit; they were moved to %s, and the copy was "
+                "reset to the state of the store.",
                 len(aside),
                 self._store.address,
                 folder,

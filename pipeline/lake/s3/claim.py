@@ -147,7 +147,7 @@ def _refuse_held(copy: Copy) -> None:
     if silent <= holder.seconds:
         raise _taken(copy, f"{holder.doing} ({holder.by})", holder.seconds)
     logger.warning(
-        "%s (%s) was silent for %.0f seconds and has not ended; this machine takes over.",
+        "%s (%s) has been silent for %.0f seconds without ending; this machine takes over.",
         holder.doing,
         holder.by,
         silent,

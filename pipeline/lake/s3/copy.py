@@ -227,9 +227,9 @@ class Copy:
 def lost(address: str) -> LakeBusy:
     """Return how to say that another writer has come after this one."""
     return LakeBusy(
-        f"Another machine has taken over the lake {address}: this one had not been heard of for too long.",
-        kept="What was committed before is in the lake; the rest is put aside when the lake is opened again here.",
-        hint="See what the other machine does: nightaudit status. Do not run this command again before it has ended.",
+        f"Another machine has taken over the lake {address}: this one had been silent for too long.",
+        kept="What was committed before is in the lake; the rest is moved aside when this machine next opens the lake.",
+        hint="See what the other machine is doing: nightaudit status. Run this command again only after it has ended.",
     )
 
 
@@ -241,5 +241,5 @@ def _unusable(folder: Path, error: OSError) -> LakeFull:
     return LakeFull(
         f"The copy of the lake in {folder} cannot be used: {error.strerror or error}.",
         kept="The lake in the store is untouched.",
-        hint="Make room, or name another folder by NIGHTAUDIT_LAKE_COPY. A copy that is removed is fetched again.",
+        hint="Free some space, or name another folder with NIGHTAUDIT_LAKE_COPY. A deleted copy is downloaded again.",
     )

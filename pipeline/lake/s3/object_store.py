@@ -52,7 +52,7 @@ class Store:
         match = _ADDRESS.fullmatch(address)
         if match is None or any(part in {".", ".."} for part in match["prefix"].split("/")):
             raise SettingsError(
-                "NIGHTAUDIT_LAKE is no address of a lake on S3.",
+                "NIGHTAUDIT_LAKE is not the address of a lake on S3.",
                 kept="Nothing was started.",
                 hint="Set it to a bucket and a prefix of letters, digits, . - and _: s3://bucket/nightaudit",
             )
@@ -61,9 +61,9 @@ class Store:
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
         if endpoint.startswith("http://") and not is_clear:
             raise SettingsError(
-                "AWS_ENDPOINT_URL is an http address: what is sent there can be read and changed on its way.",
+                "AWS_ENDPOINT_URL is an http address: others can read and change what is sent there.",
                 kept="Nothing was started.",
-                hint="Use https; on this machine, or in a network of your own, AWS_ALLOW_HTTP=true allows it.",
+                hint="Use https; on this machine, or within a private network, AWS_ALLOW_HTTP=true allows it.",
             )
         try:
             self._store = S3Store(
@@ -79,7 +79,7 @@ class Store:
         except (BaseError, ValueError) as error:
             raise SettingsError(
                 f"The store of {self.address} cannot be used: {_said(error)}",
-                hint="Correct AWS_ENDPOINT_URL and the other variables of AWS.",
+                hint="Correct AWS_ENDPOINT_URL and the other AWS_… variables.",
             ) from None
 
     def put_new(self, key: str, data: bytes) -> bool:
@@ -128,7 +128,7 @@ class Store:
                 file.write(part)
         if digest.hexdigest() != name:
             raise CorruptObject(
-                f"The object {self.address}/{_key(name)} is damaged: its SHA-256 is not its name.",
+                f"The object {self.address}/{_key(name)} is damaged: its name is not the SHA-256 of its content.",
                 kept="It was not used, and nothing was changed.",
                 hint="Restore it in the bucket, from a version or a backup, or from the copy of another machine.",
             )
@@ -182,12 +182,12 @@ class Store:
                     raise LakeError(
                         f"The store refuses {self.address}: {_said(error)}",
                         kept="What was committed before is untouched.",
-                        hint="Check the bucket's name, the AWS_… variables, and the rights of their key.",
+                        hint="Check the bucket's name, the AWS_… variables, and the permissions of their key.",
                     ) from None
                 if time.monotonic() - since > PATIENCE_SECONDS:
                     raise LakeError(
                         f"The store of {self.address} does not answer: {_said(error)}",
-                        kept="What was committed before is untouched; what was not is still in this machine's copy.",
+                        kept="What was committed before is untouched; other files are still in this machine's copy.",
                         hint="Check AWS_ENDPOINT_URL and the network, then run it again on this machine.",
                     ) from None
                 if not is_said:

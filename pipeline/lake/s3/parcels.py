@@ -125,7 +125,7 @@ class _WorkersFolder:
         return LakeFull(
             f"The worker's folder {self._root} cannot be used: {error.strerror or error}.",
             kept="The lake in the store is untouched.",
-            hint="Make room there, or let the worker write to that path; it is the same on every machine.",
+            hint="Free some space there, or let the worker write to that path, which is the same on every machine.",
         )
 
     @contextmanager

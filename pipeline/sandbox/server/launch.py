@@ -156,7 +156,7 @@ class SandboxProcess:
         """Hand the settings over and return the base address the child writes once it accepts connections."""
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
-            raise SandboxStartError("the sandbox was not started")
+            raise SandboxStartError("the sandbox has not been started")
         line: list[bytes] = []
         reader = threading.Thread(target=lambda out: line.append(out.readline()), args=(process.stdout,), daemon=True)
         reader.start()
