@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -68,27 +69,6 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-# Numbers of `ref.analysis` that are settings of the same name.
-ANALYSIS_NUMBERS = (
-    "reference_rate_pct",
-    "disparity_pct",
-    "medium_pct",
-    "high_pct",
-    "price_days",
-    "reference_days",
-    "plausible_rooms",
-    "quiet_nights",
-    "silent_nights",
-    "unobserved_nights",
-    "ladder_stays",
-    "ladder_pct",
-    "discount_rounding",
-    "cancel_horizon_days",
-    "check_in_hour",
-    "reference_gone_days",
-)
-
-
 class Settings(BaseSettings):
     """Everything that can be set. Each field's description is the text of the settings table."""
 
@@ -99,12 +79,12 @@ class Settings(BaseSettings):
     base_url: str | None = Field(
         None, description="Address of the supplier. Unset: the bundled sandbox answers, and all data is simulated."
     )
+    client_id: str | None = Field(None, description="OAuth client id.")
+    client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
     auth_url: str | None = Field(None, description="Address of the token service, if it differs from the base address.")
     allow_clear_text: bool = Field(
         False, description="Allow http to another machine: others can then read the secret, token and prices."
     )
-    client_id: str | None = Field(None, description="OAuth client id.")
-    client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
     credentials: Credentials = Field(
         Credentials.BASIC, description="How id and secret are sent to the token service: `basic` or `body`."
     )
@@ -511,15 +491,8 @@ class Settings(BaseSettings):
 
     @property
     def analysis(self) -> Analysis:
-        """The settings that comparisons use, as `ref.analysis` publishes them."""
-        return Analysis(
-            reference_market=self.reference_market,
-            tolerance_pct=self.tolerance_pct,
-            what_if_markup_pct=self.what_if_markup_pct,
-            total_role=self.total_role.value,
-            check_in_time_zone=self.check_in_time_zone,
-            **{name: getattr(self, name) for name in ANALYSIS_NUMBERS},
-        )
+        """The settings that comparisons use, as `ref.analysis` publishes them, by the same names."""
+        return Analysis(**{each.name: getattr(self, each.name) for each in fields(Analysis)})
 
     @property
     def rate(self) -> float:
