@@ -25,7 +25,7 @@ from pipeline.audit.rules import CHECKED, measure_rules
 from pipeline.audit.store import history, store
 from pipeline.domain.codes import BOARDS, MARKETS
 from pipeline.domain.currencies import ISO_4217
-from pipeline.domain.errors import LakeError
+from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, quarantine_file, select_files, view_sweep_files
@@ -65,7 +65,7 @@ def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now:
                 quarantined = put_in_quarantine(session, lake, sweep_id)
         except duckdb.Error as error:
             raise LakeError(
-                f"The sweep {sweep_id} could not be audited: {str(error).splitlines()[0]}",
+                f"The sweep {sweep_id} could not be audited: {first_line(error)}",
                 kept="The published file is unchanged, and the sweep stays loaded.",
                 hint=f"Fix the cause (disk space, memory or a damaged file), then: nightaudit audit {sweep_id}",
             ) from None

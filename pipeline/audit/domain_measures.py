@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from pipeline.audit.results import ALL, Measure, rounded
+from pipeline.domain.search import NODES_PER_SEARCH, STATUSES
 from pipeline.lake.raw import Manifest
 from pipeline.lake.relations import declared, relation
 
@@ -57,8 +58,7 @@ def measure_sweep(
     session: duckdb.DuckDBPyConnection, manifest: Manifest, sweep: dict[str, Any], age_days: int
 ) -> Iterator[Measure]:
     """Measure what holds for each sweep: its statuses add up, all that was planned is there, and it is fresh."""
-    statuses = ("offered", "no_offer", "absent", "rejected", "failed", "not_swept")
-    missing = sweep["planned"] - sum(sweep[status] for status in statuses)
+    missing = sweep["planned"] - sum(sweep[status] for status in STATUSES)
     yield _rule(ALL, "sweep", "statuses_add_up", "planned cells without a status, or with two", missing)
     cells = session.execute("SELECT count(*) FROM sweep_files.cell").fetchall()[0][0]
     lost = manifest.cells - cells
@@ -71,7 +71,10 @@ def measure_sweep(
     for partition in manifest.partitions:
         planned[partition.market] = planned.get(partition.market, 0) + partition.stop - partition.start
     there = dict(
-        session.execute("SELECT market, count(DISTINCT search_id // 256) FROM sweep_files.cell GROUP BY 1").fetchall()
+        session.execute(
+            "SELECT market, count(DISTINCT search_id // $nodes) FROM sweep_files.cell GROUP BY 1",
+            {"nodes": NODES_PER_SEARCH},
+        ).fetchall()
     )
     for market in sorted(planned.keys() | there.keys()):
         lost = planned.get(market, 0) - there.get(market, 0)

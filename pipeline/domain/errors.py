@@ -184,3 +184,8 @@ class TooManyFailures(NightauditError):
 
 class NothingUsable(TooManyFailures):
     """Every search of a sweep was refused, for one reason: it was asked wrongly, or the token does not allow it."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error of a library says; its type where it says nothing."""
+    return next((line for line in str(error).strip().splitlines()), type(error).__name__)

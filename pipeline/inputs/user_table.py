@@ -18,7 +18,7 @@ from zoneinfo import available_timezones
 import polars as pl
 
 from pipeline.domain.codes import MARKETS
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, first_line
 from pipeline.domain.search import ProductType
 from pipeline.domain.stay import Party
 from pipeline.domain.tables import MONEY_SCALE, RATE_SCALE
@@ -239,7 +239,7 @@ def _parquet_texts(data: bytes, findings: Findings) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(findings, f"it is not Parquet: {str(error).splitlines()[0]}") from None
+        raise _unreadable(findings, f"it is not Parquet: {first_line(error)}") from None
     _refuse_own_names(frame.columns, findings)
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind in {pl.Binary, pl.Boolean, pl.Time, pl.Duration}:

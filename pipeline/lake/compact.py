@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
-from pipeline.domain.errors import LakeError, LakeFull
+from pipeline.domain.errors import LakeError, LakeFull, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted, sql_type
@@ -46,7 +46,7 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
     except (OSError, duckdb.Error) as error:
         is_full = isinstance(error, (OSError, duckdb.IOException, duckdb.OutOfMemoryException))
         raise (LakeFull if is_full else LakeError)(
-            f"The files of {table.name} of {sweep_id} could not be merged: {str(error).splitlines()[0]}",
+            f"The files of {table.name} of {sweep_id} could not be merged: {first_line(error)}",
             kept="The table is unchanged.",
             hint="Fix the cause (disk space or memory), then: nightaudit lake --apply",
         ) from None

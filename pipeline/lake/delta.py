@@ -16,7 +16,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
-from pipeline.domain.errors import LakeError
+from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import (
     Recorded,
@@ -110,7 +110,7 @@ def commit_files(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -
                 return
     except (DeltaError, OSError, pa.ArrowException) as error:
         raise as_ours(error) or LakeError(
-            f"The table {lake.table_root(table.name)} could not be written: {str(error).splitlines()[0]}",
+            f"The table {lake.table_root(table.name)} could not be written: {first_line(error)}",
             kept="The raw answers are untouched, and each load is in a table completely or not at all.",
             hint="Fix the cause, then run it again.",
         ) from None

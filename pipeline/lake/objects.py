@@ -30,7 +30,16 @@ from filelock import FileLock, Timeout
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
-from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError, UnknownLake
+from pipeline.domain.errors import (
+    CorruptObject,
+    LakeBusy,
+    LakeError,
+    LakeFull,
+    LakeTooNew,
+    SettingsError,
+    UnknownLake,
+    first_line,
+)
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import noted_as_gone, sync
 from pipeline.lake.touched import note_touched
@@ -208,7 +217,7 @@ class Lake:
         except FileNotFoundError:
             raise
         except (OSError, BaseError) as error:
-            raise LakeError(f"{self.local(path)} cannot be read: {_first_line(error)}") from None
+            raise LakeError(f"{self.local(path)} cannot be read: {first_line(error)}") from None
         # What stands right in the root may be restored by hand.
         if "/" in path:
             self._recorded.refuse(self.local(path), sum_of(data))
@@ -470,11 +479,7 @@ def _write_failed(root: Path, path: str, error: Exception) -> LakeFull:
     from pipeline.process.failures import what_helps
 
     return LakeFull(
-        f"{root / path} could not be written: {_first_line(error)}",
+        f"{root / path} could not be written: {first_line(error)}",
         kept="What had landed before is untouched.",
         hint=what_helps(error),
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.domain.addresses import host_alone
-from pipeline.domain.errors import CorruptObject, UnknownSweep
+from pipeline.domain.errors import CorruptObject, UnknownSweep, first_line
 from pipeline.domain.shards import Partition
 from pipeline.lake.objects import Lake
 
@@ -102,7 +102,7 @@ def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
         table = _whole_table(data)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptObject(
-            f"The raw shard {lake.local(path)} is damaged: {str(error).splitlines()[0]}",
+            f"The raw shard {lake.local(path)} is damaged: {first_line(error)}",
             kept="All other shards are untouched.",
             hint="Restore it from a backup. If there is none, and the sweep has not ended, move it away and run: "
             "nightaudit resume",

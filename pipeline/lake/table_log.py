@@ -9,7 +9,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipeline.domain.errors import LakeError
+from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.objects import Lake
 
@@ -43,7 +43,7 @@ def existing(lake: Lake, table: Table) -> DeltaTable | None:
         return None
     except (DeltaError, OSError) as error:
         raise LakeError(
-            f"The table {lake.table_root(table.name)} cannot be read: {str(error).splitlines()[0]}",
+            f"The table {lake.table_root(table.name)} cannot be read: {first_line(error)}",
             kept="The raw answers are untouched.",
             hint="Restore its folder _delta_log from a backup.",
         ) from None

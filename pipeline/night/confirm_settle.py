@@ -10,7 +10,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from pipeline.domain.errors import LakeError
+from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import CONFIRMATION
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, is_committed
@@ -125,7 +125,7 @@ def _found_again(
             return findings(session, flags[0]["relation"])
     except duckdb.Error as error:
         raise LakeError(
-            f"The rule of {flags[0]['flag_id']} cannot be evaluated: {str(error).splitlines()[0]}",
+            f"The rule of {flags[0]['flag_id']} cannot be evaluated: {first_line(error)}",
             kept="The new answers have landed in the raw zone.",
         ) from None
 

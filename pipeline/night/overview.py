@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from pipeline.domain.errors import CorruptObject, NightauditError
+from pipeline.domain.errors import CorruptObject, NightauditError, first_line
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import SWEEP
 from pipeline.lake import Lake
@@ -72,7 +72,7 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
             fetched = result.fetchall()
         except duckdb.Error as error:
             raise CorruptObject(
-                f"The sweep table in {lake.table_root(SWEEP.name)} cannot be read: {str(error).splitlines()[0]}",
+                f"The sweep table in {lake.table_root(SWEEP.name)} cannot be read: {first_line(error)}",
                 kept="Nothing was changed.",
                 hint="List the damage and its repairs: nightaudit verify",
             ) from None

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.domain.errors import LakeFull, NightauditError
+from pipeline.domain.errors import LakeFull, NightauditError, first_line
 from pipeline.domain.shards import segments
 from pipeline.domain.tables import CELL, QUALITY, SEARCH, SIDE_TABLES, SWEEP, TABLES, Table
 from pipeline.inputs.load import KINDS, InputKind
@@ -39,7 +39,7 @@ from pipeline.sweep.load import is_sweep_loaded
 
 T = TypeVar("T")
 
-_MAX_BODY_BYTES = Settings.model_fields["max_body_mb"].default * 1_000_000
+_MAX_BODY_BYTES = Settings.model_construct().max_body_bytes
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -128,7 +128,7 @@ class _Look:
             elif place.suffix == ".json" and place.parent.name != "_delta_log":
                 json.loads(place.read_bytes())
         except (pa.ArrowException, OSError, ValueError) as error:
-            self._found(place, f"cannot be read: {str(error).splitlines()[0]}")
+            self._found(place, f"cannot be read: {first_line(error)}")
 
     def _lost(self) -> dict[Path, int]:
         """Return what was written, not removed, and is gone, with its number of files; of a lost folder, the folder."""

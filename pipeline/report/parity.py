@@ -15,9 +15,9 @@ from pipeline.report.read import Reader
 from pipeline.report.words import said
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
-# Each offer once: at the supplier's own rate it was compared in the other currency that it was answered in.
 # Percent below which a median is written as 0.00.
 _SEEN_PCT = 0.005
+# Each offer once: at the supplier's own rate it was compared in the other currency that it was answered in.
 _ONE_SERIES = "source = 'multi' AND currency_basis <> 'supplier_rate'"
 _EXACT = f"match_grade = 'exact' AND {_ONE_SERIES}"
 _VERDICT_COUNTS = "count(*) AS pairs, " + ", ".join(

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from pipeline.domain.errors import InputError, LakeError
+from pipeline.domain.errors import InputError, LakeError, first_line
 from pipeline.lake import Lake, write_in_place
 from pipeline.lake.database import open_published
 from pipeline.process.failures import as_ours
@@ -76,7 +76,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             _write_overview(lake, reader)
         except duckdb.IOException as error:
             raise LakeError(
-                f"The published file cannot be read completely: {str(error).splitlines()[0]}",
+                f"The published file cannot be read completely: {first_line(error)}",
                 kept="Earlier reports are unchanged.",
                 hint=f"If the lake was moved, delete {lake.published_file}, then: nightaudit publish",
             ) from None

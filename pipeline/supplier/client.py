@@ -52,9 +52,9 @@ class SupplierClient:
         auth: ClientCredentials,
         *,
         pacer: Pace,
+        limits: Limits,
         concurrency: int = 4,
         attempts: int = 4,
-        limits: Limits | None = None,
         allowance: Allowance | None = None,
         backoff: Backoff | None = None,
         transport: Callable[[str], httpx.AsyncBaseTransport] = PooledTransport,
@@ -66,7 +66,7 @@ class SupplierClient:
         self._pacer = pacer
         self._in_flight = asyncio.Semaphore(concurrency)
         self._attempts = attempts
-        self._limits = limits or Limits()
+        self._limits = limits
         self._extensions = self._limits.extensions
         self._allowance: Allowance = allowance or Unlimited()
         self._backoff = backoff or Backoff()

@@ -31,9 +31,9 @@ _READ_TIMEOUTS_AN_EXCHANGE = 5
 class Limits:
     """What one request may take. Seconds, and bytes as they come over the wire."""
 
-    connect_seconds: float = 10.0
-    read_seconds: float = 60.0
-    body_bytes: int = 64 * 1024 * 1024
+    connect_seconds: float
+    read_seconds: float
+    body_bytes: int
 
     @property
     def exchange_seconds(self) -> float:

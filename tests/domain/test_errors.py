@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from pipeline.domain import errors
-from pipeline.domain.errors import NightauditError, RequestRefused
+from pipeline.domain.errors import NightauditError, RequestRefused, first_line
 from pipeline.process.failures import as_ours
 
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, NightauditError)]
@@ -92,3 +92,8 @@ def test_an_error_says_what_happened_what_was_kept_and_what_to_do():
 def test_a_refused_request_carries_its_codes():
     assert RequestRefused("No.", codes=(1014, 1027)).codes == (1014, 1027)
     assert RequestRefused("No.").codes == ()
+
+
+def test_an_error_of_a_library_that_says_nothing_is_named_by_its_type():
+    assert first_line(OSError()) == first_line(OSError("\n ")) == "OSError"
+    assert first_line(OSError("\nno space\nat all")) == "no space"

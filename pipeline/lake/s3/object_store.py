@@ -30,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-SCHEME = "s3://"
 # How long a store may be away before a command gives up.
 PATIENCE_SECONDS = 180.0
 # What is larger goes and comes in parts, so that a slow line costs one part, and memory holds no whole file.

@@ -101,6 +101,7 @@ def nightaudit(base: str, requests: int, in_flight: int) -> Callable[[], float]:
     from pipeline.lake.raw import RawRecord, encode_shard
     from pipeline.supplier.auth import ClientCredentials
     from pipeline.supplier.client import SupplierClient
+    from pipeline.supplier.exchange import Limits
     from pipeline.supplier.pacer import Pacer
 
     folder = tempfile.mkdtemp(prefix="bench-")
@@ -110,7 +111,9 @@ def nightaudit(base: str, requests: int, in_flight: int) -> Callable[[], float]:
     async def run() -> int:
         records: list[RawRecord] = []
         credentials = ClientCredentials(f"{base}/auth/oauth/token", "id", "secret")
-        async with SupplierClient(base, credentials, pacer=Pacer(1e6), concurrency=in_flight) as client:
+        async with SupplierClient(
+            base, credentials, pacer=Pacer(1e6), limits=Limits(10, 60, 64_000_000), concurrency=in_flight
+        ) as client:
 
             async def ask() -> None:
                 answer = await client.ask(Operation.MULTI, ASK)
