@@ -1,13 +1,13 @@
--- One row per detail offer of a market and its exact pair of the reference market, with what is paid at the property.
--- Only fees that both answers state are counted: what a market does not state is not known, and never 0 there.
--- fees_compared: Mandatory fees that both answers state: resort fee, that for children, city taxes, service fee.
--- fees: Sum of these in the market, in currency.
--- reference_fees: Sum of these in the reference market, in reference_currency.
+-- One row per detail offer and its exact pair in the reference market: prices including what is paid at the property.
+-- Only fees that both answers state are counted; a fee that one of them does not state is unknown, not 0.
+-- fees_compared: Number of mandatory fees that both answers state: resort fee, child fee, city tax, service fee.
+-- fees: Sum of these fees in the market, in currency.
+-- reference_fees: Sum of these fees in the reference market, in reference_currency.
 -- all_in: total + fees, in currency.
 -- reference_all_in: reference total and fees in currency, at the rate of currency_basis, to its minor unit.
 -- all_in_gap: all_in - reference_all_in, in currency; above 0: the market is dearer.
 -- all_in_gap_pct: all_in_gap in percent of reference_all_in.
--- all_in_verdict: `win`, `meet` or `lose`, of the all-in prices.
+-- all_in_verdict: `win`, `meet` or `lose`, judged by the all-in prices.
 WITH fee AS (
     SELECT
         offer.property_id,

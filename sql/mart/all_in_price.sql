@@ -1,10 +1,10 @@
--- One row per detail offer on sale: what it costs with all that must be paid at the property.
--- mandatory_charges: Sum of the stated ones of the four named fees, in currency; 0: nothing is excluded; NULL: unknown.
+-- One row per detail offer on sale: its price with everything that must be paid at the property.
+-- mandatory_charges: Sum of the stated ones of the four named fees, in currency; 0: none excluded; NULL: unknown.
 -- fees_stated: How many of the four named fees are stated.
 -- optional_charges: excluded_charges - mandatory_charges where above 0: optional extras; NULL: unknown.
 -- all_in_total: total + mandatory_charges, in currency; NULL: the charges are unknown.
 -- drip_ratio: excluded_charges / (total + excluded_charges); NULL: not stated.
--- mandatory_drip_ratio: mandatory_charges / all_in_total: what the total leaves unsaid.
+-- mandatory_drip_ratio: mandatory_charges / all_in_total: the share that the total does not show.
 -- included_ratio: included_charges / total; NULL: not stated.
 SELECT
     offer.source,

@@ -1,7 +1,7 @@
--- One row per offer with meals to a party of one room, against the room alone under the same policy.
--- room_only_total: Total of the cheapest room-only offer of the same room, policy, cell and sweep; NULL: none was seen.
--- premium: total - room_only_total, in currency.
--- premium_per_guest_night: premium for each guest and night, in currency.
+-- One row per offer with meals for a party of one room, compared with room only under the same policy.
+-- room_only_total: Total of the cheapest room-only offer of the same room, policy, cell and sweep; NULL: none seen.
+-- premium: total - room_only_total, in currency; > 0: meals cost more.
+-- premium_per_guest_night: premium per guest and night, in currency.
 -- premium_pct: premium in percent of room_only_total.
 -- guests: Adults and children of the party.
 WITH room_only AS (

@@ -1,4 +1,4 @@
--- One row per source and offer key on sale: until when it can be cancelled free of charge, and what cancelling costs.
+-- One row per source and offer key on sale: how long it can be cancelled free of charge, and what cancelling costs.
 -- free_until_at: When the earliest penalty starts: its exact date, else its window before check-in; NULL: none stated.
 -- deadline_rule: `date` (detail only), `window`, or `none`: not refundable, or no start stated.
 -- hours_to_check_in: Hours from the last sighting to check-in: by mart.property_check_in, else by check_in_hour and
@@ -6,7 +6,7 @@
 -- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be worked out. Of a detail offer by
 -- what its answer states (mart.stated_penalty: amounts and dates win), of a list offer by its terms (mart.policy_step).
 -- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
--- strictness: That of its terms: mart.policy_strictness.
+-- strictness: Strictness of its terms; see mart.policy_strictness.
 WITH timed AS (
     SELECT
         offer.*, -- noqa: RF02

@@ -1,9 +1,9 @@
--- One row per cell, operation and interval in which the answers about it were of one status and code.
+-- One row per cell, operation and interval in which its answers had the same status and code.
 -- known_to: Start of the sweep that saw the next status, or the day of check-in; NULL: it has not ended.
--- next_status: What came next: `offered`, `no_offer`, `absent` or `stay_began`; NULL: it has not ended.
--- lead_days_from: Days from the sweep that saw it first to check-in.
--- lead_days_seen: Days from the last sweep that confirmed it to check-in.
--- lead_days_to: Days from the sweep that saw the next status to check-in; NULL: nothing else was seen.
+-- next_status: Status that followed: `offered`, `no_offer`, `absent` or `stay_began`; NULL: it has not ended.
+-- lead_days_from: Days from the first sweep that saw it to check-in.
+-- lead_days_seen: Days from the last sweep that saw it to check-in.
+-- lead_days_to: Days from the sweep that saw the next status to check-in; NULL: no other status was seen.
 SELECT
     history.*,
     date_diff('day', (history.known_from AT TIME ZONE 'UTC')::DATE, history.check_in) AS lead_days_from,

@@ -1,4 +1,4 @@
--- One row per cell as it was asked about last, while its stay lies ahead.
+-- One row per cell whose stay is in the future: its latest request, with status and age.
 -- is_fresh: Whether the latest published sweep answered it.
 -- age_hours: Hours from its last answer to the start of the latest published sweep; NULL: never answered.
 SELECT

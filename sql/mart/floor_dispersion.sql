@@ -1,14 +1,14 @@
--- One row per source, hotel-only offer, currency and whether floors were converted, seen of two markets in one sweep.
+-- One row per source, hotel-only offer, currency and whether floors were converted: floors of two or more markets.
 -- Floors of one currency are compared as they are. Where markets do not state floors in the currency that most
 -- markets of the property do, there is one more row: of all of them in that currency, theirs at the reference rate of
 -- the day of the sweep. What a supplier adds to that rate is then part of the dispersion: the two are never one number.
--- is_converted: Whether a floor of it was converted.
--- markets: Markets whose floor is compared.
--- markets_converted: Markets of these whose floor was converted.
--- lowest_floor: Lowest of the floors, in currency.
--- highest_floor: Highest of the floors, in currency.
--- lowest_market: Market with the lowest floor, the first by name among equals.
--- highest_market: Market with the highest floor, the first by name among equals.
+-- is_converted: Whether any of its floors was converted.
+-- markets: Number of markets whose floors are compared.
+-- markets_converted: Number of these markets whose floor was converted.
+-- lowest_floor: Lowest floor, in currency.
+-- highest_floor: Highest floor, in currency.
+-- lowest_market: Market with the lowest floor; the first in alphabetical order if several have it.
+-- highest_market: Market with the highest floor; the first in alphabetical order if several have it.
 -- dispersion_pct: 100 x (highest_floor - lowest_floor) / lowest_floor.
 WITH stated AS (
     SELECT

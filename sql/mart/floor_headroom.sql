@@ -1,7 +1,7 @@
--- One row per source and hotel-only offer on sale, with how far its floor lies from its total.
--- floor: minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated (0 is none, too).
--- floor_status: `stated`, or `none_stated`: then nothing can be said of compliance.
--- headroom: floor - total, in currency: what must be added to total to sell at the floor; below 0: total lies above it.
+-- One row per source and hotel-only offer on sale: the distance between its floor and its total.
+-- floor: minSellablePrice: lowest permitted price of a hotel-only product; NULL: none stated (0 counts as none).
+-- floor_status: `stated` or `none_stated`; without a floor, compliance is unknown.
+-- headroom: floor - total, in currency: mark-up needed to sell at the floor; < 0: total is above the floor.
 -- headroom_pct: 100 x (floor / total - 1): the mark-up on total at which the floor is reached.
 SELECT
     offer.* REPLACE (nullif(offer.floor, 0) AS floor), -- noqa: RF02

@@ -1,5 +1,5 @@
--- One row per source, offer key and sweep that saw another floor beside the same total, hotel-only.
--- kind: `raised`, `lowered`, `stated` (there was none before) or `withdrawn` (there is none since).
+-- One row per source, hotel-only offer key and sweep in which the floor changed while the total did not.
+-- kind: `raised`, `lowered`, `stated` (there was no floor before) or `withdrawn` (there is none now).
 -- change: floor - floor_before, in currency; NULL: one of the two was not stated.
 -- change_pct: change in percent of floor_before.
 SELECT

@@ -1,22 +1,22 @@
--- One row per source, offer and currency that was answered in another currency too: its price at the reference rate.
+-- One row per source, offer and currency that was also answered in another currency: its price at the reference rate.
 -- The same property, room, board, policy, stay and market, seen in two currencies in one sweep. Which of them the
 -- supplier converts from is not known: the euro is the base wherever it was asked for, else the first currency by name,
 -- so that a pair of currencies has one direction in all of the lake.
 -- currency: ISO 4217 code of the other currency.
--- base_currency: ISO 4217 code of the base.
+-- base_currency: ISO 4217 code of the base currency.
 -- total: Total in currency.
 -- base_total: Total in base_currency.
 -- base_converted: base_total in currency, at the reference rate of the day of the sweep, to its minor unit.
--- markup: total - base_converted, in currency; below 0: cheaper than at the reference rate.
--- markup_pct: markup in percent of base_converted: what the supplier's rate is above the reference rate.
--- lasting_pct: How far total lies beyond all reference rates of the day and the seven before, in percent; 0: within.
--- rounding: How much of markup can be rounding, in currency: a step of total, and of base_total at the reference rate.
--- supplier_rate: Units of currency for one base_currency, as the two totals say.
--- reference_rate: Units of currency for one base_currency, by the reference rates.
--- rate_date: Business day that the rate was set for, the older one of the two currencies.
+-- markup: total - base_converted, in currency; > 0: dearer than at the reference rate.
+-- markup_pct: markup in percent of base_converted: how far the supplier's rate is above the reference rate.
+-- lasting_pct: Distance of total from all reference rates of that day and the seven before, in percent; 0: within them.
+-- rounding: Part of markup that rounding can explain, in currency: a step of total, and of base_total converted.
+-- supplier_rate: Units of currency per unit of base_currency, by the two totals.
+-- reference_rate: Units of currency per unit of base_currency, by the reference rates.
+-- rate_date: Business day of the reference rate: the older of the two currencies' days.
 -- base_offer_key: Offer key of the offer in base_currency.
--- base_search_id: Search of the last observation of it.
--- base_offer_no: Offer of that observation.
+-- base_search_id: Search of its last observation in base_currency.
+-- base_offer_no: Number of the offer in that observation.
 -- A step is a unit of money where both totals are written in whole units, or are what a discount leaves of such a price
 -- before promotions; else the minor unit. A whole step, not half of one: some prices are rounded up, and some twice.
 WITH several AS (

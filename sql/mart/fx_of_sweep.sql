@@ -1,11 +1,11 @@
--- One row per published sweep and currency: the reference rate of the day that the sweep was made on.
+-- One row per published sweep and currency: the reference rate on the day of the sweep.
 -- sweep_id: Sweep: start in UTC and a short hash of what was asked.
--- currency: ISO 4217 code of the currency that the rate is of; EUR itself is listed with 1.
--- rate: Units of the currency for one euro.
--- rate_date: Business day that the rate was set for: the day of the sweep, or one of the seven days before it.
--- lowest_rate: Lowest rate of these eight days: what a supplier may have taken that is late with its rates.
--- highest_rate: Highest rate among them.
--- Of the long series only the days of sweeps are read, and kept: reports have no time to look for them.
+-- currency: ISO 4217 code of the currency; EUR is included with rate 1.
+-- rate: Units of the currency per euro.
+-- rate_date: Business day of the rate: the day of the sweep, or one of the seven days before.
+-- lowest_rate: Lowest rate of these eight days, in case the supplier uses an older rate.
+-- highest_rate: Highest rate of these eight days.
+-- Only the days of sweeps are read from the long series, and stored: searching it would slow reports down.
 WITH near AS (
     SELECT
         sweep.sweep_id,

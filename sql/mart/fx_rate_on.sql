@@ -1,8 +1,8 @@
 -- One row per day and currency with a reference rate on that day or in the seven days before it.
--- on_date: Day that the rate is for; on weekends and holidays the rate of the last business day holds.
--- currency: ISO 4217 code of the currency that the rate is of; EUR itself is listed with 1.
--- rate: Units of the currency for one euro.
--- rate_date: Business day that the rate was set for.
+-- on_date: Day that the rate applies to; on weekends and holidays the rate of the last business day applies.
+-- currency: ISO 4217 code of the currency; EUR is included with rate 1.
+-- rate: Units of the currency per euro.
+-- rate_date: Business day of the rate.
 -- age_days: Days from rate_date to on_date.
 WITH newest AS (
     SELECT

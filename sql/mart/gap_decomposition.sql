@@ -1,4 +1,4 @@
--- One row per match grade, source and offer whose price does not meet the reference market's: the gap, taken apart.
+-- One row per match grade, source and offer whose price differs from the reference market's: the parts of the gap.
 -- policy + board + tax_and_fee + promotion + fx + residual = gap, to the minor unit. One thing is changed at a time,
 -- in this order, on the way from the reference offer to the offer: the policy, then the board, as the reference market
 -- itself prices them in the same cell and room; then taxes and fees inside the total and what promotions take off, as
@@ -10,13 +10,13 @@
 -- fx is a part of the gap here; mart.market_parity leaves it out of a pair that the supplier's own rate is known of,
 -- and says by that which pairs do not meet.
 -- verdict: As in mart.market_parity; where the supplier's rate outweighs it, the gap points the other way.
--- policy: Part of the gap by other cancel penalties; NULL: the reference market does not sell its board with them.
--- board: Part by another board; NULL: the reference market does not sell it in that room, or policy is not known.
--- tax_and_fee: Part by included charges; NULL: not stated, as in every list answer.
--- promotion: Part by what promotions take off; NULL: one of the two names a promotion and no price before it.
--- fx: Part by the supplier's rate against the reference rate; NULL: the offer was not seen in reference_currency too.
--- residual: What is left of the gap: what is not known of the parts, and the difference between the markets as such.
--- parts_known: Parts that are known, of five.
+-- policy: Part due to other cancel penalties; NULL: the reference market does not sell its board with them.
+-- board: Part due to another board; NULL: the reference market does not sell it in that room, or policy is unknown.
+-- tax_and_fee: Part due to included charges; NULL: not stated, as in every list answer.
+-- promotion: Part due to promotions; NULL: one of the two names a promotion, but no price before it.
+-- fx: Part due to the supplier's exchange rate; NULL: the offer was not also seen in reference_currency.
+-- residual: Rest of the gap: unknown parts, and the difference between the markets themselves.
+-- parts_known: Number of known parts, out of five.
 WITH at_reference_rate AS (
     SELECT
         parity.* REPLACE (
@@ -37,7 +37,7 @@ WITH at_reference_rate AS (
     FROM mart.market_parity AS parity
     LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
     WHERE
-        -- What meets has no gap to take apart: between the two rates alone, that is report.fx_markup.
+        -- Equal prices have no gap to split; a difference between the two rates alone belongs to report.fx_markup.
         parity.verdict <> 'meet'
         -- Without a reference rate, nothing says what of the gap is the supplier's rate.
         AND (parity.currency = parity.reference_currency OR parity.reference_rate IS NOT NULL)
@@ -65,7 +65,7 @@ offer AS (
     WHERE sold.match_grade = 'exact'
 ),
 
--- Only what the steps can be of: all offers would make the way many times as long.
+-- Only offers that the steps can use: with all offers, this would take many times as long.
 offer_there AS (
     SELECT offer.*
     FROM offer
@@ -125,7 +125,7 @@ walked AS (
             WHEN apart.currency = apart.reference_currency THEN apart.total
             ELSE try_cast(round(currency_step.total::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4))
         END AS before_fx,
-        -- Charges and promotions are held against the last offer on the way that there is.
+        -- Charges and promotions are compared with the last offer found on the way.
         CASE
             WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL -- noqa: RF02
                 THEN board_step.included_charges

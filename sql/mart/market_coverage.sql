@@ -1,6 +1,6 @@
--- One row per source, market and product type: the cells that sweeps asked about, as each was asked about last.
--- planned: Cells asked about whose stay lies ahead.
--- answered: Cells of these that were answered when they were asked about last, with an offer or without.
+-- One row per source, market and product type: the cells in the sweeps, by their latest request.
+-- planned: Number of requested cells whose stay is in the future.
+-- answered: Number of these whose latest request was answered, with or without an offer.
 SELECT
     CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
     cell.market,

@@ -1,6 +1,6 @@
 -- One row per market: how many of its properties are on sale.
 -- market: Market.
--- properties: Properties that have had an offer there, in a list or a detail answer, and have not gone quiet.
+-- properties: Number of properties that have had an offer there, in list or detail answers, and have not gone quiet.
 SELECT
     sale.market,
     count(DISTINCT sale.property_id) AS properties

@@ -1,4 +1,4 @@
--- One row per offer for a party of one room and a smaller party that was asked about as well, with its offer if seen.
+-- One row per offer for a party of one room and a smaller party that was also requested, with its offer if seen.
 -- kind: `adult`: the same children and more adults; `child`: the same adults, with children against none.
 -- base_party: The smaller party.
 -- added_guests: Guests that the party has more than base_party.

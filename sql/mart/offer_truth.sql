@@ -21,7 +21,7 @@ WITH last_quote AS (
         quote.* EXCLUDE (offer_key, offer_no, room_stay_id, product_id, quote_total), -- noqa: RF02
         room.offer_key,
         room.total AS quote_total,
-        -- Several rooms are of one room type, board and policy, so this is what tells them apart.
+        -- Several rooms have the same room type, board and policy; only this distinguishes them.
         CASE WHEN quote.rooms = 1 THEN quote.room_stay_id ELSE room.room_no END AS room_stay_id
     FROM lake.quote_offer AS room
     INNER JOIN lake.quote AS quote
@@ -135,7 +135,7 @@ SELECT
     CASE
         WHEN
             detail_sent_property_id = list_sent_property_id
-            -- Of a detail that could not all be read, a dearer product stands for the key.
+            -- In a partly unreadable detail answer, a dearer product may represent the key.
             AND bool_and(told.is_whole OR told.told_by <> 'detail')
             THEN try_cast(detail_total - list_total AS DECIMAL(18, 4))
     END AS detail_above_list,

@@ -1,4 +1,4 @@
--- One row per source and hotel-only offer that was seen with its package twin: same sweep, market, room, board, policy.
+-- One row per source and hotel-only offer with a package twin in the same sweep: same market, room, board, policy.
 -- hotel_total: Total of the hotel-only offer, in currency.
 -- package_total: Total of the same offer inside a package, in currency.
 -- hotel_floor: Floor of the hotel-only offer, in currency; NULL: none stated. A floor stated for a package is ignored.

@@ -1,4 +1,4 @@
--- One row per episode in which an offer was dearer than in the reference market, running ones included.
+-- One row per episode in which an offer was dearer than in the reference market, including running ones.
 -- is_running: True: it has not ended, as far as is known.
 -- days: Days from its first sweep to its end, or to the last sweep that found it dearer while it is running.
 -- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.

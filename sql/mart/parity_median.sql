@@ -1,4 +1,4 @@
--- One row per match grade, source, market, product type, currency and basis: the median gap, and how long losing lasts.
+-- One row per match grade, source, market, product type, currency and basis: median gap, and how long losing lasts.
 -- reference_market: The market that the others are compared with.
 -- median_gap_pct: Median gap in percent of the reference price; above 0: dearer.
 -- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis; exact pairs only.
@@ -31,7 +31,7 @@ tenth_placed AS (
     )
 ),
 
--- Of an even number, the two in the middle may lie in two tenths.
+-- With an even number, the two in the middle may fall into two different tenths.
 tenth_in_middle AS (
     SELECT placed.*
     FROM tenth_placed AS placed

@@ -1,4 +1,4 @@
--- One row per party of the offers whose stay lies ahead: how many it is.
+-- One row per party of the offers whose stay is in the future: its number of guests.
 -- rooms: Rooms of the party.
 -- adults: Adults in all rooms.
 -- child_ages: Ages of the children of all rooms, in the order of the party; empty: none.

@@ -1,4 +1,4 @@
--- One row per change of a cancel policy: of one room, board and stay a policy went and another came in the same sweep.
+-- One row per change of a cancel policy: in one sweep, one policy of a room, board and stay was replaced by another.
 -- drifted_at: Start of the sweep that saw it.
 -- policy_key_before: The policy that went.
 -- policy_key_after: The policy that came.

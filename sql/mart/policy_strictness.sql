@@ -1,4 +1,4 @@
--- One row per cancel policy on sale and stay length: how strict it is, by its terms.
+-- One row per cancel policy on sale and stay length: its strictness.
 -- strictness: Mean share of total that cancelling costs over cancel_horizon_days of ref.analysis; NULL: unknown.
 -- It is the area under what cancelling costs, over total and horizon: 0 is free until check-in, 1 all lost throughout.
 -- Offers of lists and details share a policy: amounts and dates, which only details state, are each offer's own.

@@ -1,4 +1,4 @@
--- One row per source and like-for-like key of a selling price: its latest price against the floor that it had to keep.
+-- One row per source and like-for-like key of a selling price: its latest price compared with the floor in force.
 -- floor_currency: ISO 4217 code of floor and price_converted; NULL: no floor to compare with.
 -- price_converted: price in floor_currency, at the reference rate of the day of observed_at, to its minor unit.
 -- match_grade: By how complete the key of the price is: `exact` (room, board, policy), `board_family` or `cheapest`.

@@ -31,7 +31,7 @@ WITH told AS (
         history.last_seen_at,
         count(*) FILTER (WHERE NOT history.is_offered) OVER in_time AS times_gone
     FROM mart.offer_history AS history
-    -- Of a detail that could not all be read, a dearer product may stand for the key.
+    -- In a partly unreadable detail answer, a dearer product may represent the key.
     WHERE history.is_whole OR history.source = 'multi'
     WINDOW in_time AS (PARTITION BY history.source, history.property_id, history.offer_key ORDER BY history.valid_from)
 ),

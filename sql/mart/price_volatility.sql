@@ -1,10 +1,10 @@
--- One row per source and offer key that was seen with a total at least twice in a row: how restless its price is.
--- Ask for one property or one offer key: it is worked out of the paths of all that is asked for.
--- snapshots: Sweeps that saw it with a total.
--- pairs: Those among them that saw it with a total in the last answer before as well: the comparable ones.
--- changes: Pairs of two totals.
+-- One row per source and offer key seen with a total at least twice in a row: how much its price fluctuates.
+-- Filter by one property or offer key: the result is computed from the price paths of all rows that you select.
+-- snapshots: Number of sweeps that saw it with a total.
+-- pairs: Number of these in which the answer before also had a total.
+-- changes: Number of pairs with two different totals.
 -- changes_per_snapshot: changes / pairs.
--- volatility_pct: Root of the mean squared logarithmic change between the two of a pair, in percent.
+-- volatility_pct: Root mean square of the logarithmic changes within pairs, in percent.
 -- lowest: Lowest total, in currency.
 -- highest: Highest total, in currency.
 -- first_total: First total, in currency.

@@ -2,18 +2,18 @@
 -- It tells which unbranded id is which property, by the user's own map: never part of a report, a page or a shared
 -- file. Rooms have other ids under the two names, so no pair is exact; detail answers of a mapped property are of its
 -- unbranded id whatever was planned, so only list answers are compared.
--- branded_id: Property id under which the offer is shown with its brand.
--- unbranded_id: Property id under which it is shown without.
--- branded_total: Total under the brand, in currency.
--- unbranded_total: Total without, in currency.
--- discount: branded_total - unbranded_total, in currency.
+-- branded_id: Property id of the branded offer.
+-- unbranded_id: Property id of the unbranded offer.
+-- branded_total: Total of the branded offer, in currency.
+-- unbranded_total: Total of the unbranded offer, in currency.
+-- discount: branded_total - unbranded_total, in currency; > 0: unbranded is cheaper.
 -- discount_pct: 100 x (1 - unbranded_total / branded_total).
--- branded_offer_key: Offer key of the offer under the brand.
--- unbranded_offer_key: Offer key of the offer without.
--- branded_search_id: Search of the last observation of the offer under the brand.
--- branded_offer_no: Offer of that observation.
--- unbranded_search_id: Search of the last observation of the offer without.
--- unbranded_offer_no: Offer of that observation.
+-- branded_offer_key: Offer key of the branded offer.
+-- unbranded_offer_key: Offer key of the unbranded offer.
+-- branded_search_id: Search of the last observation of the branded offer.
+-- branded_offer_no: Number of the offer in that observation.
+-- unbranded_search_id: Search of the last observation of the unbranded offer.
+-- unbranded_offer_no: Number of the offer in that observation.
 SELECT
     branded.match_grade,
     pair.branded_id,

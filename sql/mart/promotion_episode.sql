@@ -1,16 +1,16 @@
--- One row per source, offer key and promotion: sightings below the price before promotions with no other between them.
--- While an offer is gone or not seen nothing is known, so a promotion that comes back with it goes on.
+-- One row per source, offer key and promotion: consecutive sightings below the price before promotions.
+-- A promotion that is back when a missing offer reappears counts as one episode: nothing is known in between.
 -- began_at: First sighting of the promotion.
--- plain_seen_at: Last sighting without it before; NULL: it ran when the offer was first seen, and may be older.
--- promoted_seen_at: Last sighting of it.
--- ended_at: First sighting without it after; NULL: none; it runs, or the offer is gone, or its stay began.
--- days: Days from its first sighting to its last: no shorter than this.
--- days_at_most: Days between the sightings without it around it; NULL: not bounded.
--- least_depth_pct: Least of 100 x (1 - total / pre_promo_total) in it.
--- most_depth_pct: Most of it.
--- promotion_key: What was named in it last: mart.promotion_named; 0: nothing.
--- is_running: Whether the last that is known of the offer is that it is on sale with this promotion.
--- Most offers are never promoted, and ordering them all is what would take the time.
+-- plain_seen_at: Last sighting without it before; NULL: it was running at the first sighting and may be older.
+-- promoted_seen_at: Last sighting with it.
+-- ended_at: First sighting without it after; NULL: none yet: it runs, the offer is gone, or its stay began.
+-- days: Minimum length in days: from its first to its last sighting.
+-- days_at_most: Maximum length in days: between the sightings without it before and after; NULL: unbounded.
+-- least_depth_pct: Smallest depth, 100 x (1 - total / pre_promo_total).
+-- most_depth_pct: Largest depth, 100 x (1 - total / pre_promo_total).
+-- promotion_key: Last promotion named (mart.promotion_named); 0: none.
+-- is_running: Whether the offer was last seen on sale with this promotion.
+-- Most offers are never promoted; sorting all of them would take most of the time.
 WITH ever AS (
     SELECT
         closed.source,

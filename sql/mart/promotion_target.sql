@@ -1,16 +1,16 @@
--- One row per source, market, product type, lead days, nights and weekday of check-in: promotions where all these meet.
+-- One row per source, market, product type, lead days, nights and weekday of check-in: how many offers are promoted.
 -- lead_step: Lead days in steps.
 -- weekday: Weekday of check-in, 1 for Monday.
--- planned: Cells as they were asked about last.
--- answered: Cells among them that were answered.
--- comparable: Offers on sale with a total.
--- promoted: Offers among them with the total below the price before promotions.
+-- planned: Number of requested cells.
+-- answered: Number of these whose latest request was answered.
+-- comparable: Number of offers on sale with a total.
+-- promoted: Number of these with a total below the price before promotions.
 -- incidence_pct: 100 x promoted / comparable.
--- mean_depth_pct: Mean of 100 x (1 - total / pre_promo_total) of the promoted.
--- deepest_pct: Most of it.
--- with_discount: Promoted offers that name a discount.
--- with_free_night: Promoted offers that name a free night.
--- none_named: Promoted offers that name neither.
+-- mean_depth_pct: Mean depth of promoted offers, 100 x (1 - total / pre_promo_total).
+-- deepest_pct: Largest depth of promoted offers.
+-- with_discount: Number of promoted offers that name a discount.
+-- with_free_night: Number of promoted offers that name a free night.
+-- none_named: Number of promoted offers that name neither.
 WITH told AS (
     SELECT
         latest.source,

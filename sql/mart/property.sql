@@ -1,6 +1,6 @@
--- One row per property that the file of properties loaded last lists, or that detail answers name.
--- property_name: Name in the file of properties, else as detail answers state it; NULL: neither names it.
--- is_listed: Whether the file of properties lists it.
+-- One row per property in the properties file loaded last, or named by detail answers.
+-- property_name: Name in the properties file, else from detail answers; NULL: neither has one.
+-- is_listed: Whether the properties file lists it.
 WITH listed AS (
     SELECT properties.*
     FROM lake.property_file AS properties

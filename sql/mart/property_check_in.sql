@@ -1,6 +1,6 @@
--- One row per property whose time of check-in or time zone the file of properties that was loaded last states.
--- check_in_time: Time of day from which guests are let in, like 15:00; NULL: not stated.
--- time_zone: Time zone of the property, by its name in the tz database; NULL: not stated.
+-- One row per property whose check-in time or time zone is stated in the properties file loaded last.
+-- check_in_time: Earliest time of check-in, such as 15:00; NULL: not stated.
+-- time_zone: Time zone of the property (tz database name); NULL: not stated.
 SELECT
     stated.property_id,
     stated.check_in_time,

@@ -1,10 +1,10 @@
 -- One row per match grade, source, market, product type, currency, basis and property: how its prices compare.
--- comparable: Cells of the property with a pair.
--- pairs: Offers compared with one of the reference market.
--- win: Pairs cheaper than in the reference market.
--- meet: Pairs that meet, within the tolerance.
--- lose: Pairs dearer than in the reference market.
--- lose_high: Losing pairs of high severity.
+-- comparable: Number of cells of the property with a pair.
+-- pairs: Number of offers compared with an offer of the reference market.
+-- win: Number of pairs cheaper than in the reference market.
+-- meet: Number of pairs equal within the tolerance.
+-- lose: Number of pairs dearer than in the reference market.
+-- lose_high: Number of losing pairs of high severity.
 -- parity_score: 100 * (win + meet) / pairs.
 SELECT
     parity.match_grade,

@@ -1,7 +1,7 @@
 -- One row: the market that others are compared with.
--- reference_market: Market that others are compared with; NULL: none is set, and no sweep saw an offer.
--- is_set: True: by setting; false: the market that had the most offers when it was chosen, see state.reference_choice.
--- chosen_sweep_id: Sweep that chose it by its offers; NULL: it is set, or none is chosen.
+-- reference_market: Market that others are compared with; NULL: not set, and no sweep has seen an offer.
+-- is_set: TRUE: chosen by setting; FALSE: the market with most offers when chosen, see state.reference_choice.
+-- chosen_sweep_id: Sweep whose offers decided the choice; NULL: chosen by setting, or none chosen.
 SELECT
     coalesce(analysis.reference_market, chosen.market) AS reference_market,
     analysis.reference_market IS NOT NULL AS is_set,

@@ -1,18 +1,18 @@
--- One row per source and offer key on sale below its price before promotions, which is held against prices seen before.
--- first_seen_at: First sighting of the offer on sale with a price: the history begins here.
--- history_days: Days from there to the last sighting.
--- began_at: First sighting of the promotion that runs; see mart.promotion_episode.
--- plain_seen_at: Last sighting without it before; NULL: it ran when the offer was first seen, and may be older.
--- days_before: Days from the first sighting of the offer to the first of the promotion.
+-- One row per source and offer key on sale below its price before promotions: that price compared with its history.
+-- first_seen_at: First sighting of the offer on sale with a price: start of its history.
+-- history_days: Days from first_seen_at to the last sighting.
+-- began_at: First sighting of the running promotion; see mart.promotion_episode.
+-- plain_seen_at: Last sighting without it before; NULL: it was running at the first sighting and may be older.
+-- days_before: Days from the first sighting of the offer to the first sighting of the promotion.
 -- lowest_before: Lowest total seen in the reference_days of ref.analysis before began_at, in currency; NULL: none seen.
--- lowest_from: When that was first seen: valid_from of its interval.
+-- lowest_from: When that total was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
--- highest_from: When that was first seen: valid_from of its interval.
+-- highest_from: When that total was first seen: valid_from of its interval.
 -- highest_moved: Highest of all totals ever seen, each raised by what prices of the market have risen since; in
 -- currency.
--- snapshots: Sweeps that saw it on sale with a price.
--- promoted_snapshots: Those among them that saw it below its price before promotions.
--- promoted_share_pct: 100 x promoted_snapshots / snapshots: 100 is evergreen so far.
+-- snapshots: Number of sweeps that saw it on sale with a price.
+-- promoted_snapshots: Number of these that saw it below its price before promotions.
+-- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not a verdict.
 -- `never_charged`: the price before promotions is above highest_moved, in a history of reference_days or more.
 -- `above_lowest`: it is above lowest_before, raised by what prices of the market have risen since lowest_from, where
@@ -23,7 +23,7 @@
 -- moved_pct: Percent by which prices of the market have moved since highest_from: in each sweep by the median of
 -- offers seen again that had no promotion, neither before nor then; where there is none, of all that were seen again.
 -- moved_since_lowest_pct: The same since lowest_from; NULL: there is no lowest_before.
--- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is the higher one; NULL: no such price.
+-- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
     SELECT
         change.*,

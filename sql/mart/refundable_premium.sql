@@ -1,18 +1,18 @@
--- One row per source, stay, room and board that the same sweep saw refundable and not refundable: what the right costs.
+-- One row per source, stay, room and board seen refundable and non-refundable in one sweep: the extra price.
 -- refundable_total: Cheapest refundable total, in currency.
--- non_refundable_total: Cheapest total that is not refundable, in currency.
--- premium: refundable_total - non_refundable_total, in currency.
+-- non_refundable_total: Cheapest non-refundable total, in currency.
+-- premium: refundable_total - non_refundable_total, in currency; > 0: the right to cancel costs extra.
 -- premium_pct: 100 x (refundable_total / non_refundable_total - 1).
 -- refundable_penalty: What cancelling the refundable one cost at the last sighting, in currency: of a detail offer what
 -- its answer states (mart.stated_penalty: a stated amount wins), of a list offer what its terms say (mart.policy_step).
--- non_refundable_penalty: The same of the other.
--- break_even_pct: Percent chance of cancelling from which the refundable one is the cheaper; 0: it is no dearer at all.
+-- non_refundable_penalty: The same for the non-refundable offer, in currency.
+-- break_even_pct: Probability of cancelling, in percent, from which refundable is cheaper; 0: it is never dearer.
 -- That is premium / (premium + what cancelling costs less), for a change of mind while cancelling costs what it did at
 -- the last sighting; NULL where cancelling does not cost less, or cannot be worked out.
--- refundable_policy_key: Policy of the refundable one.
--- non_refundable_policy_key: Policy of the other.
--- refundable_key: Offer key of the refundable one.
--- non_refundable_key: Offer key of the other.
+-- refundable_policy_key: Policy of the refundable offer.
+-- non_refundable_policy_key: Policy of the non-refundable offer.
+-- refundable_key: Offer key of the refundable offer.
+-- non_refundable_key: Offer key of the non-refundable offer.
 -- Offers without room, board or currency are left out: they may be of two rooms. So is what was seen in an answer that
 -- could not all be read: the cheaper one may be missing.
 WITH side AS (
@@ -34,7 +34,7 @@ WITH side AS (
         any_value(offer.last_seen_at) AS last_seen_at,
         min(offer.total) FILTER (WHERE offer.refundability = 'refundable') AS refundable_total,
         min(offer.total) FILTER (WHERE offer.refundability = 'non_refundable') AS non_refundable_total,
-        -- Of equal totals the least key: the same one whenever it is worked out.
+        -- Among equal totals, take the smallest key, so that the result is always the same.
         arg_min(offer.offer_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'refundable')
             AS refundable_key,
         arg_min(offer.offer_key, (offer.total, offer.offer_key)) FILTER (WHERE offer.refundability = 'non_refundable')

@@ -1,4 +1,4 @@
--- One row per amenity that a room was last listed with.
+-- One row per room and amenity in its last listing.
 SELECT known.*
 FROM state.room_amenity AS known
 WHERE known.change <> 'gone'

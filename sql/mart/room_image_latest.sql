@@ -1,4 +1,4 @@
--- One row per image that a room was last listed with.
+-- One row per room and image in its last listing.
 SELECT known.*
 FROM state.room_image AS known
 WHERE known.change <> 'gone'

@@ -1,4 +1,4 @@
--- One row per like-for-like key and instant of a selling price, as the file loaded last states it.
+-- One row per like-for-like key and instant of a selling price, as in the file loaded last.
 SELECT price.*
 FROM lake.selling_price AS price
 QUALIFY

@@ -1,5 +1,5 @@
--- One row per source, property, market and product type: how many different things are on sale, whatever their policy.
--- products: Stays with a room and a board, each counted once in a currency.
+-- One row per source, property, market and product type: the number of distinct stays, rooms and boards on sale.
+-- products: Number of stays with a room and a board, each counted once per currency.
 SELECT
     held.source,
     held.property_id,

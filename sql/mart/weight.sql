@@ -1,4 +1,4 @@
--- One row per property or market of the weights that were loaded last.
+-- One row per property or market in the weights file loaded last.
 SELECT weighed.*
 FROM lake.weight AS weighed
 QUALIFY rank() OVER (ORDER BY weighed.input_id DESC) = 1

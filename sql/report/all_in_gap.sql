@@ -1,4 +1,4 @@
--- One row per detail offer whose total meets the reference market's, and whose price with mandatory fees does not.
+-- One row per detail offer whose total equals the reference market's, but whose price with mandatory fees does not.
 -- size_pct: Gap of the all-in prices, in percent of the reference market's; above 0: the market is dearer.
 -- amount: Gap of the all-in prices, in currency.
 SELECT

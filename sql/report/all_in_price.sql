@@ -1,4 +1,4 @@
--- One row per market and product type of the detail offers on sale: what totals leave unsaid, and what they include.
+-- One row per market and product type of the detail offers on sale: charges that totals include and leave out.
 -- offers: Detail offers on sale.
 -- comparable: Of those, with known mandatory charges and a total.
 -- median_mandatory_drip: Median of mandatory charges / all-in total over the comparable ones.

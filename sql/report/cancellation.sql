@@ -1,8 +1,8 @@
--- One row per source, market, product type and refundability: deadlines and strictness of what is on sale.
--- planned: Cells as they were asked about last.
--- answered: Cells among them that were answered.
+-- One row per source, market, product type and refundability: deadlines and strictness of the offers on sale.
+-- planned: Number of requested cells.
+-- answered: Number of these whose latest request was answered.
 -- offers: Offers on sale.
--- comparable: Offers among them of which the strictness is known.
+-- comparable: Number of offers with a known strictness.
 -- with_deadline: Offers that say until when they are free.
 -- free_now: Offers that could be cancelled free of charge at their last sighting.
 -- median_free_hours: Median of the hours before check-in at which the earliest penalty starts.

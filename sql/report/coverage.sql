@@ -1,5 +1,5 @@
--- One row per sweep, operation and market: how much of what was planned was asked, and how much of that was answered.
--- swept: Cells that were asked about: planned but for not_swept.
+-- One row per sweep, operation and market: the share of planned cells that were swept, and of those that were answered.
+-- swept: Number of cells that were requested: planned without not_swept.
 -- answered: Cells that were answered: offered, without an offer, or absent.
 -- swept_share: swept / planned.
 -- answered_share: answered / planned.

@@ -1,4 +1,4 @@
--- One row per detail offer whose excluded charges are less than the named fees that they are made of.
+-- One row per detail offer whose excluded charges are less than the sum of the named fees.
 -- size_pct: amount in percent of total; > 0.
 -- amount: Named fees - excluded charges, in currency; > 0.
 WITH mismatch AS (

@@ -1,40 +1,40 @@
--- One row per case: findings of one rule that have one cause to call about, with what has been said of it.
+-- One row per case: findings of one rule with one cause to call about, with its status and notes.
 -- A case is a rule, a property and a market. Where most of a market's properties move alike, or more than a quarter of
 -- them and more than in other markets, it is the market; where most markets do, it is the supplier: `case_scope_next`
 -- of `staging` says how many that takes. It ends on the second day on which too few do; its row stays, closed, and its
 -- properties are cases again. A mark-up on the reference rate is always of a market and a pair of currencies.
 -- case_id: For `nightaudit case`, `explain` and `confirm`: the same every night.
--- scope: Whom to call about it: `property`, `market` or `supplier`.
--- property_id: Property that it is of; NULL: of a market or the supplier.
--- market: Market that it is of; NULL: of the supplier.
--- base_currency: With currency, the pair that it is of; NULL: of no pair.
--- currency: ISO 4217 code of the other currency of the pair; NULL: of no pair.
+-- scope: Scope of the cause: `property`, `market` or `supplier`.
+-- property_id: Property of the case; NULL: it concerns a market or the supplier.
+-- market: Market of the case; NULL: it concerns the supplier.
+-- base_currency: With currency, the pair of currencies of the case; NULL: no pair.
+-- currency: ISO 4217 code of the other currency of the pair; NULL: no pair.
 -- status: `new`, `open`, `acknowledged`, `muted`, `closed`, or `part_of` a case of wider scope.
--- part_of_case_id: Case of wider scope that its flags are counted in; NULL: none.
--- severity: Highest severity of its open flags; of a closed case, of all that it had.
--- flags: Open flags of the case; 0: it is closed.
--- offers: Offers and other subjects that these are about.
--- stays: Stays that these are about; 0: they are about no stay, as a property gone quiet.
--- properties: Properties that these are about.
--- lowest_pct: Smallest size of an open flag, in percent; of a closed case, of all that it had.
--- median_pct: Median size of these.
--- highest_pct: Largest size of these.
--- exposure_weight: Weights of the properties of its open flags, added up; a property that is not listed weighs 1.
--- amounts: Sizes of its open flags in money, added up without their signs, by currency: never added across currencies.
--- first_seen_at: Start of the first sweep that flagged any of it.
+-- part_of_case_id: Case of wider scope that counts its flags; NULL: none.
+-- severity: Highest severity of its open flags; of a closed case, of all its flags.
+-- flags: Number of open flags; 0: the case is closed.
+-- offers: Number of offers and other subjects of these flags.
+-- stays: Number of stays of these flags; 0: not about a stay, as with a property gone quiet.
+-- properties: Number of properties of these flags.
+-- lowest_pct: Smallest size of its open flags, in percent; of a closed case, of all its flags.
+-- median_pct: Median size of these flags, in percent.
+-- highest_pct: Largest size of these flags, in percent.
+-- exposure_weight: Sum of the weights of its properties with open flags; a property that is not listed weighs 1.
+-- amounts: Sum of the absolute sizes of its open flags in money, by currency; never added across currencies.
+-- first_seen_at: Start of the first sweep that raised one of its flags.
 -- last_seen_at: Start of the last sweep that observed its evidence.
--- closed_at: When the last flag of it ended, or too few of its properties showed it any more; NULL: it is not closed.
--- spread: `isolated`, `undecided` or `systematic`: by the interval of the share of the market's properties.
--- properties_judged: Properties of the market that are on sale.
+-- closed_at: When its last flag ended, or too few of its properties had the finding; NULL: open.
+-- spread: `isolated`, `undecided` or `systematic`, by the confidence interval of share_pct.
+-- properties_judged: Number of properties of the market on sale.
 -- share_pct: Properties of the market with open flags of this rule, in percent of properties_judged.
--- share_lowest_pct: Lower bound of that share, in percent: Wilson's interval of 95%.
--- share_highest_pct: Upper bound of that share, in percent.
--- evidence: Up to three flags that say it best, the most severe first: flag_id and finding.
+-- share_lowest_pct: Lower bound of share_pct: 95% Wilson interval.
+-- share_highest_pct: Upper bound of share_pct: 95% Wilson interval.
+-- evidence: Up to three typical flags, the most severe first: flag_id and finding.
 -- finding: The case in one sentence.
--- acknowledged_at: When it was acknowledged since the last night without any flag of it; NULL: it was not.
--- muted_until: First day on which it is shown again; NULL: it is not muted.
--- owner: Who looks after it; NULL: it was never given to anyone.
--- note: What was last noted about it; NULL: nothing.
+-- acknowledged_at: When it was acknowledged, since the last night without a flag of it; NULL: not acknowledged.
+-- muted_until: First day on which it is shown again; NULL: not muted.
+-- owner: Person who handles it; NULL: none.
+-- note: Latest note; NULL: none.
 WITH flagged AS (
     SELECT
         flag.*,

@@ -1,7 +1,7 @@
--- One row per finding that stands: `nightaudit explain FLAG` leads it back to the raw answers.
+-- One row per open finding: `nightaudit explain FLAG` traces it to its raw answers.
 -- hours_flagged: Hours from first_flagged_at to the start of the last sweep that observed its evidence.
 -- confirmation: What asking again came to, last: `confirmed`, `gone` or `not_confirmable`; NULL: not asked again.
--- confirmation_reason: Why it is not confirmable; NULL: it is, or was not asked about again.
+-- confirmation_reason: Why it could not be confirmed; NULL: it was confirmed, or not re-queried.
 -- confirmed_at: When the last search of that confirmation was sent; NULL: none was.
 -- confirmation_raw_address: Where the answers of that confirmation lie, separated by blanks.
 SELECT

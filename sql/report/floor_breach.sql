@@ -1,5 +1,5 @@
--- One row per source and like-for-like key of a selling price whose latest price lies below the floor.
--- size_pct: How far the price lies below the floor, in percent of the floor.
+-- One row per source and like-for-like key of a selling price whose latest price is below the floor.
+-- size_pct: How far the price is below the floor, in percent of the floor.
 -- amount: floor - price, in currency.
 -- currency: ISO 4217 code of floor, price and amount: that of the floor.
 -- price: Selling price in currency; converted where price_currency is another one.

@@ -1,13 +1,13 @@
--- One row per source and market: how many hotel-only offers state a floor, and how far it lies from the total.
--- planned: Cells asked about whose stay lies ahead.
--- answered: Cells of these that were answered when they were asked about last, with an offer or without.
+-- One row per source and market: how many hotel-only offers state a floor, and its distance from the total.
+-- planned: Number of requested cells whose stay is in the future.
+-- answered: Number of these whose latest request was answered, with or without an offer.
 -- comparable: Cells with at least one offer on sale that states both total and floor.
 -- offers: Hotel-only offers on sale.
--- offers_with_floor: Offers of these that state a floor above 0.
+-- offers_with_floor: Number of these offers that state a floor above 0.
 -- coverage_pct: offers_with_floor in percent of offers; NULL: no offers.
 -- floor_above_total: Offers whose floor is above their total: they must be marked up to be sold.
 -- median_headroom_pct: Median of 100 x (floor / total - 1) over offers with both.
--- highest_headroom_pct: Largest of these: the mark-up at which every offer is sold at its floor or above.
+-- highest_headroom_pct: Largest headroom, in percent: with this mark-up, every offer sells at or above its floor.
 WITH counted AS (
     SELECT
         headroom.source,

@@ -1,12 +1,12 @@
--- One row per source, currency and whether floors were converted: how far floors of one hotel-only offer lie apart.
+-- One row per source, currency and whether floors were converted: how far the floors of a hotel-only offer differ.
 -- is_converted: Whether a floor was converted at the reference rate; see mart.floor_dispersion.
--- planned: Hotel-only cells asked about, of all markets and currencies.
--- answered: Cells of these that were answered when they were asked about last.
+-- planned: Number of hotel-only cells requested, in all markets and currencies.
+-- answered: Number of these whose latest request was answered.
 -- comparable: Offers whose floor at least two markets state in this currency, in one sweep.
--- apart: Offers of these whose floors differ by more than tolerance_pct.
+-- apart: Number of these offers whose floors differ by more than tolerance_pct.
 -- apart_pct: apart in percent of comparable.
 -- median_dispersion_pct: Median of 100 x (highest - lowest) / lowest over comparable offers.
--- highest_dispersion_pct: Largest of these.
+-- highest_dispersion_pct: Largest dispersion, in percent.
 WITH asked AS (
     SELECT
         coverage.source,

@@ -1,4 +1,4 @@
--- One row per finding: a hotel offer on sale with a promotion that the floor does not let its guests have in full.
+-- One row per finding: a hotel offer whose promotion cannot be passed on in full because of the floor.
 -- size_pct: Points of depth_pct that the floor takes.
 -- amount: The same in currency.
 -- selling_price: Latest price of the user for the same stay, and room, board and policy where given; NULL: none.

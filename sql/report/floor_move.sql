@@ -1,8 +1,8 @@
--- One row per sweep, source and market that saw floors move beside unmoved totals, hotel-only.
+-- One row per sweep, source and market in which floors of hotel-only offers changed while their totals did not.
 -- planned: Hotel-only cells of the sweep in this market.
--- answered: Cells of these that were answered.
--- comparable: Cells of these that offered something.
--- moves: Offers of which the floor moved while the total did not.
+-- answered: Number of these cells that were answered.
+-- comparable: Number of these cells that had an offer.
+-- moves: Number of offers whose floor changed while the total did not.
 -- raised: Moves upwards.
 -- lowered: Moves downwards.
 -- stated: Offers that state a floor where they stated none.

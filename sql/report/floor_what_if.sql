@@ -1,6 +1,6 @@
--- One row per source and hotel-only offer that the mark-up of ref.analysis would sell below its floor; none without it.
+-- One row per source and hotel-only offer that the mark-up of ref.analysis would price below its floor.
 -- An offer that was answered in several currencies counts once, in the first of them by name in which it would.
--- size_pct: How far the price lies below the floor, in percent of the floor.
+-- size_pct: How far that price is below the floor, in percent of the floor.
 -- amount: floor - price, in currency.
 -- markup_pct: Mark-up on total, in percent.
 -- price: total with the mark-up, in currency.

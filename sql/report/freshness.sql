@@ -1,5 +1,5 @@
--- One row per operation and market: how old the last answers are about cells whose stay lies ahead.
--- cells: Cells ever asked about whose stay lies ahead.
+-- One row per operation and market: the age of the last answers for cells whose stay is in the future.
+-- cells: Number of cells ever requested whose stay is in the future.
 -- answered: Of those, answered at least once.
 -- fresh: Of those, answered by the latest published sweep.
 -- fresh_share: fresh / cells.

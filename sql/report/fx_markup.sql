@@ -1,19 +1,19 @@
--- One row per source, property, market and pair of currencies in which prices lie off the reference rate, and stay off.
+-- One row per source, property, market and pair of currencies with prices that keep off the reference rate.
 -- size_pct: Mark-up of the offer with the largest price on the reference rate, in percent; below 0: cheaper than at it.
 -- amount: total - base_converted of that offer, in currency.
 -- pairs: Offers that were answered in both currencies.
--- pairs_off: Offers of these that lie off the rate, beyond tolerance and rounding.
--- lowest_pct: Lowest mark-up of these, in percent.
--- highest_pct: Highest mark-up of these, in percent.
+-- pairs_off: Number of these offers that deviate from the rate, beyond tolerance and rounding.
+-- lowest_pct: Smallest mark-up of these offers, in percent.
+-- highest_pct: Largest mark-up of these offers, in percent.
 WITH judged AS (
     SELECT
         pair.*,
         mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit) AS tolerance,
-        -- What lies beyond all rates of eight days may be rounding as well, however far tonight's rate has moved.
+        -- A price beyond all rates of eight days may still be rounding, however far tonight's rate has moved.
         try_cast(
             round(abs(pair.total::DOUBLE * (1 - 1 / (1 + pair.lasting_pct / 100))), 4) AS DECIMAL(18, 4)
         ) > greatest(tolerance, pair.rounding) AS is_off, -- noqa: RF02
-        -- Where rounding is more than the tolerance, an offer that lies near the rate tells nothing of it.
+        -- Where rounding exceeds the tolerance, an offer close to the rate proves nothing.
         is_off OR pair.rounding <= tolerance AS is_telling -- noqa: RF02
     FROM mart.fx_markup AS pair
     CROSS JOIN ref.analysis AS analysis

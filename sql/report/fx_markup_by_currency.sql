@@ -1,6 +1,6 @@
--- One row per source, market and pair of currencies: what the supplier's rate is above or below the reference rate.
--- planned: Cells of the market asked about whose stay lies ahead, in every currency.
--- answered: Cells of these that were answered when they were asked about last.
+-- One row per source, market and pair of currencies: the supplier's mark-up on the reference rate.
+-- planned: Number of requested cells of the market whose stay is in the future, in every currency.
+-- answered: Number of these whose latest request was answered.
 -- comparable: Cells in currency with at least one offer that was seen in base_currency in the same sweep.
 -- pairs: Offers that were compared.
 -- beyond_rounding: Pairs whose mark-up is more than rounding of their totals explains.

@@ -1,19 +1,19 @@
--- One row per match grade, source, market, product type and currency: what the gaps to the reference market consist of.
+-- One row per match grade, source, market, product type and currency: the parts of gaps to the reference market.
 -- Sums in currency of all pairs that do not meet: policy + board + tax_and_fee + promotion + fx + residual = gap. A
 -- part that is not known of a pair adds nothing to its sum and stands in the residual.
--- planned: Cells of the market asked about whose stay lies ahead.
--- answered: Cells of these that were answered when they were asked about last.
--- comparable: Pairs that do not meet, and are taken apart here.
+-- planned: Number of requested cells of the market whose stay is in the future.
+-- answered: Number of these whose latest request was answered.
+-- comparable: Number of pairs whose prices differ, and whose gap is split here.
 -- gap: Sum of the gaps; above 0: dearer than the reference market.
 -- policy: Sum of the parts by other cancel penalties; NULL: known of no pair.
 -- board: Sum of the parts by other boards; NULL: known of no pair.
 -- tax_and_fee: Sum of the parts by included charges; NULL: known of no pair, as in lists.
 -- promotion: Sum of the parts by promotions; NULL: known of no pair.
 -- fx: Sum of the parts by the supplier's rate; NULL: known of no pair.
--- residual: Sum of what is left.
--- residual_pct: Sum of what is left of each pair, in percent of the sum of the gaps, both without signs; NULL: no gap.
+-- residual: Sum of the residuals, in currency.
+-- residual_pct: Sum of absolute residuals in percent of the sum of absolute gaps; NULL: no gap.
 -- explained_pct: Share of that sum that the known parts account for, in percent: 100 - residual_pct, at least 0.
--- unstated_pct: Part of residual_pct that is of pairs of which a part is not known: fx, or charges, as in every list.
+-- unstated_pct: Part of residual_pct from pairs with an unknown part: fx, or charges, as in every list answer.
 -- own_price_pct: The rest of residual_pct: all parts are known, and the market asks another price for the same offer;
 -- of grades below exact, it may be of another room.
 SELECT

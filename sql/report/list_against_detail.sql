@@ -1,4 +1,4 @@
--- One row per market, product type and time between: totals of lists against those of details for the same offer key.
+-- One row per market, product type and time between: list totals compared with detail totals of the same offer key.
 -- time_between: Time between the list search and the detail search, in steps, whichever came first.
 -- listed_and_looked_at: Offer keys that both tell of.
 -- comparable: Of those, with both totals: in one currency, as the offer key says.

@@ -1,4 +1,4 @@
--- One row per offer key of which list and detail of one sweep state different totals, beyond the tolerance.
+-- One row per offer key whose list and detail totals in one sweep differ by more than the tolerance.
 -- size_pct: amount in percent of list_total; > 0.
 -- amount: Difference of list_total and detail_total, whichever is higher, in currency; > 0.
 -- list_total: Total of the list answer, in currency.
@@ -37,7 +37,7 @@ WITH pair AS MATERIALIZED (
         AND detail.currency IS NOT NULL
         AND told.total > 0
         AND detail.total <> told.total
-        -- Of a detail that could not all be read, a dearer product stands for the key.
+        -- In a partly unreadable detail answer, a dearer product may represent the key.
         AND detail.is_whole
 ),
 
@@ -109,5 +109,5 @@ LEFT JOIN searched AS detail_search
     ON detail_search.sweep_id = pair.seen_sweep_id AND detail_search.search_id = pair.detail_search_id
 WHERE
     pair.size_pct > analysis.tolerance_pct
-    -- The detail of a branded property of the map tells of its opaque offer, which has a price of its own.
+    -- The detail answer of a mapped branded property describes its opaque offer, which has a different price.
     AND coalesce(detail_search.sent_property_id, pair.property_id) = pair.property_id

@@ -1,20 +1,20 @@
 -- One row per source and offer whose price in one market deviates from its price in another.
 -- size_pct: Gap in percent of the price that it is compared with; above 0: the market is dearer.
 -- amount: Gap in currency; above 0: the market is dearer.
--- market: Market whose price stands apart.
+-- market: Market whose price deviates.
 -- compared_with: Market that it is compared with; where several agree, the first of them by name.
 -- reference_market: Market that all were compared with.
 -- markets_compared: Markets compared with the reference market for this offer in one currency; if none, at all.
--- markets_apart: Markets of these that stand apart in the same direction.
+-- markets_apart: Number of these markets that deviate in the same direction.
 -- currency_basis: `same`: both answered in currency; `reference_rate`: one converted at the reference rate of the day.
 -- total: Total in the market, as answered in currency.
 -- compared_total: Total in the market that it is compared with, in currency; converted where it was another one.
 -- compared_answered: The same total as it was answered, in compared_currency.
 -- compared_currency: ISO 4217 code that the market that it is compared with was answered in.
--- losing_snapshots: Snapshots in a row in which the market was dearer than the reference market; NULL: it is not known.
+-- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
--- Prices that stand apart are few: only what is compared with the same reference offer is looked at further.
--- A rate that moved is no price: at the reference rate, only what lies beyond all rates of eight days stands apart.
+-- Few prices deviate, so only offers compared with the same reference offer are examined further.
+-- A moved rate is not a price: at the reference rate, only prices beyond all rates of eight days deviate.
 WITH moved AS (
     SELECT
         here.sweep_id,
@@ -97,7 +97,7 @@ pair AS (
         AND parity.currency_basis <> 'supplier_rate'
 ),
 
--- What the markets that stand apart have in common: the lower median of what they pay for 100 in the reference market.
+-- What the deviating markets have in common: the lower median of their price for 100 in the reference market.
 leaning AS (
     SELECT
         pair.source,
@@ -248,7 +248,7 @@ found AS (
 
     UNION ALL BY NAME
 
-    -- The price that stands apart is that of the reference market, as it was answered.
+    -- The deviating price is the reference market's, as answered.
     SELECT
         reference.* EXCLUDE (first_market), -- noqa: RF02
         reference.first_market.total AS compared_answered,

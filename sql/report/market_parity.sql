@@ -1,17 +1,17 @@
--- One row per match grade, source, product type, market, currency and currency basis: its prices against the reference.
+-- One row per match grade, source, product type, market, currency and currency basis: its prices and the reference's.
 -- Scores of several bases are never added up. The one score of a market is of the basis that is best known: offers
 -- compared in one currency wherever there are any, else those at the supplier's own rate, else at the reference rate.
 -- currency: ISO 4217 code of the market's prices; NULL: nothing was comparable.
 -- currency_basis: `same`, `supplier_rate` or `reference_rate`, as in mart.market_parity; NULL: nothing was comparable.
--- planned: Cells of the market asked about whose stay lies ahead, in every currency.
--- answered: Cells of these that were answered when they were asked about last.
--- comparable: Cells of these with at least one pair of this grade, currency and basis, both seen in one sweep.
+-- planned: Number of requested cells of the market whose stay is in the future, in every currency.
+-- answered: Number of these whose latest request was answered.
+-- comparable: Number of these with a pair of this grade, currency and basis, both seen in one sweep.
 -- pairs: Offers that were compared.
 -- properties: Properties that these are of.
 -- win: Offers that are cheaper than in the reference market, beyond the tolerance.
 -- meet: Offers within the tolerance.
 -- lose: Offers that are dearer than in the reference market, beyond the tolerance.
--- lose_high: Offers of these with a gap of high severity.
+-- lose_high: Number of these offers with a gap of high severity.
 -- parity_score: Percent of pairs that win or meet: 100 is never dearer than the reference market.
 -- property_score: The mean of the same percentage of each property: one with many offers counts no more than another.
 -- weighted_parity_score: parity_score, each pair counted with the weight of its property; NULL: all weights are 0.
@@ -152,7 +152,7 @@ LEFT JOIN market_weight ON market_weight.market = ranked.market
 
 UNION ALL BY NAME
 
--- A market that was asked about and is not comparable has its row, too: it has not vanished.
+-- A requested market that is not comparable has a row too, so that it does not vanish.
 SELECT
     'exact' AS match_grade,
     coverage.source,

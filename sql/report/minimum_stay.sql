@@ -1,11 +1,11 @@
--- One row per operation, market, product type and minimum stay that answers imply: how often a shorter stay is refused.
+-- One row per operation, market, product type and minimum stay implied by the answers: how often shorter is refused.
 -- A check-in of a property is one group: the same market, party and currency, answered in one sweep about several
 -- numbers of nights. See mart.minimum_stay.
 -- implied_minimum_stay: Fewest nights on sale, where fewer were answered without an offer; NULL: none is implied.
--- planned: Cells asked about last, of all minimum stays of the operation, market and product type.
--- answered: Cells among them that were answered.
+-- planned: Number of requested cells, for all minimum stays of the operation, market and product type.
+-- answered: Number of these whose latest request was answered.
 -- comparable: Groups of several lengths with one of them on sale, of all minimum stays: the denominator of share_pct.
--- groups: Groups among them with this minimum stay.
+-- groups: Number of these groups with this minimum stay.
 -- properties: Properties that they are of.
 -- share_pct: groups in percent of comparable.
 WITH cell AS (

@@ -1,15 +1,15 @@
--- One row per source and market: what the same offer costs less inside a package, and where that lies below the floor.
--- planned: Package cells asked about whose stay lies ahead.
--- answered: Cells of these that were answered when they were asked about last.
+-- One row per source and market: how much cheaper the same offer is in a package, and where that is below the floor.
+-- planned: Number of requested package cells whose stay is in the future.
+-- answered: Number of these whose latest request was answered.
 -- comparable: Hotel-only cells with at least one offer whose package twin was seen in the same sweep.
 -- pairs: Offers that were compared.
 -- median_discount_pct: Median of 100 x (1 - package total / hotel total).
--- highest_discount_pct: Largest of these.
+-- highest_discount_pct: Largest discount, in percent.
 -- dearer_in_package: Offers that cost more inside a package.
 -- with_floor: Offers of the pairs that state a hotel-only floor: only these can leak.
--- exposed: Offers of these whose package total lies below the hotel-only floor.
+-- exposed: Number of these offers whose package total is below the hotel-only floor.
 -- exposed_pct: exposed in percent of with_floor; NULL: no floor is stated.
--- median_leak_pct: Median of how far exposed package totals lie below the floor, in percent of it.
+-- median_leak_pct: Median distance of exposed package totals below the floor, in percent of the floor.
 WITH paired AS (
     SELECT
         pair.source,

@@ -1,5 +1,5 @@
 -- One row per source and hotel-only offer whose package rate, sold without the package, would undercut its floor.
--- size_pct: How far the package total lies below the floor, in percent of the floor.
+-- size_pct: How far the package total is below the floor, in percent of the floor.
 -- amount: hotel_floor - package_total, in currency.
 SELECT
     'package_leak' AS rule,

@@ -1,6 +1,6 @@
--- One row per source, market and reference market: how long offers stay dearer than there, and how it ends.
+-- One row per source, market and reference market: how long offers stay dearer than in it, and how episodes end.
 -- episodes: Episodes in which an offer was dearer, snapshot after snapshot.
--- running: Episodes that have not ended: how long they will last is not known, so no mean is made with them.
+-- running: Number of episodes that have not ended; their length is unknown, so means leave them out.
 -- resolved: Episodes that ended because the offer was compared and not dearer any more.
 -- ended_otherwise: Episodes that ended because one of the two was gone, the stay began or the reference changed.
 -- median_days_to_resolve: Median of the days from the first sweep of an episode to its resolution; resolved ones only.

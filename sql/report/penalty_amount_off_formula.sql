@@ -1,4 +1,4 @@
--- One row per finding: a detail offer on sale with a stated cancel penalty that is not what its own terms come to.
+-- One row per finding: a detail offer on sale whose stated cancel penalty does not match its own terms.
 -- size_pct: Percent by which the stated amount is off, of the penalty of the offer that is off most.
 -- amount: Stated amount - formula_amount of that penalty, in currency; above 0: more is asked than the terms say.
 -- penalty_no: Position of that penalty in the answer, from 0.

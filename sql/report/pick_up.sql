@@ -1,4 +1,4 @@
--- One row per source, property and check-in of which a room was picked up, given back or re-opened: a lower bound.
+-- One row per source, property and check-in with rooms picked up, given back or re-opened: a lower bound.
 -- picked_up: Rooms picked up: of each room the largest of its cells, as they share it, summed over the rooms.
 -- given_back: Rooms given back or put on sale in addition, counted in the same way.
 -- reopenings: Rooms that were gone and came back, each as often as the cell that saw it most.

@@ -1,10 +1,10 @@
--- One row per source, market and product type: how many rooms and boards of stays saw their cancel policy change.
--- planned: Cells as they were asked about last.
--- answered: Cells among them that were answered.
--- comparable: Stays, rooms and boards on sale, the policies of which could have changed.
+-- One row per source, market and product type: how many stays, rooms and boards had a change of cancel policy.
+-- planned: Number of requested cells.
+-- answered: Number of these whose latest request was answered.
+-- comparable: Number of stays, rooms and boards on sale whose policies could have changed.
 -- drifted: Changes of a policy in the last reference_days of ref.analysis; see mart.policy_drift.
--- stricter: Changes among them to a stricter policy.
--- looser: Changes among them to a looser one.
+-- stricter: Number of changes to a stricter policy.
+-- looser: Number of changes to a looser policy.
 -- median_hours: Median of the hours by which the deadline moved; above 0: earlier, so stricter.
 -- properties: Properties with a change.
 -- last_drifted_at: Start of the last sweep that saw one.

@@ -1,4 +1,4 @@
--- One row per offer key whose total is another one since the last published sweep that saw it.
+-- One row per offer key whose total has changed since the last published sweep that saw it.
 -- previous_total: Total before, in currency.
 -- change_amount: total - previous_total, in currency.
 -- change_pct: change_amount in percent of previous_total.

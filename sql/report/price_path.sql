@@ -1,11 +1,11 @@
--- One row per source, market, product type and lead days: how totals move as the stay comes nearer, over all sweeps.
+-- One row per source, market, product type and lead days: how totals change as check-in approaches, over all sweeps.
 -- Each offer is held against itself as it was last seen, so a change of what is offered is no change of price. A change
 -- between answers several days apart is spread evenly over these days; lead times that no sweep saw are left out.
 -- sweeps: Sweeps that saw such offers.
 -- seen: Offers seen, summed over the sweeps.
 -- pairs: Of those, seen with a total in the last answer before as well: the comparable ones.
--- raised: Pairs of which the total rose.
--- lowered: Pairs of which the total fell.
+-- raised: Number of pairs whose total rose.
+-- lowered: Number of pairs whose total fell.
 -- changed_share: (raised + lowered) / pairs: changes for each offer and snapshot.
 -- daily_change_pct: Mean change on that day of the offers seen before and after it, in percent (geometric); NULL: none.
 -- volatility_pct: Root of the mean squared logarithmic change between answers, in percent; NULL: no pairs.

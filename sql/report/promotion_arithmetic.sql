@@ -1,4 +1,4 @@
--- One row per finding: an offer on sale whose total, price before promotions, stated discount and names do not agree.
+-- One row per finding: an offer whose total, price before promotions, discount and named promotions do not agree.
 -- size_pct: Phantom: percent named; unnamed: percent given; wrong: points off; above: percent of pre_promo_total.
 -- amount: Phantom, wrong: what was stated and not given; unnamed: what was given; above: what is added; in currency.
 WITH judged AS (

@@ -1,8 +1,8 @@
--- One row per source, market and product type: what history says of the prices before promotions of offers on sale.
--- planned: Cells as they were asked about last.
--- answered: Cells among them that were answered.
+-- One row per source, market and product type: prices before promotions of offers on sale, checked against history.
+-- planned: Number of requested cells.
+-- answered: Number of these whose latest request was answered.
 -- promoted: Offers on sale below a price before promotions, with room, board and currency.
--- comparable: Offers among them with enough history for a verdict: the sum of the three that follow.
+-- comparable: Number of offers with enough history for a verdict: the sum of the next three columns.
 -- honest: Price before promotions not above the lowest total of the reference_days before the promotion.
 -- above_lowest: Above it, but charged at some time.
 -- never_charged: Above all totals ever seen.

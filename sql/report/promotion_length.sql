@@ -1,6 +1,6 @@
--- One row per source, market and product type: how long promotions last, as far as they were watched.
+-- One row per source, market and product type: how long promotions last, as far as they were observed.
 -- promotions: Promotions ever seen; see mart.promotion_episode.
--- running: Promotions among them that run now.
+-- running: Number of these promotions that are running now.
 -- comparable: Promotions that were seen to begin and to end: the only ones with a length.
 -- median_days: Median of the days from first to last sighting of the comparable: no shorter than this.
 -- median_days_at_most: Median of the days between the sightings without them.

@@ -1,7 +1,7 @@
--- One row per finding: an offer on sale whose price before promotions its own history does not bear out.
--- size_pct: Percent by which the price before promotions is above the price held against it; evergreen: depth_pct.
+-- One row per finding: an offer on sale whose price before promotions is not supported by its own history.
+-- size_pct: How far the price before promotions is above the compared price, in percent; evergreen: depth_pct.
 -- amount: The same in currency.
--- evidence: First and last observation, the last without the promotion, the first with it, and the one held against it.
+-- evidence: First and last observation, last without the promotion, first with it, and the compared one.
 WITH judged AS (
     SELECT
         reference.*,

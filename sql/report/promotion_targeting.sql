@@ -1,15 +1,15 @@
--- One row per source, dimension and value of it: how many offers on sale are promoted there, and how deep.
+-- One row per source, dimension and value: how many offers on sale are promoted, and how deep the discounts are.
 -- dimension: `all`, `market`, `product_type`, `lead_days`, `nights`, `weekday` of check-in or `promotion_kinds`.
 -- value: Value of the dimension; lead days in steps, weekdays from 1 for Monday; `all` of `all`.
--- planned: Cells as they were asked about last; of promotion_kinds those of `all`: a cell has none.
--- answered: Cells among them that were answered.
+-- planned: Number of requested cells; for promotion_kinds, of `all`, because a cell has no kind.
+-- answered: Number of these whose latest request was answered.
 -- comparable: Offers on sale with a total; of promotion_kinds those of `all`.
--- promoted: Offers among them with the total below the price before promotions.
+-- promoted: Number of offers with a total below the price before promotions.
 -- incidence_pct: 100 x promoted / comparable.
 -- mean_depth_pct: Mean of 100 x (1 - total / pre_promo_total) of the promoted.
 -- median_depth_pct: Median of it.
--- free_night_like: Promoted offers of which the depth is whole nights of the stay, within rounding.
--- One dimension at a time; all of them together: mart.promotion_target.
+-- free_night_like: Number of promoted offers whose depth is whole nights of the stay, within rounding.
+-- One dimension at a time; for all of them together, see mart.promotion_target.
 -- An offer counts once a source, room, board and policy; promotions of value adds only cost nothing and are none here.
 WITH told AS (
     SELECT

@@ -1,4 +1,4 @@
--- One row per source, market and age of the price: whether quotes kept to the price of the search.
+-- One row per source, market and age of the price: whether quotes matched the price of the search.
 -- age_group: Age of the price when it was quoted, in steps; NULL: nothing is known of the call.
 -- asked: Quotes that were asked, or were about to be.
 -- answered: Of those, answered for certain: matched, raised, lowered or gone; the denominator of the shares.

@@ -1,10 +1,10 @@
--- One row per source, market and product type: what the right to cancel costs there.
--- planned: Cells as they were asked about last.
--- answered: Cells among them that were answered.
+-- One row per source, market and product type: the price of the right to cancel.
+-- planned: Number of requested cells.
+-- answered: Number of these whose latest request was answered.
 -- comparable: Stays, rooms and boards that one sweep saw refundable and not refundable; see mart.refundable_premium.
 -- mean_premium_pct: Mean of what the refundable one costs more, in percent.
 -- median_premium_pct: Median of it.
--- not_dearer: Comparable ones of which the refundable one costs no more.
+-- not_dearer: Number of comparable pairs whose refundable offer costs no more.
 -- with_break_even: Comparable ones with a break-even chance.
 -- median_break_even_pct: Median chance of cancelling, in percent, from which the refundable one is the cheaper.
 WITH cell AS (

@@ -1,4 +1,4 @@
--- One row per source, market, product type and lead days: what waiting has brought, of stays that have begun.
+-- One row per source, market, product type and lead days: what waiting gained or cost, for stays that have begun.
 -- offers: Offers that were on sale so many days ahead.
 -- answered_later: Of those, answered again later.
 -- gone_later: Of those answered again, not on sale when last answered: waiting lost them.

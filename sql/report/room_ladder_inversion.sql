@@ -1,4 +1,4 @@
--- One row per offer of the usually better room that is cheaper than the lesser room of the same stay.
+-- One row per offer of the usually better room that is cheaper than the lesser room for the same stay.
 -- size_pct: amount in percent of lesser_total; > 0.
 -- amount: lesser_total - better_total, in currency; > 0.
 -- better_room_id: The room that is dearer in most stays.
@@ -91,7 +91,7 @@ ladder AS (
         AND 100 * stays_dearer >= analysis.ladder_pct * usual.stays_compared -- noqa: RF03
 ),
 
--- One row per stay of a ladder: what is compared, and at the same time the evidence of which room is the better one.
+-- One row per stay of a ladder: the comparison itself, and the evidence for which room is the better one.
 compared AS (
     SELECT
         better.*,

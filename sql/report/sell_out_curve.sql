@@ -1,4 +1,4 @@
--- One row per operation, market, product type, ending and lead days: share of cells still on sale, by Kaplan-Meier.
+-- One row per operation, market, product type, ending and lead days: share of cells still on sale (Kaplan-Meier).
 -- An estimate, as most cells are known only so far. A cell counts from the sweep that found it on sale (it enters late)
 -- to the sweep that found it ended, or to the last that found it on sale (it is censored there). Only its first time on
 -- sale counts; re-openings are separate. Few at risk far ahead make a poor estimate: see at_risk.

@@ -1,4 +1,4 @@
--- One row per measure, source, market and product type: what length, guests, rooms and meals do to the price of a stay.
+-- One row per measure, source, market and product type: how length, guests, rooms and meals change the price of a stay.
 -- measure: `stay_length_discount`, `adult_supplement`, `child_supplement`, `multi_room_premium`, `premium of` a board.
 -- planned: Offers that the measure asks about.
 -- comparable: Of those, with their counterpart of the same sweep.

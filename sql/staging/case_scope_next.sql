@@ -65,7 +65,7 @@ market_met AS (
             AND before.base_currency IS NOT DISTINCT FROM beside_others.base_currency
             AND before.currency IS NOT DISTINCT FROM beside_others.currency
     WHERE
-        -- A mark-up is of a market in any case.
+        -- A mark-up always concerns a market.
         beside_others.rule <> 'fx_markup'
         AND CASE
             WHEN before.rule IS NOT NULL AND before.ended_at IS NULL
