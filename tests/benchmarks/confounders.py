@@ -62,7 +62,7 @@ def _products(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from room.get("products") or ()
 
 
-def _dearer(answer: dict[str, Any], factor: float) -> dict[str, Any]:
+def dearer(answer: dict[str, Any], factor: float) -> dict[str, Any]:
     for product in _products(answer):
         charges = product.get("charges") or {}
         fees = charges.get("excludedChargeDetails") or {}
@@ -80,17 +80,17 @@ def _dearer(answer: dict[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _risen(_market: str, days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
-    return _dearer(answer, RISE) if days_left <= 1 else answer
+    return dearer(answer, RISE) if days_left <= 1 else answer
 
 
 def _dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
-    return _dearer(answer, DEARER) if market == OTHER else answer
+    return dearer(answer, DEARER) if market == OTHER else answer
 
 
 def _half_dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
     for house in answer.get("properties") or [answer.get("property") or {}]:
         if market == OTHER and house.get("propertyId", 0) % 2:
-            _dearer({"property": house}, RISE)
+            dearer({"property": house}, RISE)
     return answer
 
 

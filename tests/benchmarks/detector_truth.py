@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "analytics"))
 
-from confounders import CONFOUNDERS, course_of
+from confounders import CONFOUNDERS, Confounder, course_of
 from planted_world import CHEAP_HOUSES, CHEAP_STAYS, MANY_STAYS, ONE_STAY, PlantedWorld, made
 from truth import TRUTH, Score, cells, scores
 
@@ -62,7 +62,7 @@ def measured(name: str, seed: int, asked: str, of_a_kind: int) -> tuple[Counts, 
         seen = {rule: _without_unseen(rule, score, confounder.unseen) for rule, score in scores(world).items()}
         found = {rule: _with_wide(world, rule, score, confounder.wide) for rule, score in seen.items()}
         if "fx_markup" in found:
-            found["fx_markup"] = _without_hidden(world, found["fx_markup"], confounder.hides)
+            found["fx_markup"] = _without_hidden(world, found["fx_markup"], confounder)
     counts = {rule: [score.expected, score.found, len(score.wrong), len(score.missed)] for rule, score in found.items()}
     told = [
         f"{name}, seed {seed}: {rule}: {kind} {sorted(which, key=repr)[:6]}"
@@ -98,10 +98,14 @@ def _without_unseen(rule: str, score: Score, unseen: frozenset[tuple[str, str]])
     return Score(score.expected - len(score.missed) + len(missed), score.found, score.wrong, missed)
 
 
-def _without_hidden(world: PlantedWorld, score: Score, hides: frozenset[str]) -> Score:
-    """Return the score of `fx_markup` where the mark-up of some home currencies is none, and wrong to find."""
-    homes = {identifier for identifier, house in world.houses.items() if house.home_currency in hides}
-    hidden = {(identifier, market) for identifier in homes for market in world.markets}
+def _without_hidden(world: PlantedWorld, score: Score, confounder: Confounder) -> Score:
+    """Return the score of `fx_markup` where the mark-up of some home currencies is none, and wrong to find.
+
+    A market that was not answered in both currencies on the last night keeps what was found at the rates before.
+    """
+    homes = {identifier for identifier, house in world.houses.items() if house.home_currency in confounder.hides}
+    answered = set(world.markets) - set(confounder.besides)
+    hidden = {(identifier, market) for identifier in homes for market in answered}
     told = cells(world, "SELECT DISTINCT property_id, market FROM report.flag WHERE rule = 'fx_markup'")
     planted = (told - score.wrong) | score.missed
     return Score(

@@ -20,6 +20,9 @@ MEDIUM_PCT, HIGH_PCT = 2.0, 5.0
 MINOR_UNITS = 100
 """Ten-thousandths in the smallest coin of all currencies that the lake asks for."""
 SAME = ("source", "sweep_id", "property_id", "product_type", "check_in", "nights", "party", "room_no")
+BASES = ("same", "supplier_rate", "reference_rate")
+"""Those that come first are counted in a market's score."""
+SCORED = ("match_grade", "source", "product_type", "market", "currency", "currency_basis")
 GRADES: Mapping[str, tuple[str, ...]] = {
     "exact": ("room_id", "board_id", "policy"),
     "board_family": ("family",),
@@ -74,6 +77,49 @@ def market_parity(offers: pl.DataFrame, reference_market: str, rates: Rates, ran
                     ):
                         found += _judged(grade, row, other, group, rates)
     return found
+
+
+def parity_scores(parity: list[Row], weights: Mapping[int, float]) -> list[Row]:
+    """`report.market_parity`, rows that compare something: by pairs, by properties and by weight; bases never mixed."""
+    by_row: dict[Any, list[Row]] = {}
+    for row in parity:
+        by_row.setdefault(key_of(row, SCORED), []).append(row)
+    best: dict[Any, int] = {}
+    for place in by_row:
+        market = place[:4]
+        best[market] = min(best.get(market, 3), BASES.index(place[-1]))
+    found = []
+    for place, pairs in by_row.items():
+        of_each: dict[int, list[Row]] = {}
+        for row in pairs:
+            of_each.setdefault(row["property_id"], []).append(row)
+        kept = {number: _kept(rows) for number, rows in of_each.items()}
+        weighed = sum(weights.get(row["property_id"], 1.0) for row in pairs)
+        counts = {verdict: sum(row["verdict"] == verdict for row in pairs) for verdict in ("win", "meet", "lose")}
+        counted = [
+            row for other, rows in by_row.items() for row in rows
+            if other[:4] == place[:4] and BASES.index(other[-1]) == best[place[:4]]
+        ]  # fmt: skip
+        found.append(
+            dict(zip(SCORED, place, strict=True))
+            | counts
+            | {
+                "pairs": len(pairs),
+                "properties": len(of_each),
+                "parity_score": 100 * _kept(pairs),
+                "property_score": sum(100 * share for share in kept.values()) / len(kept),
+                "weighted_parity_score": 100
+                * sum(weights.get(row["property_id"], 1.0) for row in pairs if row["verdict"] != "lose")
+                / weighed,
+                "is_counted": BASES.index(place[-1]) == best[place[:4]],
+                "market_score": 100 * _kept(counted),
+            }
+        )
+    return found
+
+
+def _kept(pairs: list[Row]) -> float:
+    return sum(row["verdict"] != "lose" for row in pairs) / len(pairs)
 
 
 def _keys(offers: pl.DataFrame) -> list[Any]:

@@ -43,6 +43,17 @@ def test_markets_are_compared_in_one_currency_or_at_the_suppliers_own_rate(parit
     assert not difference(parity, found)
 
 
+def test_a_score_is_of_pairs_and_of_properties_and_no_basis_is_mixed_with_another(parity, published):
+    found = published.told(
+        """SELECT match_grade, source, product_type, market, currency, currency_basis, win, meet, lose, pairs,
+            properties, parity_score, property_score, weighted_parity_score, is_counted, market_score
+            FROM report.market_parity WHERE pairs > 0"""
+    )
+    weights = dict(published.session.execute("SELECT property_id, weight FROM mart.weight").fetchall())
+    assert any(not row["is_counted"] for row in found)
+    assert not difference(expected.parity_scores(parity, weights), found)
+
+
 def test_a_gap_is_the_sum_of_its_parts_and_each_part_what_the_answers_say(parity, offers, rates, published):
     found = published.told(
         """SELECT gap.source, offer.seen_sweep_id AS sweep_id, gap.offer_key,

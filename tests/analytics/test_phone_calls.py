@@ -1,0 +1,159 @@
+"""A revenue manager who reads the digest, and nothing else, makes the right calls and no other, night after night.
+
+Nothing is planted here but what befalls whole nights: markets in their own currencies, one that is dearer for three
+days, one that joins, a supplier that raises all prices, a property that goes quiet, and one with a hundred times the
+offers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from confounders import RISE, dearer
+from planted_world import OPENED, load_rates, rows
+from spoiler import Spoiler
+
+from pipeline.lake import Lake
+from pipeline.night import steps
+from pipeline.night.night import Night
+from pipeline.publish import publish
+from pipeline.report import write_reports
+from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.settings import Settings
+from pipeline.sweep import normalisers
+
+pytestmark = pytest.mark.slow
+
+NIGHTS = range(8)
+DEAR, JOINS, QUIET_FROM, RISES = range(2, 5), 2, 4, 5
+SPEC = """
+[properties]
+ids = {ids}
+[stays]
+nights = [2]
+check_in = ["2030-06-10"]
+[ask]
+markets = {markets}
+parties = ["2"]
+currencies = ["EUR"]
+currency_by_market = {{ GB = ["EUR", "GBP"], SE = ["SEK"], US = ["USD"] }}
+operations = ["multi"]
+"""
+WAITING = """
+    SELECT rule, scope, market, property_id FROM report.finding_case WHERE status IN ('new', 'open')
+"""
+
+
+class Supplier:
+    """What befalls the answers of a night."""
+
+    def __init__(self, ids):
+        self.quiet, self.large, self.night = ids[3], ids[7], 0
+        # Markets that the quiet property was on sale in on the night before.
+        self.sold: set[str] = set()
+
+    def spoil(self, market, _request, answer):
+        said = json.loads(answer)
+        if self.night >= RISES:
+            dearer(said, RISE)
+        if market == "SE" and self.night in DEAR:
+            dearer(said, 1.07)
+        listed = said.get("properties") or []
+        if self.night >= QUIET_FROM:
+            listed = [each for each in listed if each["propertyId"] != self.quiet]
+        for each in listed:
+            if each["propertyId"] == self.large:
+                each["roomStays"] = [room for number in range(100) for room in numbered(each["roomStays"], number)]
+                if market == "US":
+                    dearer({"property": each}, 1.1)
+        return json.dumps(said | ({"properties": listed} if "properties" in said else {})).encode()
+
+
+def numbered(room_stays, number):
+    """The same rooms under other ids."""
+    made = copy.deepcopy(room_stays)
+    for room in made:
+        room["roomId"] = room["roomId"] * 100 + number
+    return made
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """The cases that wait and what the digest says, night by night, and the supplier."""
+    home = tmp_path_factory.mktemp("calls")
+    with (
+        SandboxProcess(seed=7, properties=400, plant_share=0.0, missing_share=0.0) as sandbox,
+        Spoiler(sandbox.base_url) as between,
+        mock.patch.object(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers)),
+    ):
+        ids = sandbox.control("properties")["property_ids"][:16]
+        supplier = Supplier(ids)
+        between.spoil = supplier.spoil
+        spec = home / "spec.toml"
+        settings = Settings(
+            _env_file=None,
+            base_url=between.base_url,
+            client_id=sandbox.client_id,
+            client_secret=sandbox.client_secret,
+            requests_per_second=5000,
+            workers=1,
+            lake=str(home / "lake"),
+            spec=spec,
+        )
+        lake = Lake(settings.lake)
+        load_rates(lake, home / "rates.csv", sandbox.control("rates")["rates"], NIGHTS)
+        waiting, told = [], []
+        for number in NIGHTS:
+            at = datetime.combine(OPENED, datetime.min.time(), UTC) + timedelta(days=number, hours=2)
+            supplier.night = number
+            sandbox.control("night", {"night": number, "today": at.date().isoformat()})
+            markets = ["DE", "FR", "GB", "SE", "US", *(["NO"] if number >= JOINS else [])]
+            spec.write_text(SPEC.format(ids=ids, markets=json.dumps(markets)))
+            manifest = steps.start(settings, lake, at)
+            asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
+            publish(lake, manifest.sweep_id, at, analysis=settings.analysis)
+            if number < QUIET_FROM:
+                on_sale = f"SELECT DISTINCT market FROM mart.offer_latest WHERE property_id = {supplier.quiet}"  # noqa: S608 - our own id
+                supplier.sold = {market for (market,) in rows(lake, on_sale)}
+            waiting.append(set(rows(lake, WAITING)))
+            (page,) = write_reports(lake, ["digest"])
+            told.append(json.loads(page.file.with_name("digest.json").read_text()))
+    return waiting, told, supplier
+
+
+def test_each_night_the_cases_that_wait_are_those_that_there_are_and_no_other(nights):
+    waiting, _, supplier = nights
+    always = {("fx_markup", "market", "GB", None), ("market_disparity", "property", "US", supplier.large)}
+    assert len(supplier.sold) > 2
+    quiet = {("property_gone_quiet", "property", market, supplier.quiet) for market in supplier.sold}
+    for number, found in enumerate(waiting):
+        expected = always | ({("market_disparity", "market", "SE", None)} if number in DEAR else set())
+        assert found == expected | (quiet if number >= QUIET_FROM + 2 else set()), number
+
+
+def test_the_digest_names_whom_to_call_and_what_is_over(nights):
+    _, told, supplier = nights
+    called = [[point for point in digest["points"] if point.startswith("Call ")] for digest in told]
+    assert called[1][0].split(" about")[0] != "Call the supplier"
+    assert called[2][0].startswith("Call the supplier about market SE: Price differs from the reference market.")
+    assert told[2]["title"].startswith("1 new case, 0 ended; ")
+    assert told[5]["title"].startswith("0 new cases, 1 ended; ")
+    assert "1 case ended: Price differs from the reference market (SE)." in told[5]["points"]
+    moved = next(point for point in told[5]["points"] if "prices rose" in point)
+    assert "Most offers moved alike, by a median of +8.0%" in moved
+    quiet = next(point for point in called[6] if "Property gone quiet" in point)
+    many = len(supplier.sold)
+    assert f"({', '.join(sorted(supplier.sold))}). {many} findings in {many} markets." in quiet
+    assert "and none in any other market or product type since" in quiet
