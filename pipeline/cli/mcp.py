@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,17 +47,21 @@ def serve_assistant() -> None:
     """Serve until the assistant hangs up. Raises InputError where the SDK is not installed."""
     lines = _Lines(sys.stdin.buffer)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
-    server(read_settings()).run("stdio")
+    try:
+        server(read_settings()).run("stdio")
+    finally:
+        lines.end()
     if lines.is_too_long:
         raise InputError(f"A message to this command has at most {_MOST_LINE_BYTES:,} bytes; this one is longer.")
 
 
 class _Lines(io.RawIOBase):
-    """Standard input that ends where a line is longer than any message."""
+    """Standard input that ends where a line is longer than any message, or when it is told to."""
 
     def __init__(self, source: BinaryIO) -> None:
         super().__init__()
         self._source = source
+        self._ended, self._end = os.pipe()
         self._since_line_end = 0
         self.is_too_long = False
 
@@ -65,13 +70,23 @@ class _Lines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - what a buffer is has no type before Python 3.12
-        """Read what has come; nothing once a line is too long."""
-        part = b"" if self.is_too_long else os.read(self._source.fileno(), len(buffer))
+        """Read what has come; nothing once a line is too long, or it is to end."""
+        part = b"" if self.is_too_long or self._is_ended() else os.read(self._source.fileno(), len(buffer))
         _, line_end, rest = part.rpartition(b"\n")
         self._since_line_end = len(rest) + (0 if line_end else self._since_line_end)
         self.is_too_long = self.is_too_long or self._since_line_end > _MOST_LINE_BYTES
         buffer[: len(part)] = part
         return len(part)
+
+    def end(self) -> None:
+        """Have whoever waits for a part read no more: the thread that reads would keep a stopped process."""
+        os.write(self._end, b"\0")
+
+    def _is_ended(self) -> bool:
+        """Wait until something has come, or the end; return whether it is the end."""
+        if sys.platform == "win32":
+            return False
+        return self._ended in select.select([self._source, self._ended], [], [])[0]
 
 
 def server(settings: Settings) -> MCPServer:

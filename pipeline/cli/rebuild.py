@@ -9,8 +9,9 @@ from rich.text import Text
 from pipeline.cli.progress import display
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
-from pipeline.night.rebuild import Rebuilt, rebuild
+from pipeline.night.rebuild import AS_A_WHOLE, Rebuilt, rebuild
 from pipeline.process.pandasless import keep_pandas_out
+from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
 from pipeline.sweep import SweepOptions
 
@@ -23,7 +24,8 @@ def rebuild_lake() -> None:
     lake.refuse_missing()
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)
     console = Terminal()
-    with lake.writing("a rebuild"), display(console) as watch:
+    stopped = stoppable(AS_A_WHOLE.kept, AS_A_WHOLE.go_on)
+    with stopped, lake.writing("a rebuild"), display(console) as watch:
         made = asyncio.run(rebuild(lake, options, now=settings.clock, watch=watch))
     console.print(told(made), soft_wrap=True)
 

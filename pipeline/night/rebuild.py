@@ -33,9 +33,10 @@ from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import publish_anew, published_sweeps
 from pipeline.quote.load import load_ledger
-from pipeline.sweep import SweepOptions, SweepProgress, run
+from pipeline.sweep import PartOf, SweepOptions, SweepProgress, run
 
 _KEPT = "The tables and the published file are unchanged."
+AS_A_WHOLE = PartOf(_KEPT, "nightaudit rebuild")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ async def rebuild(
     fresh = lake.with_new_tables()
     try:
         for manifest in manifests:
-            await run(fresh, manifest, None, options, now=now, watch=watch)
+            await run(fresh, manifest, None, options, now=now, watch=watch, part_of=AS_A_WHOLE)
             _keep_quarantine(lake, fresh, manifest.sweep_id)
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)

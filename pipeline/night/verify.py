@@ -32,7 +32,7 @@ from pipeline.night.compare_raw import compare_with_raw
 from pipeline.night.mend import consequences
 from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
-from pipeline.publish.ledger import copies_of_entry
+from pipeline.publish.ledger import copies_of_entry, lost_entries
 from pipeline.publish.pull import pulled_from
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
@@ -269,6 +269,9 @@ class _Look:
 
     def _ledger(self) -> list[LedgerEntry] | None:
         lake = self._lake
+        for sweep_id in lost_entries(lake):
+            entry, copy = copies_of_entry(sweep_id)
+            self._found(lake.local(entry), f"is missing, and {copy} is there")
         return self._read(lake.root / "published" / "ledger", lambda: published_sweeps(lake))
 
     def _published(self, entries: list[LedgerEntry] | None) -> None:

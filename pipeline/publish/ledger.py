@@ -50,6 +50,11 @@ def enter(lake: Lake, entry: LedgerEntry) -> None:
     lake.put_new(copy, lake.get(path))
 
 
+def lost_entries(lake: Lake) -> list[str]:
+    """Return the sweeps of which only the copy of the entry is left."""
+    return sorted(lake.names(_COPIES, ".json") - lake.names(_FOLDER, ".json"))
+
+
 def restore_entries(lake: Lake) -> None:
     """Write entries again that are gone: a night that is published is neither published again nor dropped.
 

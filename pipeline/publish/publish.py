@@ -138,12 +138,8 @@ def publish(
             forget_working_files(lake, entry.sweep_id)
         _forget_superseded(lake, file)
     except (OSError, duckdb.Error) as error:
-        is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
-        raise (LakeFull if is_full else LakeError)(
-            f"The published file could not be built: {str(error).splitlines()[0]}",
-            kept="The last published file is unchanged, and the sweep stays loaded.",
-            hint=f"Fix the cause (disk space, memory or a damaged file), then: nightaudit publish {sweep_id}",
-        ) from None
+        kept = "The last published file is unchanged, and the sweep stays loaded."
+        raise _unbuilt(error, kept, f"nightaudit publish {sweep_id}") from None
     finally:
         _remove_left_overs(file)
     return Published(file, _sweep_row(file, sweep_id), is_new=is_new, is_built=True)
@@ -187,13 +183,19 @@ def publish_anew(
             forget_working_files(lake, sweep_id)
         _forget_superseded(lake, file)
     except (OSError, duckdb.Error) as error:
-        raise LakeError(
-            f"The published file could not be built: {str(error).splitlines()[0]}",
-            kept="The last published file is unchanged.",
-        ) from None
+        raise _unbuilt(error, "The last published file is unchanged.", "nightaudit rebuild") from None
     finally:
         _remove_left_overs(file)
     return file
+
+
+def _unbuilt(error: OSError | duckdb.Error, kept: str, go_on: str) -> LakeError:
+    is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
+    return (LakeFull if is_full else LakeError)(
+        f"The published file could not be built: {str(error).splitlines()[0]}",
+        kept=kept,
+        hint=f"Fix the cause (disk space, memory or a damaged file), then: {go_on}",
+    )
 
 
 def _remove_left_overs(file: Path) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import json
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,9 @@ _MARGIN_SHARE = 0.2
 
 # Statuses that say 'not now' rather than 'not you'.
 _NOT_NOW = frozenset({408, 425, 429})
+
+# What may still be spoken of in a failure: a supplier with a token a search fills no memory.
+_TOKENS_HIDDEN = 100
 
 _HIDDEN = "(hidden)"
 _DETAIL_CHARACTERS = 300
@@ -82,6 +86,7 @@ class ClientCredentials(httpx.Auth):
         self._headers, self._body = _token_request(client_id, client_secret, self._scopes, credentials)
         basic = self._headers.get("Authorization", "").removeprefix("Basic ")
         self._secrets = {client_secret, quote_plus(client_secret), basic} - {""}
+        self._tokens: deque[str] = deque(maxlen=_TOKENS_HIDDEN)
 
     def __repr__(self) -> str:
         return f"ClientCredentials({self.address!r})"
@@ -108,9 +113,9 @@ class ClientCredentials(httpx.Auth):
         yield _carrying(request, self._token)
 
     def redact(self, text: str) -> str:
-        """Return `text` without the secret and the tokens of this run, in whatever form they were sent."""
+        """Return `text` without the secret and the latest tokens, in whatever form they were sent."""
         # The longest first: one may be a part of another.
-        for secret in sorted(self._secrets, key=len, reverse=True):
+        for secret in sorted({*self._secrets, *self._tokens}, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return text
 
@@ -141,7 +146,7 @@ class ClientCredentials(httpx.Auth):
             )
         lifetime = _lifetime_seconds(fields.get("expires_in"))
         margin = min(_MARGIN_SECONDS, lifetime * _MARGIN_SHARE)
-        self._secrets.add(value)
+        self._tokens.append(value)
         self._token = _Token(value, self._now() + lifetime - margin)
 
     def _refused(self, status: int, fields: dict[str, Any] | None) -> TokenRefused:

@@ -6,6 +6,6 @@ Everything can be repeated: what has landed is not asked again, what is loaded i
 
 from pipeline.sweep.begin import begin, plan_of
 from pipeline.sweep.progress import SweepProgress
-from pipeline.sweep.run import Asking, SweepOptions, close, run
+from pipeline.sweep.run import Asking, PartOf, SweepOptions, close, run
 
-__all__ = ["Asking", "SweepOptions", "SweepProgress", "begin", "close", "plan_of", "run"]
+__all__ = ["Asking", "PartOf", "SweepOptions", "SweepProgress", "begin", "close", "plan_of", "run"]

@@ -49,6 +49,14 @@ class Asking:
     covers: Covers = always
 
 
+@dataclass(frozen=True, slots=True)
+class PartOf:
+    """What a sweep is run again for: what is kept where that is stopped, and the command that does it."""
+
+    kept: str
+    go_on: str
+
+
 async def run(
     lake: Lake,
     manifest: Manifest,
@@ -57,6 +65,7 @@ async def run(
     *,
     now: Callable[[], datetime],
     watch: Watch = lambda _: None,
+    part_of: PartOf | None = None,
 ) -> SweepProgress:
     """Ask what has not landed, then normalise and load the whole sweep. One that has ended needs no `asking`.
 
@@ -103,18 +112,18 @@ async def run(
                 progress.step = "loading"
                 await asyncio.to_thread(load_sweep, lake, manifest)
         except NightauditError as error:
-            raise _resumable(error, lake, manifest) from None
+            raise _resumable(error, lake, manifest, part_of) from None
         except asyncio.CancelledError:
             if not stopping.is_given_up:
                 raise
             stopping.task.uncancel()
             at_once = SweepStopped("Stopped at once, as requested.", signal_number=stopping.signal_number)
-            raise _resumable(at_once, lake, manifest) from None
+            raise _resumable(at_once, lake, manifest, part_of) from None
         if stopping.is_asked:
             raise SweepStopped(
                 "Stopped as requested.",
-                kept=f"The sweep {sweep_id} is loaded.",
-                hint=f"Continue with: nightaudit audit {sweep_id}",
+                kept=part_of.kept if part_of else f"The sweep {sweep_id} is loaded.",
+                hint=f"Continue with: {part_of.go_on if part_of else f'nightaudit audit {sweep_id}'}",
                 signal_number=stopping.signal_number,
             )
     return progress
@@ -167,14 +176,14 @@ async def _look_again(
     return has_asked
 
 
-def _resumable(error: NightauditError, lake: Lake, manifest: Manifest) -> NightauditError:
+def _resumable(error: NightauditError, lake: Lake, manifest: Manifest, part_of: PartOf | None) -> NightauditError:
     # Counted in the lake: what was landing while the workers were ended has landed too.
     sweep_id, progress = manifest.sweep_id, progress_of(lake, manifest)
     landed_of = f"{progress.landed_searches} of {progress.planned_searches}"
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
     told = copy(error)
-    told.kept, told.is_placed = kept, True
-    go_on = f"nightaudit resume {sweep_id}"
+    told.kept, told.is_placed = part_of.kept if part_of else kept, True
+    go_on = part_of.go_on if part_of else f"nightaudit resume {sweep_id}"
     if isinstance(error, CallsUsedUp):
         # It says when, and what else can be done.
         told.hint = error.hint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from decimal import Decimal
@@ -121,6 +122,30 @@ def test_the_command_speaks_over_its_pipes(settings):
     )
     ((is_error, text),) = texts(called(command, ("query", {"sql": "SELECT count(*) AS nights FROM mart.sweep"})))
     assert (is_error, json.loads(text)["rows"]) == (False, [{"nights": 1}])
+
+
+def test_the_command_ends_when_it_is_stopped_although_its_input_stays_open(settings):
+    opened = subprocess.Popen(
+        [sys.executable, "-m", "pipeline.cli", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"NIGHTAUDIT_LAKE": settings.lake},
+    )
+    asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    opened.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asked}) + "\n")
+    opened.stdin.flush()
+    try:
+        assert '"result"' in opened.stdout.readline()
+        opened.send_signal(signal.SIGINT)
+        assert opened.wait(60) == 130
+        assert "Stopped as requested." in (said := opened.stderr.read())
+        assert "Traceback" not in said
+    finally:
+        opened.kill()
+        for pipe in (opened.stdin, opened.stdout, opened.stderr):
+            pipe.close()
 
 
 def test_without_the_sdk_the_hint_says_how_to_get_it(settings, monkeypatch):

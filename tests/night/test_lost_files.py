@@ -166,6 +166,7 @@ def test_a_damaged_lake_json_is_listed_and_written_again(root, nightaudit, tmp_p
         "raw/inputs",
         "nights/ledger",
         "published/ledger",
+        "published",
     ],
 )
 def test_what_is_lost_together_with_its_checksums_is_reported(root, lost):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import os
 import shutil
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -12,7 +15,7 @@ import duckdb
 import pytest
 
 from pipeline.cli import main
-from pipeline.domain.errors import CorruptObject, LakeError, LakeTooNew
+from pipeline.domain.errors import CorruptObject, LakeError, LakeFull, LakeTooNew, SweepStopped
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
 from pipeline.night import rebuild as rebuilding
@@ -80,8 +83,8 @@ def lake(home):
     return Lake(str(home / "lake"))
 
 
-def run(lake):
-    return asyncio.run(rebuild(lake, OPTIONS, now=lambda: NOW))
+def run(lake, **given):
+    return asyncio.run(rebuild(lake, OPTIONS, now=lambda: NOW, **given))
 
 
 def contents(file) -> dict[str, list[tuple]]:
@@ -152,6 +155,28 @@ def test_a_stop_before_the_end_leaves_all_as_it_was(lake, monkeypatch, point):
     assert [path.name for path in lake.root.glob("tables*")] == ["tables"]
     assert Lake(str(lake.root)).tables_folder == "tables"
     assert contents(lake.published_file) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_rebuild_that_is_stopped_by_a_signal_says_what_is_unchanged_and_how_to_begin_again(lake, number):
+    stop = iter([True])
+    with pytest.raises(SweepStopped) as stopped:
+        run(lake, watch=lambda _: next(stop, None) and os.kill(os.getpid(), number))
+    assert stopped.value.exit_code == 128 + number
+    assert "The tables and the published file are unchanged." in str(stopped.value)
+    assert str(stopped.value).endswith("Continue with: nightaudit rebuild")
+    assert [path.name for path in lake.root.glob("tables*")] == ["tables"]
+
+
+def test_a_rebuild_without_space_ends_as_such_and_says_how_to_begin_again(lake, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(importlib.import_module("pipeline.publish.publish"), "_build", full)
+    with pytest.raises(LakeFull) as caught:
+        run(lake)
+    assert caught.value.hint.endswith("nightaudit rebuild")
+    assert [path.name for path in lake.root.glob("tables*")] == ["tables"]
 
 
 def test_a_crash_between_the_two_swaps_leaves_a_readable_file_and_the_next_rebuild_mends_it(lake, monkeypatch):

@@ -246,3 +246,12 @@ def test_the_flow_is_an_httpx_authentication_like_any_other():
             return await client.post("https://supplier.example/v1/property/multi")
 
     assert asyncio.run(through_httpx()).text == "Bearer t1"
+
+
+def test_a_new_token_for_every_search_is_hidden_and_does_not_fill_the_memory():
+    auth = credentials(now=(clock := Clock()))
+    for number in range(300):
+        walk(auth, token(f"token-{number:03}", expires_in=1), httpx.Response(200))
+        clock.seconds += 2
+    assert auth.redact("token-299 token-298 token-250") == "(hidden) (hidden) (hidden)"
+    assert auth.redact("token-000") == "token-000"
