@@ -56,7 +56,7 @@ def serve_assistant() -> None:
 
 
 class _Lines(io.RawIOBase):
-    """Standard input that ends where a line is longer than any message, or when it is told to."""
+    """Standard input that ends where a line is longer than any message, or when it is ended here."""
 
     def __init__(self, source: BinaryIO) -> None:
         super().__init__()
@@ -79,14 +79,14 @@ class _Lines(io.RawIOBase):
         return len(part)
 
     def end(self) -> None:
-        """Have whoever waits for a part read no more: the thread that reads would keep a stopped process."""
+        """Let the thread that waits for a part read no more: it would keep a stopped process."""
         os.write(self._end, b"\0")
 
     def _is_ended(self) -> bool:
         """Wait until something has come, or the end; return whether it is the end."""
         if sys.platform == "win32":
             return False
-        return self._ended in select.select([self._source, self._ended], [], [])[0]
+        return self._ended in select.select([self._source.fileno(), self._ended], [], [])[0]
 
 
 def server(settings: Settings) -> MCPServer:

@@ -207,7 +207,7 @@ def test_stop_lands_the_open_shards_and_opens_no_other(collecting, supplier):
 @pytest.mark.parametrize("in_flight", [1, 8, 64])
 def test_no_shard_is_begun_that_the_daily_cap_does_not_cover(collecting, supplier, cap, shards_landed, in_flight):
     supplier = supplier()
-    with pytest.raises(CallsUsedUp, match="does not cover the next 32 searches"):
+    with pytest.raises(CallsUsedUp, match="are not enough for the next 32 searches"):
         collecting.run(
             supplier,
             collecting.shards(128),
