@@ -20,7 +20,7 @@ import duckdb
 
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.cluster_address import Cluster
-from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFull
+from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFull, first_line
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP, Table
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.lake.checksums import refuse_damaged
@@ -128,7 +128,7 @@ def publish(
         except duckdb.Error as error:
             if not held or _is_whole(file):
                 raise
-            logger.warning("%s is damaged (%s) and is rebuilt", file, str(error).splitlines()[0])
+            logger.warning("%s is damaged (%s) and is rebuilt", file, first_line(error))
             _remove_left_overs(file)
             _build(lake, beside, None, in_order, in_order, most_offers, cluster)
         sync(beside)
@@ -192,7 +192,7 @@ def publish_anew(
 def _unbuilt(error: OSError | duckdb.Error, kept: str, go_on: str) -> LakeError:
     is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
     return (LakeFull if is_full else LakeError)(
-        f"The published file could not be built: {str(error).splitlines()[0]}",
+        f"The published file could not be built: {first_line(error)}",
         kept=kept,
         hint=f"Fix the cause (disk space, memory or a damaged file), then: {go_on}",
     )
@@ -217,7 +217,7 @@ def _sweeps_of(lake: Lake) -> list[str]:
     except duckdb.CatalogException:
         logger.warning("%s was written by another version and is rebuilt from the tables", file)
     except duckdb.Error as error:
-        logger.warning("%s cannot be read (%s) and is rebuilt from the tables", file, str(error).splitlines()[0])
+        logger.warning("%s cannot be read (%s) and is rebuilt from the tables", file, first_line(error))
     return []
 
 
