@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.audit.history import History, Seen
 from pipeline.audit.results import Audit, Finding
@@ -58,17 +60,23 @@ def store(lake: Lake, audit: Audit) -> Audit:
 def history(lake: Lake, nights: Sequence[str]) -> History:
     """Return what was measured in these nights, oldest first, by market, table and check."""
     found: defaultdict[tuple[str, str, str], list[Seen]] = defaultdict(list)
-    files = [_path(lake, sweep_id, last) for sweep_id in nights if (last := _last(lake, sweep_id))]
-    if not files:
-        return found
-    with connect(lake) as session:
-        rows = session.execute(
-            "SELECT market, table_name, check_name, observed, outcome = 'failed', outcome <> 'not_judged' "  # noqa: S608 - our own names
-            f"FROM ({select_files(QUALITY.name, files)}) WHERE observed IS NOT NULL ORDER BY sweep_id"
-        ).fetchall()
-    for market, table, check, *seen in rows:
-        found[market, table, check].append(Seen(*seen))
+    for sweep_id in sorted(nights):
+        if last := _last(lake, sweep_id):
+            for key, seen in _measured(_path(lake, sweep_id, last)):
+                found[key].append(seen)
     return found
+
+
+@lru_cache(maxsize=64)
+def _measured(file: Path) -> list[tuple[tuple[str, str, str], Seen]]:
+    """Return what an audit measured. Its file is never changed, and each of many later audits asks for it."""
+    names = ["market", "table_name", "check_name", "outcome", "observed"]
+    columns = pq.read_table(file, columns=names, partitioning=None).to_pydict()
+    return [
+        ((market, table, check), Seen(observed, outcome == "failed", outcome != "not_judged"))
+        for market, table, check, outcome, observed in zip(*(columns[name] for name in names), strict=True)
+        if observed is not None
+    ]
 
 
 def count_quarantined(lake: Lake, sweep_id: str) -> int:
