@@ -10,13 +10,14 @@ app = marimo.App(width="medium", app_title="Booking window")
 def _():
     import altair as alt
     import marimo as mo
+    import polars as pl
 
     from pipeline.domain.errors import NightauditError
     from pipeline.lake import Lake
     from pipeline.lake.database import open_published
     from pipeline.settings import read_settings
 
-    return Lake, NightauditError, alt, mo, open_published, read_settings
+    return Lake, NightauditError, alt, mo, open_published, pl, read_settings
 
 
 @app.cell
@@ -24,10 +25,11 @@ def _(mo):
     mo.md("""
     # Booking window
 
-    **When is the best time to book, and when do stays sell out?** The curves follow stays up to check-in: how the
-    price of the same offer changed, how many cells were still on sale, and how many rooms were picked up. Most stays
-    are still open, so the sell-out curve is an estimate that counts each stay for as long as it was observed
-    (Kaplan-Meier). Pick-up is a lower bound, because changes between two sweeps are not seen.
+    **When is the best time to book, and when do stays sell out?** The first answer is *book now* or *wait*, with its
+    uncertainty: it rests on comparable stays of the past, and you see how such answers turned out. The curves follow
+    stays up to check-in: how the price of the same offer changed, how many cells were still on sale, and how many rooms
+    were picked up. Most stays are still open, so the sell-out curve is an estimate that counts each stay for as long as
+    it was observed (Kaplan-Meier). Pick-up is a lower bound, because changes between two sweeps are not seen.
     """)
 
 
@@ -69,6 +71,118 @@ def _(ask, mo):
     furthest = mo.ui.slider(5, 365, value=60, label="Days before check-in, at most", show_value=True)
     mo.hstack([markets, product_type, ending, furthest], justify="start", wrap=True)
     return ending, furthest, markets, product_type
+
+
+@app.cell
+def _(alt, ask, markets, mo, pl, product_type):
+    answers = ask(
+        "SELECT market, lead_days, answer, check_in, check_ins, stays, offers, 100 * paid_share AS paid_pct, "
+        "100 * cost_share AS cost_pct, lower_pct, balance, balance_lowest, balance_highest, actual_balance, "
+        "actual_offers, is_within FROM report.book_or_wait "
+        "WHERE source = 'multi' AND product_type = $product_type AND market IN $markets "
+        "ORDER BY market, lead_days, decided_on",
+        product_type=product_type.value,
+        markets=markets.value or [""],
+    )
+    tonight = answers.filter(answers["check_in"].is_null() & (answers["stays"] > 0))
+    _said = {answer: int((tonight["answer"] == answer).sum()) for answer in ("wait", "book now", "either", "not known")}
+    _base = alt.Chart(tonight).encode(
+        y=alt.Y("lead_days:O", title="Days ahead"),
+        color=alt.Color(
+            "answer:N",
+            title=None,
+            scale=alt.Scale(domain=list(_said), range=["#2c64a0", "#b2412f", "#8a97a3", "#c9d1d8"]),
+        ),
+        tooltip=["market", "lead_days", "answer", "stays", "check_ins", "paid_pct", "cost_pct", "lower_pct"],
+    )
+    _axis = alt.X(
+        "balance_lowest:Q",
+        title="Offers with which waiting paid, less those with which it cost (share)",
+        axis=alt.Axis(format="+.0%"),
+    )
+    _drawn = (
+        alt.layer(
+            _base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=_axis, x2="balance_highest:Q"),
+            _base.mark_point(filled=True, size=80).encode(x="balance:Q"),
+            alt.Chart(tonight).mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(0)),
+        )
+        .properties(width=560, height=alt.Step(20))
+        .facet(row=alt.Row("market:N", title=None))
+        .properties(title=", ".join(f"{count} x {answer}" for answer, count in _said.items() if count))
+    )
+    mo.vstack(
+        [
+            mo.md(
+                "## Book now or wait?\n\nWaiting **paid** where a lower total of the offer came later. It **cost** "
+                "where none came and the offer was gone or dearer when last answered. Right of the line, waiting paid "
+                "more often; a bar is an interval of 95%, and where it crosses the line the answer is *either*. Offers "
+                "are counted, not money: `lower_pct` is how much lower the best later total was where waiting paid."
+            ),
+            _drawn,
+            mo.ui.table(
+                tonight.select(
+                    *("market", "lead_days", "answer"),
+                    pl.col("paid_pct", "cost_pct", "lower_pct").round(1),
+                    pl.col("balance_lowest", "balance_highest").round(2),
+                    *("stays", "check_ins"),
+                ),
+                selection=None,
+                page_size=10,
+            ),
+        ]
+    ) if tonight.height else mo.md(
+        "## Book now or wait?\n\nNot known yet: the answer comes from stays that have begun and were seen on two "
+        "nights or more before. It appears after the first check-in date of your spec has passed."
+    )
+    return (answers,)
+
+
+@app.cell
+def _(alt, answers, mo, pl):
+    _past = answers.filter(pl.col("actual_balance").is_not_null() & (pl.col("answer") != "not known"))
+    mo.stop(
+        _past.height == 0,
+        mo.md(
+            "### How such answers came out\n\nNot known yet: it takes a stay that has begun whose decision could "
+            "rest on stays that had begun before."
+        ),
+    )
+    _within = int(_past["is_within"].sum())
+    _firm = _past.filter(pl.col("answer").is_in(["wait", "book now"]))
+    _right = _firm.filter((pl.col("answer") == "wait") == (pl.col("actual_balance") > 0)).height
+    _largest = max(0.1, *(float(_past[name].abs().max()) for name in ("balance", "actual_balance")))
+    _ends = pl.DataFrame({"balance": [-_largest, _largest], "actual_balance": [-_largest, _largest]})
+    _points = (
+        alt.Chart(_past)
+        .mark_circle()
+        .encode(
+            x=alt.X("balance:Q", title="As answered on the day", axis=alt.Axis(format="+.0%")),
+            y=alt.Y("actual_balance:Q", title="As it came out", axis=alt.Axis(format="+.0%")),
+            color=alt.Color("market:N", title=None),
+            size=alt.Size("actual_offers:Q", title="Offers", scale=alt.Scale(range=[20, 220])),
+            opacity=alt.condition("datum.is_within", alt.value(0.9), alt.value(0.35)),
+            tooltip=["market", "lead_days", "check_in", "answer", "stays", "balance", "actual_balance", "is_within"],
+        )
+    )
+    _diagonal = (
+        alt.Chart(_ends).mark_line(strokeDash=[4, 4], color="#8a8a8a").encode(x="balance:Q", y="actual_balance:Q")
+    )
+    mo.vstack(
+        [
+            mo.md(
+                f"### How such answers came out\n\nEach point is a decision of the past, answered with what was known "
+                f"on its day. **{_within} of {_past.height}** came out within their interval (95% are meant to). "
+                + (
+                    f"Of {_firm.height} firm answers, *wait* or *book now*, **{_right}** were right."
+                    if _firm.height
+                    else "None of the answers was firm."
+                )
+                + " On the dashed line, answers and outcomes agree; pale points lie outside of their interval. An "
+                "interval allows for chance among stays, not for what moves a whole market at once."
+            ),
+            alt.layer(_diagonal, _points).properties(width=420, height=420),
+        ]
+    )
 
 
 @app.cell
@@ -151,6 +265,25 @@ def _(ask, mo):
             mo.ui.table(pick_up, selection=None, page_size=12),
         ]
     ) if pick_up.height else mo.md("## Pick-up\n\nNo room has been picked up yet.")
+
+
+@app.cell
+def _(markets, mo, product_type):
+    _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
+    mo.md(
+        f"""
+## The same as a query
+
+```sql
+SELECT market, lead_days, answer, balance, balance_lowest, balance_highest, stays, check_ins
+FROM report.book_or_wait
+WHERE source = 'multi' AND check_in IS NULL
+  AND product_type = '{product_type.value}'
+  AND market IN ({_markets})
+ORDER BY market, lead_days
+```
+"""  # noqa: S608 - shown, not run
+    )
 
 
 if __name__ == "__main__":

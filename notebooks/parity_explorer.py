@@ -186,5 +186,27 @@ def _(ask, losing, mo, pl):
     )
 
 
+@app.cell
+def _(grade, markets, mo, product_type, source, tolerance):
+    _markets = ", ".join(f"'{market}'" for market in markets.value or [""])
+    mo.md(
+        f"""
+## The same as a query
+
+```sql
+SELECT market, property_id, check_in, gap_pct, total, reference_converted, currency, losing_snapshots, offer_key
+FROM mart.market_parity
+WHERE match_grade = '{grade.value}'
+  AND source = '{source.value}'
+  AND product_type = '{product_type.value}'
+  AND market IN ({_markets})
+  AND gap_pct > {tolerance.value}
+ORDER BY gap_pct DESC
+LIMIT 100
+```
+"""  # noqa: S608 - shown, not run
+    )
+
+
 if __name__ == "__main__":
     app.run()

@@ -199,5 +199,27 @@ def _(mo, shown):
     )
 
 
+@app.cell
+def _(house, market, mo, source, stay):
+    mo.md(
+        f"""
+## The same as a query
+
+```sql
+SELECT offer_key, room_name, board_name, valid_from, valid_to, is_offered, total, pre_promo_total, floor, currency
+FROM mart.offer_history
+WHERE property_id = {house.value}
+  AND market = '{market.value}'
+  AND source = '{source.value}'
+  AND check_in = '{stay.value["check_in"]}'
+  AND nights = {stay.value["nights"]}
+  AND party = '{stay.value["party"]}'
+  AND product_type = '{stay.value["product_type"]}'
+ORDER BY offer_key, valid_from
+```
+"""  # noqa: S608 - shown, not run
+    )
+
+
 if __name__ == "__main__":
     app.run()

@@ -171,5 +171,25 @@ def _(alt, ask, mo, offer):
     )
 
 
+@app.cell
+def _(market, mo, verdict):
+    mo.md(
+        f"""
+## The same as a query
+
+```sql
+SELECT reference_verdict, property_id, check_in, nights, product_type, currency, total, pre_promo_total, highest,
+       lowest_before, history_days, offer_key
+FROM mart.reference_price
+WHERE source = 'multi'
+  AND market = '{market.value}'
+  AND reference_verdict LIKE '{verdict.value}'
+ORDER BY pre_promo_total / total DESC, property_id, offer_key
+LIMIT 100
+```
+"""  # noqa: S608 - shown, not run
+    )
+
+
 if __name__ == "__main__":
     app.run()

@@ -62,14 +62,15 @@ def history(lake: Lake, nights: Sequence[str]) -> History:
     found: defaultdict[tuple[str, str, str], list[Seen]] = defaultdict(list)
     for sweep_id in sorted(nights):
         if last := _last(lake, sweep_id):
-            for key, seen in _measured(_path(lake, sweep_id, last)):
+            file = _path(lake, sweep_id, last)
+            for key, seen in _measured(file, file.stat().st_mtime_ns):
                 found[key].append(seen)
     return found
 
 
 @lru_cache(maxsize=64)
-def _measured(file: Path) -> list[tuple[tuple[str, str, str], Seen]]:
-    """Return what an audit measured. Its file is never changed, and each of many later audits asks for it."""
+def _measured(file: Path, _written_at_ns: int) -> list[tuple[tuple[str, str, str], Seen]]:
+    """Return what an audit measured. Its file changes only in a rebuild, and each of many later audits asks for it."""
     names = ["market", "table_name", "check_name", "outcome", "observed"]
     columns = pq.read_table(file, columns=names, partitioning=None).to_pydict()
     return [

@@ -15,7 +15,13 @@ from pipeline.lake import Lake
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.py"))
 # What a night without one before it cannot show, and the words that say why.
 OF_THE_FIRST_NIGHT = {
-    "booking_window": ["takes two nights", "two answers to the same cell", "No room has been picked up yet"],
+    "booking_window": [
+        "Not known yet: the answer comes from stays that have begun",
+        "takes two nights",
+        "two answers to the same cell",
+        "No room has been picked up yet",
+    ],
+    "offer_explorer": ["Lead time: drag over a range"],
     "parity_explorer": ["offers are dearer than in"],
     "price_trends": ["offers changed 0 times"],
     "promotion_honesty": ["(not enough history)"],

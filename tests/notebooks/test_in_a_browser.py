@@ -154,6 +154,33 @@ def test_a_chart_follows_its_control(page, address, notebook, change):
     assert page.get_by_text("Traceback").count() == 0
 
 
+def test_all_charts_follow_a_brush_over_lead_times_and_a_click_on_a_market(page, address):
+    page.goto(f"{address}/notebooks/offer_explorer/")
+    charts = page.locator("canvas.marks, svg.marks")
+    expect(charts).to_have_count(4, timeout=30_000)
+    of_days, of_markets, *_ = _all_settled(page, charts)
+    # The later of two stays lies in the right half.
+    box = charts.first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.99, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    query = page.locator("code").filter(has_text="FROM mart.offer_latest")
+    expect(query).to_contain_text("lead_days BETWEEN 69 AND 69", timeout=30_000)
+    brushed = _all_settled(page, charts)
+    assert brushed[1] != of_markets
+    box = charts.nth(1).bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.4, box["y"] + 35)
+    expect(query).to_contain_text("AND market IN", timeout=30_000)
+    expect(query).to_contain_text("lead_days BETWEEN 69 AND 69")
+    assert _all_settled(page, charts)[0] not in {of_days, brushed[0]}
+    assert page.get_by_text("Traceback").count() == 0
+
+
+def _all_settled(page, charts):
+    return [_settled(page, charts.nth(number)) for number in range(charts.count())]
+
+
 def _picture(chart):
     return chart.evaluate("chart => chart.toDataURL ? chart.toDataURL() : chart.outerHTML")
 

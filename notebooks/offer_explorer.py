@@ -1,0 +1,273 @@
+"""Offer explorer: drag over lead times and see the markets, boards and properties behind them."""
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Offer explorer")
+
+
+@app.cell
+def _():
+    import altair as alt
+    import marimo as mo
+    import polars as pl
+
+    from pipeline.domain.errors import NightauditError
+    from pipeline.lake import Lake
+    from pipeline.lake.database import open_published
+    from pipeline.settings import read_settings
+
+    return Lake, NightauditError, alt, mo, open_published, pl, read_settings
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    # Offer explorer
+
+    **What is on sale, when, where and at what price?** Drag over a range of lead times, click markets, boards or
+    properties (with Shift: several): every other chart follows. A chart is not narrowed by its own selection, so that
+    what is left out stays visible, paler. A double click clears a selection. Only list answers are shown, as they
+    were when each cell was last answered.
+    """)
+
+
+@app.cell
+def _(Lake, NightauditError, mo, open_published, read_settings):
+    try:
+        session = open_published(Lake(read_settings().lake).published_file)
+    except NightauditError as _error:
+        mo.stop(True, mo.callout(mo.md(f"{_error.message}\n\n{_error.hint or ''}"), kind="warn"))
+
+    def ask(sql, **values):
+        """Return the rows of a query over the published file as a polars frame."""
+        return session.sql(sql, params=values or None).pl()
+
+    return ask, session
+
+
+@app.cell
+def _(ask, mo):
+    _told = ask("SELECT max(snapshot_date) AS last, bool_or(is_simulated) AS is_simulated FROM mart.sweep").row(
+        0, named=True
+    )
+    _simulated = " **Simulated data: the bundled sandbox answered, not a supplier.**" if _told["is_simulated"] else ""
+    mo.callout(mo.md(f"Night of {_told['last']}.{_simulated}"), kind="warn" if _simulated else "neutral")
+
+
+@app.cell
+def _(session):
+    # Counted once when the notebook opens, as far as any chart needs: selections are answered from memory.
+    session.execute(
+        "CREATE OR REPLACE TEMP TABLE offers_by AS SELECT product_type, currency, lead_days::SMALLINT AS lead_days, "
+        "market, board_family, property_id, count(*)::UINTEGER AS offers, sum(total_per_night::DOUBLE) AS per_night, "
+        "count_if(pre_promo_total > total)::UINTEGER AS promoted "
+        "FROM mart.offer_latest WHERE source = 'multi' AND total > 0 GROUP BY ALL"
+    )
+    session.execute(
+        "CREATE OR REPLACE TEMP TABLE named AS SELECT property_id, "
+        "coalesce(any_value(name.property_name) || ' ', '') || property_id AS property "
+        "FROM offers_by LEFT JOIN (SELECT property_id, property_name FROM mart.property) AS name USING (property_id) "
+        "GROUP BY property_id"
+    )
+    counted = session.table("temp.offers_by")
+    return (counted,)
+
+
+@app.cell
+def _(counted, mo):
+    # The currency in which most markets can be compared comes first.
+    _currencies = counted.aggregate("currency, count(DISTINCT market) AS markets, sum(offers) AS offers", "currency")
+    _codes = [row[0] for row in _currencies.order("markets DESC, offers DESC, currency").fetchall()]
+    _types = [row[0] for row in counted.aggregate("product_type").order("product_type").fetchall()]
+    mo.stop(not _codes, mo.md("Nothing was on sale yet."))
+    currency = mo.ui.dropdown(_codes, value=_codes[0], label="Currency")
+    product_type = mo.ui.dropdown(_types, value=_types[0], label="Product")
+    shown = mo.ui.dropdown(
+        {
+            "number of offers": "offers",
+            "mean price a night": "per_night / offers",
+            "share with a promotion, percent": "100.0 * promoted / offers",
+        },
+        value="number of offers",
+        label="Show",
+    )
+    mo.hstack([shown, currency, product_type], justify="start", wrap=True)
+    return currency, product_type, shown
+
+
+@app.cell
+def _(mo):
+    # What is selected in each chart; nothing is selected: everything is shown.
+    get_lead, set_lead = mo.state([])
+    get_markets, set_markets = mo.state([])
+    get_boards, set_boards = mo.state([])
+    get_properties, set_properties = mo.state([])
+    return (
+        get_boards,
+        get_lead,
+        get_markets,
+        get_properties,
+        set_boards,
+        set_lead,
+        set_markets,
+        set_properties,
+    )
+
+
+@app.cell
+def _(alt, counted, currency, mo, product_type, shown):
+    def condition(lead=(), markets=(), boards=(), properties=()):
+        """Return what is selected as conditions in SQL."""
+        parts = [f"product_type = '{product_type.value}'", f"currency = '{currency.value}'"]
+        if lead:
+            parts.append(f"lead_days BETWEEN {lead[0]} AND {lead[-1]}")
+        for column, values in (("market", markets), ("board_family", boards)):
+            if values:
+                names = ", ".join(f"'{value}'" for value in values)
+                parts.append(f"{column} IN ({names})")
+        if properties:
+            parts.append(f"property_id IN ({', '.join(map(str, properties))})")
+        return parts
+
+    def grouped(column, chosen):
+        """Return for each value of a column what is to be shown of the offers that meet all conditions."""
+        sums = counted.filter(" AND ".join(chosen)).aggregate(
+            f"{column}, sum(offers)::BIGINT AS offers, sum(per_night) AS per_night, sum(promoted) AS promoted", column
+        )
+        return sums.project(
+            f"{column}, offers, per_night / offers AS per_night, 100.0 * promoted / offers AS promoted_pct, "
+            f"({shown.value})::DOUBLE AS shown"
+        )
+
+    says = [
+        alt.Tooltip("offers:Q", format=","),
+        alt.Tooltip("per_night:Q", format=",.2f", title=f"{currency.value} a night"),
+        alt.Tooltip("promoted_pct:Q", format=".1f", title="promoted, percent"),
+    ]
+    what = f"{shown.selected_key}, {currency.value}" if "price" in shown.selected_key else shown.selected_key
+
+    def bars(frame, column, title, chosen, tell):
+        """Return a bar chart; `tell` is called with the values whose bars are clicked."""
+        clicked = alt.selection_point(
+            name="clicked", fields=[column], clear="dblclick", value=[{column: value} for value in chosen]
+        )
+        drawn = (
+            alt.Chart(frame)
+            .mark_bar(color="#2c64a0", cursor="pointer")
+            .encode(
+                x=alt.X("shown:Q", title=what, axis=alt.Axis(tickCount=4)),
+                y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
+                tooltip=["label", *says],
+            )
+            .add_params(clicked)
+            .properties(width=260, height=alt.Step(20), title=title)
+        )
+        return mo.ui.altair_chart(drawn, on_change=lambda rows: tell(rows[column].to_list()))
+
+    return bars, condition, grouped, says, what
+
+
+@app.cell
+def _(alt, condition, get_boards, get_lead, get_markets, get_properties, grouped, mo, says, set_lead, what):
+    _days = grouped(
+        "lead_days", condition(markets=get_markets(), boards=get_boards(), properties=get_properties())
+    ).pl()
+    mo.stop(_days.height == 0, mo.md("No offer meets what is selected. A double click clears a selection."))
+    _lead = get_lead()
+    _brush = alt.selection_interval(name="brush", encodings=["x"], **({"value": {"x": _lead}} if _lead else {}))
+    _chart = (
+        alt.Chart(_days)
+        .mark_bar(color="#2c64a0", width={"band": 0.9})
+        .encode(
+            x=alt.X(
+                "lead_days:Q",
+                title="Days before check-in",
+                axis=alt.Axis(tickMinStep=1),
+                scale=alt.Scale(domain=[_days["lead_days"].min() - 1, _days["lead_days"].max() + 1], nice=False),
+            ),
+            y=alt.Y("shown:Q", title=what, axis=alt.Axis(tickCount=4)),
+            tooltip=["lead_days", *says],
+        )
+        .add_params(_brush)
+        .properties(width=680, height=150, title="Lead time: drag over a range")
+    )
+
+    def _narrow(rows):
+        days = rows["lead_days"]
+        set_lead([days.min(), days.max()] if len(days) else [])
+
+    lead_chart = mo.ui.altair_chart(_chart, on_change=_narrow)
+    lead_chart
+    return (lead_chart,)
+
+
+@app.cell
+def _(bars, condition, get_boards, get_lead, get_markets, get_properties, grouped, set_markets):
+    _found = grouped("market", condition(get_lead(), boards=get_boards(), properties=get_properties()))
+    market_chart = bars(
+        _found.project("*, market AS label").order("market").pl(), "market", "Markets", get_markets(), set_markets
+    )
+    return (market_chart,)
+
+
+@app.cell
+def _(bars, condition, get_boards, get_lead, get_markets, get_properties, grouped, set_boards):
+    _found = grouped("board_family", condition(get_lead(), get_markets(), properties=get_properties()))
+    board_chart = bars(
+        _found.project("*, replace(board_family, '_', ' ') AS label").order("board_family").pl(),
+        "board_family",
+        "Boards",
+        get_boards(),
+        set_boards,
+    )
+    return (board_chart,)
+
+
+@app.cell
+def _(bars, condition, get_boards, get_lead, get_markets, get_properties, grouped, session, set_properties):
+    _found = grouped("property_id", condition(get_lead(), get_markets(), get_boards()))
+    # What is selected stays in sight, however little is left of it.
+    _first = f"property_id IN ({', '.join(map(str, get_properties() or [-1]))}) DESC, shown DESC, property_id"
+    _most = _found.order(_first).limit(15)
+    _labelled = _most.join(session.table("temp.named"), "property_id").order(_first)
+    property_chart = bars(
+        # As text: a browser's numbers end at 2^53.
+        _labelled.project("* REPLACE (property_id::VARCHAR AS property_id), property AS label").pl(),
+        "property_id",
+        "Properties: the fifteen with most",
+        get_properties(),
+        set_properties,
+    )
+    return (property_chart,)
+
+
+@app.cell
+def _(board_chart, market_chart, mo, property_chart):
+    mo.hstack([mo.vstack([market_chart, board_chart]), property_chart], justify="start", wrap=True, gap=1)
+
+
+@app.cell
+def _(condition, get_boards, get_lead, get_markets, get_properties, mo):
+    _chosen = "\n  AND ".join(condition(get_lead(), get_markets(), get_boards(), get_properties()))
+    mo.md(
+        f"""
+## The same as a query
+
+`nightaudit query` runs it, and so does every client of DuckDB that has attached the published file.
+
+```sql
+SELECT market, board_family, property_id, count(*) AS offers, avg(total_per_night) AS per_night
+FROM mart.offer_latest
+WHERE source = 'multi' AND total > 0
+  AND {_chosen}
+GROUP BY ALL
+ORDER BY offers DESC, market, board_family, property_id
+LIMIT 100
+```
+"""  # noqa: S608 - shown, not run; the values are the relation's own
+    )
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,130 @@
+-- One row per source, market, product type, check-in and lead days of a decision: what waiting brought with that stay.
+-- Decisions are looked at 1, 3, 7, 14, 21, 30, 45, 60 and 90 days before check-in, of stays that have begun. Each offer
+-- on sale that day and answered later is held against itself. Waiting paid where a lower total came later; it cost
+-- where none came and the offer was gone or dearer when last answered; otherwise it made no difference.
+-- decided_on: Day of the decision: check_in less lead_days.
+-- stays: Properties with such offers.
+-- offers: Offers on sale on that day and answered later.
+-- paid: Offers with which waiting paid.
+-- cost: Offers with which waiting cost.
+-- lower_pct: Mean decrease to the lowest later total of the offers with which waiting paid, in percent (geometric).
+-- balance_square: Sum over the stays of (paid - cost) squared.
+-- balance_offers: Sum over the stays of (paid - cost) x offers.
+-- offers_square: Sum over the stays of offers squared.
+WITH begun AS (
+    SELECT
+        history.source,
+        history.property_id,
+        history.offer_key,
+        history.market,
+        history.product_type,
+        history.check_in,
+        history.is_offered,
+        history.valid_from,
+        CASE WHEN history.is_offered AND history.total > 0 THEN history.total END AS total,
+        (history.valid_from AT TIME ZONE 'UTC')::DATE AS from_date,
+        (history.last_seen_at AT TIME ZONE 'UTC')::DATE AS seen_date
+    FROM mart.offer_history AS history
+    WHERE
+        history.check_in <= (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
+        -- Of a detail that could not all be read, a dearer product may stand for the key.
+        AND (history.is_whole OR history.source = 'multi')
+    QUALIFY
+        history.currency IS NOT DISTINCT FROM min(history.currency) OVER (
+            PARTITION BY
+                history.source,
+                history.property_id,
+                history.market,
+                history.product_type,
+                history.check_in,
+                history.nights,
+                history.party
+        )
+),
+
+decided AS (
+    SELECT
+        begun.*,
+        lead.lead_days,
+        begun.check_in - lead.lead_days AS decided_on
+    FROM begun
+    INNER JOIN (SELECT unnest([1, 3, 7, 14, 21, 30, 45, 60, 90]) AS lead_days) AS lead
+        ON begun.check_in - lead.lead_days BETWEEN begun.from_date AND begun.seen_date
+    WHERE begun.total IS NOT NULL
+    -- Two sweeps of one day: the later one is what the day ended with.
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY begun.source, begun.property_id, begun.offer_key, lead.lead_days ORDER BY begun.valid_from DESC
+        ) = 1
+),
+
+outcome AS (
+    SELECT
+        decided.source,
+        decided.property_id,
+        decided.offer_key,
+        decided.market,
+        decided.product_type,
+        decided.check_in,
+        decided.lead_days,
+        decided.decided_on,
+        decided.total,
+        min(later.total) AS lowest,
+        arg_max(later.is_offered, later.valid_from) AS is_offered_last,
+        arg_max(later.total, later.valid_from) AS total_last
+    FROM decided
+    INNER JOIN begun AS later
+        ON
+            later.source = decided.source
+            AND later.property_id = decided.property_id
+            AND later.offer_key = decided.offer_key
+            AND later.valid_from >= decided.valid_from
+            AND later.seen_date > decided.decided_on
+    GROUP BY ALL
+),
+
+judged AS (
+    SELECT
+        outcome.*,
+        coalesce(outcome.lowest < outcome.total, FALSE) AS has_paid,
+        NOT has_paid AND (NOT outcome.is_offered_last OR outcome.total_last > outcome.total) AS has_cost
+    FROM outcome
+),
+
+stay AS (
+    SELECT
+        judged.source,
+        judged.property_id,
+        judged.market,
+        judged.product_type,
+        judged.check_in,
+        judged.lead_days,
+        judged.decided_on,
+        count(*) AS offers,
+        count(*) FILTER (WHERE judged.has_paid) AS paid,
+        count(*) FILTER (WHERE judged.has_cost) AS cost,
+        -- Sums of floats differ by the order of the rows; sums of whole billionths do not.
+        sum(round(ln(judged.lowest::DOUBLE / judged.total::DOUBLE) * 1e9)::HUGEINT) FILTER (
+            WHERE judged.has_paid
+        ) AS ln_lower
+    FROM judged
+    GROUP BY ALL
+)
+
+SELECT
+    stay.source,
+    stay.market,
+    stay.product_type,
+    stay.check_in,
+    stay.lead_days,
+    stay.decided_on,
+    count(*) AS stays,
+    sum(stay.offers)::BIGINT AS offers,
+    sum(stay.paid)::BIGINT AS paid,
+    sum(stay.cost)::BIGINT AS cost,
+    round(100 * (1 - exp(sum(stay.ln_lower)::DOUBLE / 1e9 / nullif(sum(stay.paid), 0))), 6) AS lower_pct,
+    sum((stay.paid - stay.cost) ** 2)::BIGINT AS balance_square,
+    sum((stay.paid - stay.cost) * stay.offers)::BIGINT AS balance_offers,
+    sum(stay.offers ** 2)::BIGINT AS offers_square
+FROM stay
+GROUP BY ALL
