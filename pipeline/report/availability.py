@@ -13,7 +13,7 @@ from pipeline.report.words import said
 _ANSWERED = "count(*) FILTER (WHERE status IN ('offered', 'no_offer', 'absent')) AS answered, " + ", ".join(
     f"count(*) FILTER (WHERE status = '{status}') AS {status}" for status in ("offered", "no_offer", "absent")
 )
-_TWICE = "It takes two nights that saw the same offer."
+_TWICE = "This section fills with the second night that sees the same offers."
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
 
@@ -161,7 +161,7 @@ def _sell_out(reader: Reader) -> Section:
         [svg(lines, said_of)] if ended else (),
         why_empty="No cell that was on sale was answered without an offer later."
         if int(curves["at_risk"].sum())
-        else "It takes two answers to the same cell, on different nights.",
+        else "This section fills with the second night that answers the same cells.",
         source="report.sell_out_curve",
     )
 

@@ -15,7 +15,7 @@ from pipeline.report.read import Reader
 from pipeline.report.words import said
 
 _STATUS_COLOURS = ("#4477aa", "#b9c6d2", "#8a8a8a", "#d65a6f", "#b2412f", "#e0c060")
-_FIRST_NIGHT = "This is the first published night: there is no earlier one to compare with."
+_FIRST_NIGHT = "This is the first published night: price changes appear from the second night on."
 # Nights that are drawn, and moves that are listed.
 _NIGHTS, _LARGEST = 30, 10
 

@@ -65,7 +65,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
             Column("hours_to_resolve", "To resolve", "hours", 0),
             Column("finding", "What it was, and the flag", is_wide=True, below="flag_id"),
         ],
-        why_empty="There is no earlier night to compare with."
+        why_empty="This is the first published night: findings can end from the second night on."
         if is_first_night
         else "Every finding of the previous night is still open or was not answered.",
         shown=shown,

@@ -208,6 +208,7 @@ def _histories(reader: Reader, found: pl.DataFrame) -> Section:
         {"keys": keys["offer_key"].to_list(), "properties": keys["property_id"].to_list()},
     ).join(keys, on=["source", "property_id", "offer_key"], how="semi")
     named = reader.named(history)
+    days = reader.query("SELECT reference_days FROM ref.analysis").item()
     charts = [svg(_history(group), _titled(group)) for _, group in named.group_by("offer_key", maintain_order=True)]
     return Section(
         "price_history",
@@ -218,7 +219,8 @@ def _histories(reader: Reader, found: pl.DataFrame) -> Section:
         "One chart per property with the most severe findings: its worst offer.",
         named,
         charts,
-        why_empty="No struck-through price is known to be never charged, and no promotion to be endless.",
+        why_empty="No struck-through price is known to be never charged, and no promotion to be endless. Both can be "
+        f"known once an offer has been observed for {days} days.",
         source="mart.offer_history",
     )
 
