@@ -16,8 +16,8 @@ from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.report import Scope, write_reports
 from pipeline.report.charts import DIVERGING, around_zero
+from pipeline.report.gaps import in_one_currency
 from pipeline.report.page import share
-from pipeline.report.parity import in_one_currency
 
 from .conftest import night
 

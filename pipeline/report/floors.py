@@ -1,0 +1,122 @@
+"""The sections of the parity page that are about floors: of offers, of selling prices, and of packages."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from pipeline.report.charts import BAD, GOOD, chart, svg
+from pipeline.report.page import Column, Section, counted
+from pipeline.report.read import Reader
+
+
+def headroom(reader: Reader) -> Section:
+    """Return how far floors lie from totals."""
+    limits, values = reader.scope.condition("property_id", "market", "check_in")
+    bands = reader.query(
+        "SELECT market, greatest(-30, least(30, floor(headroom_pct)))::INTEGER AS from_pct, count(*) AS offers "  # noqa: S608 - our own names; what users give is a parameter
+        f"FROM mart.floor_headroom WHERE source = 'multi' AND headroom_pct IS NOT NULL AND {limits} "
+        "GROUP BY ALL ORDER BY ALL",
+        values,
+    )
+    drawn = (
+        chart(bands, height=190)
+        .mark_bar()
+        .encode(
+            x=alt.X("from_pct:Q", bin="binned", title="Floor against total, percent (30 and more at the ends)"),
+            x2=alt.X2("to_pct"),
+            y=alt.Y("sum(offers):Q", title="Offers"),
+            color=alt.condition("datum.from_pct >= 0", alt.value(BAD), alt.value(GOOD)),
+        )
+        .transform_calculate(to_pct="datum.from_pct + 1")
+    )
+    above = int(bands.filter(pl.col("from_pct") >= 0)["offers"].sum())
+    return Section(
+        "headroom",
+        f"{above:,} of {int(bands['offers'].sum()):,} floors lie at or above the total"
+        if bands.height
+        else "No floor is stated",
+        "The mark-up on the total at which the floor is reached; above 0, an offer can only be sold with a mark-up. "
+        "Hotel-only offers of list answers; packages have no floor, and a floor that is missing or 0 counts as none.",
+        bands,
+        [svg(drawn)] if bands.height else (),
+        why_empty="No hotel-only offer within these limits states a floor.",
+        source="mart.floor_headroom",
+    )
+
+
+def floor_compliance(reader: Reader) -> Section:
+    """Return how many selling prices keep the floor."""
+    compliance = reader.rows("report.floor_compliance", order="match_grade DESC, source DESC, market")
+    # A price is held against the list and the detail of its offer: it counts once, by the list.
+    closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
+    breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
+    # Findings are made with a night, and prices are judged as soon as they are loaded.
+    later = reader.counts(
+        "count(*) AS prices",
+        "report.floor_breach",
+        "source = 'multi' AND match_grade = 'exact' AND flag_id NOT IN (SELECT flag_id FROM report.flag)",
+    )["prices"]
+    return Section(
+        "floor_compliance",
+        (
+            f"{breaches:,} of {counted(comparable, 'selling price')} "
+            f"{'lies' if breaches == 1 else 'lie'} below the floor"
+            + (
+                f"; {later:,} of them {'becomes a finding' if later == 1 else 'become findings'} with the next night"
+                if later
+                else ""
+            )
+            if comparable
+            else "No selling price could be compared with the floor of its exact offer"
+        )
+        if compliance.height
+        else "No selling prices are loaded",
+        "Your selling prices against the floors of the offers that match them. A price without a floor never counts as "
+        "compliant; one that is outdated, older than the first answer about its stay, or without a reference rate is "
+        "not comparable. Prices are judged as they are loaded, and findings are made with each night. The title counts "
+        "prices that name room, board and policy, against list answers; the other rows compare the same prices less "
+        "closely.",
+        compliance,
+        columns=[
+            Column("match_grade", "Match"),
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("planned", "Prices", digits=0),
+            Column("comparable", "Comparable", digits=0),
+            Column("kept", "Kept", digits=0),
+            Column("breaches", "Below", digits=0),
+            Column("without_floor", "No floor", digits=0),
+            Column("median_below_pct", "Median below", "%", 1),
+        ],
+        why_empty="Load your selling prices to compare them with the floors: nightaudit load prices FILE",
+        source="report.floor_compliance",
+    )
+
+
+def packages(reader: Reader) -> Section:
+    """Return what packages cost less, and where that lies below the floor."""
+    found = reader.rows("report.package_discount", order="source DESC, market")
+    exposed = int(found.filter(pl.col("source") == "multi")["exposed"].sum())
+    return Section(
+        "package_discount",
+        f"{counted(exposed, 'package total lies', 'package totals lie')} below the hotel-only floor"
+        if found.height
+        else "No package could be compared",
+        "The same offer alone and in a package, seen in one sweep. A package total below the hotel-only floor breaks "
+        "parity if it is shown on its own. The title counts list answers; detail answers are a separate series.",
+        found,
+        columns=[
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("planned", "Planned cells", digits=0),
+            Column("answered", "Answered", digits=0),
+            Column("comparable", "Comparable", digits=0),
+            Column("pairs", "Pairs", digits=0),
+            Column("median_discount_pct", "Median discount", "%", 1),
+            Column("exposed", "Exposed", digits=0),
+            Column("median_leak_pct", "Median leak", "%", 1),
+        ],
+        why_empty="This section needs hotel-only and package searches for the same stay in one sweep.",
+        source="report.package_discount",
+    )

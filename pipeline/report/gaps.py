@@ -1,0 +1,163 @@
+"""The sections of the parity page that explain gaps: what they consist of, and what the supplier's rates add."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from pipeline.report.charts import BAD, GOOD, INK, SOFT, WIDTH, AnyChart, chart, svg
+from pipeline.report.page import Column, Section, counted, percent, shown
+from pipeline.report.read import Reader
+from pipeline.report.words import said
+
+# Why a section has nothing to show.
+ONE_MARKET = (
+    "Nothing could be compared yet: that takes the same stay in the reference market and in another one, answered in "
+    "the same sweep, and reference rates where the currencies differ."
+)
+_PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
+_WATERFALLS = 3
+# Pixels of a step of a waterfall, and the part of its width that is kept for the amounts.
+_STEP, _FOR_AMOUNTS = 24, 0.3
+
+# Percent below which a median is written as 0.00.
+_SEEN_PCT = 0.005
+
+
+def in_one_currency(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows in the currency that most pairs are compared in: sums in different ones cannot be compared."""
+    most = (
+        parts.group_by("currency")
+        .agg(pl.col("comparable").sum())
+        .sort("comparable", "currency", descending=[True, False])
+    )
+    return parts.join(most.head(1), on="currency", how="semi")
+
+
+def gap_decomposition(reader: Reader) -> Section:
+    """Return what the gaps to the reference market consist of, drawn for the largest."""
+    parts = reader.rows(
+        "report.gap_decomposition", order="match_grade DESC, source DESC, market, product_type, currency"
+    )
+    # The closest comparison that there is: grades are never shown as if they were one.
+    exact = parts.filter(
+        (pl.col("source") == "multi") & (pl.col("match_grade") == "exact") & (pl.col("comparable") > 0)
+    )
+    largest = in_one_currency(exact).sort(pl.col("gap").abs(), descending=True).head(_WATERFALLS)
+    drawn = [svg(_steps(row), _pairs_of(row)) for row in largest.iter_rows(named=True)]
+    first = largest.row(0, named=True) if largest.height else None
+    return Section(
+        "gap_decomposition",
+        f"{first['market']} ({first['product_type']}) has the largest sum of gaps in {first['currency']}: "
+        f"{_signed(first['gap'])} over {counted(first['comparable'], 'pair')}, {first['explained_pct']:.0f}% explained"
+        if first
+        else "There is no gap to explain",
+        "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
+        "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
+        "not state is in the residual, and so is what the market asks by itself. Pairs that meet are left out, also "
+        "where only the supplier's rate sets them apart: that is under exchange rates. Explained is the share of the "
+        "gaps that is not residual; not stated is the part of it in pairs of which something is not known, and own "
+        "price the rest: everything is known, and the market asks another price for the same offer. The chart shows "
+        "exact pairs of list answers in the currency of most of them; grades are never mixed, nor currencies compared.",
+        parts,
+        drawn,
+        [
+            Column("match_grade", "Match"),
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("product_type", "Product"),
+            Column("comparable", "Pairs", digits=0),
+            Column("gap", "Gap", digits=2, currency="currency", is_change=True),
+            *(Column(part, said("part", part).capitalize(), digits=2, is_change=True) for part in _PARTS),
+            Column("explained_pct", "Explained", "%", 0),
+            *(
+                [Column("unstated_pct", "Not stated", "%", 0), Column("own_price_pct", "Own price", "%", 0)]
+                if "own_price_pct" in parts.columns
+                else []
+            ),
+        ],
+        why_empty=ONE_MARKET,
+        source="report.gap_decomposition",
+    )
+
+
+def _pairs_of(row: dict[str, Any]) -> str:
+    return f"{row['market']}, {row['product_type']}, {row['currency']}: {counted(row['comparable'], 'exact pair')}"
+
+
+def _steps(row: dict[str, Any]) -> AnyChart:
+    steps: list[dict[str, object]] = []
+    reached = 0.0
+    for part in _PARTS:
+        amount = float(row[part]) if row[part] is not None else 0.0
+        label = said("part", part) if row[part] is not None else f"{said('part', part)} (not stated)"
+        kind = "dearer" if amount > 0 else "cheaper"
+        steps.append({"part": label, "from": reached, "to": reached + amount, "kind": kind, "amount": amount})
+        reached += amount
+    steps.append({"part": "gap", "from": 0.0, "to": reached, "kind": "the gap", "amount": reached})
+    told = pl.DataFrame(steps).with_columns(
+        pl.max_horizontal("from", "to").alias("top"),
+        pl.col("amount").map_elements(_signed, return_dtype=pl.String).alias("text"),
+    )
+    low, high = min(0.0, *told["from"], *told["to"]), max(0.0, *told["from"], *told["to"])
+    # Steps go down the page, so that their names have room on a phone too, and the amounts stand right of the bars.
+    across = alt.Scale(domain=[low, high + _FOR_AMOUNTS * ((high - low) or 1.0)], nice=False)
+    base = chart(told, height=_STEP * told.height).encode(
+        y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelOverlap=False, labelLimit=170))
+    )
+    bars = base.mark_bar().encode(
+        x=alt.X("from:Q", title=f"Sum over the pairs, {row['currency']}", scale=across),
+        x2=alt.X2("to"),
+        color=alt.Color(
+            "kind:N",
+            title=None,
+            scale=alt.Scale(domain=["dearer", "cheaper", "the gap"], range=[BAD, GOOD, SOFT]),
+        ),
+    )
+    amounts = base.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(x="top:Q", text="text:N")
+    return alt.layer(bars, amounts).properties(width=WIDTH, height=_STEP * told.height)
+
+
+def _signed(amount: float | Decimal) -> str:
+    return f"{'+' if amount > 0 else ''}{shown(amount, 2)}"
+
+
+def exchange_rates(reader: Reader) -> Section:
+    """Return how far the supplier's rates are from the reference rates."""
+    rates = reader.rows("report.fx_markup_by_currency", order="source DESC, market, base_currency, currency")
+    off = rates.filter(pl.col("beyond_rounding") > 0).sort(
+        [pl.col("median_markup_pct").abs(), "source", "market", "currency"], descending=[True, True, False, False]
+    )
+    most = off.row(0, named=True) if off.height else None
+    return Section(
+        "fx_markup",
+        f"{most['market']} is furthest from the reference rate, {most['currency']} against {most['base_currency']}: "
+        f"{percent(most['median_markup_pct'], 2, is_change=True)} in the median"
+        if most and abs(most["median_markup_pct"]) >= _SEEN_PCT
+        else f"{counted(int(off['beyond_rounding'].sum()), 'offer deviates', 'offers deviate')} from the reference "
+        "rate; the median does not"
+        if most
+        else "No offer deviates from the reference rate by more than rounding explains"
+        if rates.height
+        else "No offer has prices in two currencies with a reference rate",
+        "The same offer asked for in two currencies, against the reference rate of the day. Above 0, the supplier's "
+        "rate is dearer. A gap between the supplier's rate and the reference rate is shown only here, once per market "
+        "and currency pair; it is not a disparity between markets.",
+        rates,
+        columns=[
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("currency", "Currency"),
+            Column("base_currency", "Against"),
+            Column("pairs", "Pairs", digits=0),
+            Column("beyond_rounding", "Beyond rounding", digits=0),
+            Column("median_markup_pct", "Median mark-up", "%", 2, is_change=True),
+            Column("lowest_markup_pct", "Lowest", "%", 2, is_change=True),
+            Column("highest_markup_pct", "Highest", "%", 2, is_change=True),
+        ],
+        why_empty="This section needs two currencies in one market, and reference rates: nightaudit load rates FILE",
+        source="report.fx_markup_by_currency",
+    )
