@@ -175,16 +175,17 @@ def _(alt, condition, get_boards, get_lead, get_markets, get_properties, grouped
     ).pl()
     mo.stop(_days.height == 0, mo.md("No offer meets what is selected. A double click clears a selection."))
     _lead = get_lead()
+    _from, _to = _days["lead_days"].min() - 1, _days["lead_days"].max() + 1
     _brush = alt.selection_interval(name="brush", encodings=["x"], **({"value": {"x": _lead}} if _lead else {}))
     _chart = (
         alt.Chart(_days)
-        .mark_bar(color="#2c64a0", width={"band": 0.9})
+        .mark_bar(color="#2c64a0", width=0.9 * 680 / (_to - _from))
         .encode(
             x=alt.X(
                 "lead_days:Q",
                 title="Days before check-in",
                 axis=alt.Axis(tickMinStep=1),
-                scale=alt.Scale(domain=[_days["lead_days"].min() - 1, _days["lead_days"].max() + 1], nice=False),
+                scale=alt.Scale(domain=[_from, _to], nice=False),
             ),
             y=alt.Y("shown:Q", title=what, axis=alt.Axis(tickCount=4)),
             tooltip=["lead_days", *says],
