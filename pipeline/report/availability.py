@@ -36,7 +36,7 @@ def page(reader: Reader) -> Page:
         f"{share(offered, answered)} of the cells answered by {said('operation', operation)} searches are on sale"
         if answered
         else "No search within these limits was answered",
-        "What can be booked, when it sells out, and how prices move as the stay comes nearer.",
+        "What can be booked, when it sells out, and how prices change as check-in approaches.",
         (_by_market(latest), _heatmap(reader), _sell_out(reader), _path(reader), _volatility(reader), _regret(reader)),
         tiles=[
             (shown(answered, 0), "cells answered"),
@@ -120,7 +120,7 @@ def _heatmap(reader: Reader) -> Section:
         "calendar",
         f"{sold_out:,} of {counted(days.height, 'property day')} have nothing on sale"
         if days.height
-        else "No property day has an answer",
+        else "No property and check-in date has an answer",
         "Cells of a property and check-in (all markets, nights, parties and product types) that were on sale when a "
         "list search last answered them. The chart shows the properties that vary most from day to day, at most 40, "
         "on the first 60 check-ins. A blank field was never answered.",
@@ -220,7 +220,7 @@ def _regret(reader: Reader) -> Section:
     return Section(
         "regret_of_waiting",
         _waiting(regret),
-        "What waiting would have brought, for stays that have begun. Below 0 in 'lowest later': booking early cost "
+        "What waiting gained or cost, for stays that have begun. Below 0 in 'lowest later': booking early cost "
         "more. Above 0 in 'last seen': waiting cost more. Offers that disappeared have no later price and are "
         "counted separately.",
         regret,

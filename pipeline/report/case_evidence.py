@@ -84,7 +84,10 @@ def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[st
         main, others = chosen[flag["flag_id"]]
         made[flag["flag_id"]] = Piece(
             flag,
-            [tables.answer(item, *raw.get(_place(item), (None, "Its search is not in the tables."))) for item in main],
+            [
+                tables.answer(item, *raw.get(_place(item), (None, "The tables no longer have its search.")))
+                for item in main
+            ],
             [tables.answer(item) for item in others[:_LISTED]],
             len(others[_LISTED:]),
             prices.get(flag["flag_id"]),
@@ -169,7 +172,7 @@ def _raw(
 ) -> tuple[Evidence | None, str]:
     """Return the raw record of a search; None and why, where it cannot be shown."""
     if not lake.exists(address.partition("#")[0]):
-        return None, "The raw answer is not kept any more (NIGHTAUDIT_RAW_NIGHTS); the numbers are those of the tables."
+        return None, "The raw answer is no longer kept (NIGHTAUDIT_RAW_NIGHTS); the numbers come from the tables."
     try:
         return evidence_at(lake, address, records_of=records_of, loaded=(search["body_sha256"],)), ""
     except NightauditError as error:

@@ -101,12 +101,12 @@ def cases_section(cases: pl.DataFrame) -> Section:
     waiting = _waiting(cases)
     return Section(
         "cases",
-        f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No case waits for a decision",
-        "One line is one problem to call about: one rule at one property, in every market where it was found. Where "
-        "most properties of a market are affected, or more than a quarter and more than in other markets, it is of the "
-        "market; where most markets are, of the supplier. Each market is a case with a page of its "
-        "evidence, the answers side by side, and its id. nightaudit case shows, acknowledges or mutes a case by its "
-        f"id; explain and confirm take the id too.{_without_page(cases)}",
+        f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No open case needs a decision",
+        "Each line is one problem to call about: one rule at one property, in every market where it was found. If "
+        "most properties of a market are affected, or more than a quarter and more than in other markets, the line is "
+        "about the market; if most markets are, about the supplier. Each market is a case with its own page, which "
+        "shows the evidence, both answers side by side, and its id. nightaudit case shows, acknowledges or mutes a "
+        f"case by its id; explain and confirm take the id too.{_without_page(cases)}",
         cases.drop("evidence", "case_page"),
         columns=[
             PROPERTY,
@@ -130,7 +130,7 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
     """Say how many cases wait, and which properties to call first and why."""
     waiting = _waiting(cases)
     if not waiting.height:
-        return [Point("No case waits for a decision.", "cases", "good")]
+        return [Point("No open case needs a decision.", "cases", "good")]
     first = calls(waiting).unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
     new = waiting.filter(pl.col("status") == "new").height
     tone = "bad" if first["severity"][0] == "high" else "warn"

@@ -16,10 +16,10 @@ from pipeline.lake.relations import read_by, views
 
 # Schemas in the order in which a reader needs them, and what is in them.
 SCHEMAS: Final[Mapping[str, str]] = {
-    "mart": "Offers, cells and comparisons, one row each, with the ids that lead to raw answers.",
-    "report": "What is shown: counts with their denominators, and findings.",
-    "ref": "Markets, boards and their families, error codes, and the numbers that comparisons use.",
-    "lake": "The rows of every published sweep as they were normalised, and what users loaded.",
+    "mart": "Offers, cells and comparisons, one row each, with the ids of their raw answers.",
+    "report": "The figures of the pages: counts with their denominators, and findings.",
+    "ref": "Markets, boards and their families, error codes, and the settings that comparisons use.",
+    "lake": "The normalised rows of every published sweep, and the data that users loaded.",
 }
 
 

@@ -84,7 +84,7 @@ def _moves(reader: Reader, moves: pl.DataFrame) -> Section:
         "answers are two series: an offer in both counts once in each.",
         steps,
         [svg(drawn)] if moves.height else (),
-        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer changed its total.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
         source="report.price_move",
     )
 
@@ -119,7 +119,7 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
             Column("total", "Now", digits=2, currency="currency"),
             Column("change_pct", "Change", "%", 1, is_change=True),
         ],
-        why_empty=_FIRST_NIGHT if reader.is_first_night else "No offer changed its total.",
+        why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
         shown=_LARGEST,
         source="report.price_move",
     )

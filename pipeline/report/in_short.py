@@ -151,7 +151,7 @@ def _together(reader: Reader, moves: pl.DataFrame) -> str:
     if max(up_and_down(moves)) < _ALIKE * moves.height:
         return ""
     by = percent(float(moves.select(pl.col("change_pct").cast(float).median()).item()), is_change=True)
-    return f" Most offers moved alike, by a median of {by}: ask the supplier before any property."
+    return f" Most offers moved alike, by a median of {by}: ask the supplier before you call any property."
 
 
 def _of_coverage(reader: Reader) -> Point:
@@ -176,8 +176,8 @@ def _of_reference(reader: Reader) -> list[Point]:
     if reader.is_first_night or chosen["chosen_sweep_id"] != reader.night["sweep_id"]:
         return []
     told = (
-        f"Markets are compared with {chosen['reference_market']} from this night on: the one before had no offer "
-        "for too long. Gaps, scores and losing streaks begin again."
+        f"From this night on, markets are compared with {chosen['reference_market']}: the previous reference market "
+        "had no offers for too long. Gaps, scores and losing streaks start again."
     )
     return [Point(told, "cases", "warn")]
 

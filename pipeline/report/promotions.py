@@ -68,7 +68,7 @@ def page(reader: Reader) -> Page:
                 "findings",
                 found,
                 "Promotions that do not hold: by their own arithmetic, against the price history of the same offer, or "
-                "because the floor prevents passing them on. An indicator, not a verdict.",
+                "because the floor prevents passing them on. An indicator, not proof.",
                 "No offer breaks a promotion rule.",
             ),
             _histories(reader, found),
@@ -185,9 +185,9 @@ def _honesty(reader: Reader) -> Section:
         f"{never:,} of {comparable:,} struck-through prices were apparently never charged"
         if comparable
         else "There is not enough history yet to judge struck-through prices",
-        "The price before promotions against the observed totals of the same offer: never charged, above the lowest "
-        "total of the days before the promotion, or honest; only offers with enough history. A price charged between "
-        "two sweeps is not known, so this is an indicator, not a verdict. Rising market prices are allowed for "
+        "Compares the price before promotions with the observed totals of the same offer: never charged, above the "
+        "lowest total in the days before the promotion, or honest. Only offers with enough history count. Prices "
+        "between two sweeps are unknown, so this is an indicator, not proof. Rising market prices are allowed for "
         "(moved_pct in mart.reference_price). Chart and title count list answers.",
         honesty,
         [svg(drawn, left)] if lists.height else (),

@@ -132,4 +132,4 @@ def test_a_property_without_a_name_is_called_by_its_number():
 def test_no_case_is_no_line():
     none = frame(case("case-1", "SE")).clear()
     assert calls(none).is_empty()
-    assert [point.text for point in cases_points(none)] == ["No case waits for a decision."]
+    assert [point.text for point in cases_points(none)] == ["No open case needs a decision."]

@@ -88,7 +88,7 @@ def test_what_most_prices_do_is_not_put_down_to_a_property(lake):
         return next(point for point in points if "prices rose" in point)
 
     night(lake, 1, {1: 108, 2: 108, 3: 150})
-    assert "Most offers moved alike, by a median of +8.0%: ask the supplier before any property." in said()
+    assert "Most offers moved alike, by a median of +8.0%: ask the supplier before you call any property." in said()
     night(lake, 2, {1: 108, 2: 100, 3: 160})
     assert "alike" not in said()
 

@@ -1,4 +1,4 @@
-"""What is known of cells from night to night: whether something is on sale, and how many rooms."""
+"""The state of cells from night to night: whether anything is on sale, and how many rooms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pipeline.domain.tables.declaration import DAY, FLAG, INSTANT, INT, LONG, SM
 
 CELL_STATE = Table(
     "cell",
-    "One row per cell as it was asked about last, while its stay lies ahead.",
+    "One row per cell whose stay is in the future: its latest request.",
     ("operation", "property_id", "cell_key"),
     (
         CELL_KEY,
@@ -15,14 +15,14 @@ CELL_STATE = Table(
         PROPERTY_ID,
         *ASKED,
         required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`."),
-        Column("code", INT, "Error code behind the status, where the supplier gave one."),
+        Column("code", INT, "Error code behind the status; NULL: the supplier gave none."),
         Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
         required("offers", INT, "Offers stored for this cell."),
         SWEEP_ID,
         SEARCH_ID,
-        required("asked_at", INSTANT, "Start of the sweep that asked last."),
-        required("is_whole", FLAG, "True: it was answered, and what the answer says of it could all be read."),
-        Column("answered_at", INSTANT, "When the last search was sent that was answered; NULL: never."),
+        required("asked_at", INSTANT, "Start of the last sweep that requested it."),
+        required("is_whole", FLAG, "TRUE: it was answered, and its part of the answer could be read completely."),
+        Column("answered_at", INSTANT, "When the last answered search was sent; NULL: never answered."),
         Column("answered_status", TEXT, "Status of that answer; NULL: never answered."),
         Column(
             "known_status",
@@ -30,20 +30,20 @@ CELL_STATE = Table(
             "`offered`, `no_offer` or `absent` of the last answer that was read whole; NULL: none.",
         ),
         Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
-        Column("known_from", INSTANT, "Start of the sweep that saw known_status with known_code first."),
+        Column("known_from", INSTANT, "Start of the first sweep that saw known_status with known_code."),
         Column("known_seen_at", INSTANT, "Start of the last sweep that confirmed it."),
-        required("spells", SMALL, "How often the cell has come on sale: 1 the first time, more where it re-opened."),
+        required("spells", SMALL, "How often the cell has come on sale: 1 the first time, more if it re-opened."),
         required(
             "parts_in_doubt",
             INT,
-            "Parts without a property id in its last answer, one of which it may be; 0: it is not in doubt for them.",
+            "Number of parts without a property id in its last answer that may belong to it; 0: not in doubt.",
         ),
     ),
 )
 
 CELL_CLOSED = Table(
     "cell_closed",
-    "One row per ended interval in which the answer about a cell was of one status and code. Append-only.",
+    "One row per ended interval in which the answers for a cell had the same status and code. Append-only.",
     ("operation", "property_id", "cell_key", "known_from"),
     (
         CELL_KEY,
@@ -54,11 +54,11 @@ CELL_CLOSED = Table(
         *STAY,
         required("known_status", TEXT, "`offered`, `no_offer` or `absent`."),
         Column("known_code", INT, "Error code behind known_status; NULL: none was given, or it is offered."),
-        required("known_from", INSTANT, "Start of the sweep that saw it first."),
+        required("known_from", INSTANT, "Start of the first sweep that saw it."),
         required("known_seen_at", INSTANT, "Start of the last sweep that confirmed it."),
-        required("spells", SMALL, "How often the cell had come on sale by then, re-openings included."),
+        required("spells", SMALL, "How often the cell had come on sale by then, including re-openings."),
         required("known_to", INSTANT, "Start of the sweep that saw the next status, or the day of check-in."),
-        required("next_status", TEXT, "What came next: `offered`, `no_offer`, `absent` or `stay_began`."),
+        required("next_status", TEXT, "Status that followed: `offered`, `no_offer`, `absent` or `stay_began`."),
         Column("next_code", INT, "Error code behind next_status; NULL: none."),
     ),
 )
@@ -80,25 +80,29 @@ CELL_COUNT = Table(
         required("offered", LONG, "Cells with at least one offer."),
         required("no_offer_1023", LONG, "Cells answered with 1023: no offers available."),
         required("no_offer_1024", LONG, "Cells answered with 1024: restricted rates requested."),
-        required("no_offer_1025", LONG, "Cells answered with 1025: none of the properties asked for is available."),
+        required("no_offer_1025", LONG, "Cells answered with 1025: none of the requested properties is available."),
         required("no_offer_1026", LONG, "Cells answered with 1026: several rooms of different types."),
         required("no_offer_other", LONG, "Cells answered without an offer and with no such code."),
-        required("absent", LONG, "Cells asked for in a multi search and not in its answer; not the same as sold out."),
+        required(
+            "absent", LONG, "Cells requested in a multi search but missing from its answer; not the same as sold out."
+        ),
         required("rejected", LONG, "Cells refused by the supplier (400)."),
-        required("failed", LONG, "Cells whose retries were used up or whose answer could not be read."),
-        required("not_swept", LONG, "Cells not asked: stopped, or out of budget."),
+        required("failed", LONG, "Cells whose retries were used up or whose answer was unreadable."),
+        required("not_swept", LONG, "Cells not requested: stopped, or out of budget."),
     ),
 )
 
 STOCK_CHANGE = Table(
     "stock_change",
-    "One row per room of a cell and sweep that saw another number of rooms still bookable than the answer before. "
+    "One row per room of a cell and sweep in which the number of bookable rooms differs from the answer before. "
     "Append-only.",
     ("sweep_id", "source", "property_id", "cell_key", "room_id"),
     (
         SWEEP_ID,
         required("changed_at", INSTANT, "Start of the sweep that saw the change."),
-        required("previous_seen_at", INSTANT, "Last sweep that saw the room before; the change lies between the two."),
+        required(
+            "previous_seen_at", INSTANT, "Last sweep that saw the room before; the change happened between the two."
+        ),
         required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
         CELL_KEY,
         PROPERTY_ID,
@@ -106,14 +110,14 @@ STOCK_CHANGE = Table(
         PRODUCT_TYPE,
         *STAY,
         Column("room_id", LONG, "The supplier's room id."),
-        Column("rooms_before", INT, "Rooms still bookable before; NULL: the room was gone, and has re-opened."),
+        Column("rooms_before", INT, "Rooms still bookable before; NULL: the room was gone and has re-opened."),
         required("rooms_after", INT, "Rooms still bookable after."),
     ),
 )
 
 PROPERTY_SALE = Table(
     "property_sale",
-    "One row per operation, property, market and product type that has ever had an offer: when, and how long not.",
+    "One row per operation, property, market and product type that has ever had an offer: when, and for how long none.",
     ("operation", "property_id", "market", "product_type"),
     (
         required("operation", TEXT, "`multi` or `single`."),
@@ -123,7 +127,7 @@ PROPERTY_SALE = Table(
         required("last_offered_at", INSTANT, "Start of the last sweep that found an offer."),
         required("offered_sweep_id", TEXT, "That sweep."),
         required("offered_search_id", LONG, "A search of that sweep that found an offer."),
-        required("last_answered_at", INSTANT, "Start of the last sweep that was answered about it."),
+        required("last_answered_at", INSTANT, "Start of the last sweep with an answer about it."),
         Column("quiet_date", DAY, "Last day on which it was answered without any offer; NULL: offered since."),
         Column("quiet_sweep_id", TEXT, "Last sweep that was answered without any offer; NULL: offered since."),
         Column("quiet_search_id", LONG, "A search of that sweep that was answered; NULL: offered since."),

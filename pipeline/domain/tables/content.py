@@ -1,4 +1,4 @@
-"""What single answers say of properties and rooms beside prices."""
+"""What single answers say about properties and rooms, apart from prices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from pipeline.domain.tables.declaration import INSTANT, INT, LONG, TEXT, Column,
 
 _CONTENT_CHANGE = (
     SWEEP_ID,
-    required("search_id", LONG, "Search that shows the change: the first of the sweep that says so, or says no more."),
+    required(
+        "search_id",
+        LONG,
+        "Search that shows the change: the first of the sweep with the new content, or without the old.",
+    ),
     required("changed_at", INSTANT, "Start of the sweep that saw the change."),
     required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`.", ("first", "value", "gone", "back")),
     PROPERTY_ID,
@@ -28,14 +32,14 @@ _ROOM_WORDS = (
 
 PROPERTY = Table(
     "property",
-    "One row per change of what single answers say of a property. Append-only.",
+    "One row per change of what single answers say about a property. Append-only.",
     ("sweep_id", "property_id"),
     (*_CONTENT_CHANGE, _PROPERTY_NAME),
 )
 
 ROOM = Table(
     "room",
-    "One row per change of what single answers say of a room; `gone`: its property was on sale, and not this room.",
+    "One row per change of what single answers say about a room; `gone`: its property was on sale without this room.",
     ("sweep_id", "property_id", "room_id"),
     (*_CONTENT_CHANGE, *_ROOM_WORDS),
 )
@@ -47,7 +51,7 @@ ROOM_AMENITY = Table(
     (
         *_CONTENT_CHANGE,
         ROOM_ID,
-        required("amenity_key", TEXT, "The amenity's id, or ~ and its name where it has none."),
+        required("amenity_key", TEXT, "The amenity's id, or ~ and its name if it has no id."),
         Column("amenity_id", LONG, "The supplier's amenity id; NULL: sent without one."),
         Column("amenity_name", TEXT, "Name as sent; NULL: never stated."),
     ),
@@ -62,7 +66,10 @@ ROOM_IMAGE = Table(
         ROOM_ID,
         required("image_url", TEXT, "Address of the image as sent."),
         required(
-            "image_no", INT, "Position among the images of the room, from 0; as last seen where it is gone.", lowest=0
+            "image_no",
+            INT,
+            "Position among the images of the room, from 0; the last known one if it is gone.",
+            lowest=0,
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Findings: what each says, how long it has been open, and what asking again brought."""
+"""Findings: what each says, how long it has been open, and the result of re-querying it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pipeline.domain.tables.declaration import (
 
 CONFIRMATION = Table(
     "confirmation",
-    "One row per flag that was asked about again, and run: what came of it.",
+    "One row per re-queried flag and run: the result.",
     ("run_id", "flag_id"),
     (
-        required("run_id", TEXT, "Run of `nightaudit confirm`; its answers lie in the raw zone under this name."),
+        required("run_id", TEXT, "Run of `nightaudit confirm`; the raw zone has its answers under this name."),
         required("run_at", INSTANT, "Start of the run."),
-        required("is_simulated", FLAG, "True if the answers come from the sandbox."),
-        required("flag_id", TEXT, "Flag that was asked about: its rule and the subject_key in hex."),
+        required("is_simulated", FLAG, "TRUE: the answers come from the sandbox."),
+        required("flag_id", TEXT, "Re-queried flag: its rule and the subject_key in hex."),
         required(
             "outcome",
             TEXT,
@@ -37,20 +37,20 @@ CONFIRMATION = Table(
             "`not_confirmable`: see reason.",
             ("confirmed", "gone", "not_confirmable"),
         ),
-        Column("reason", TEXT, "Why it is not confirmable; NULL: it is."),
+        Column("reason", TEXT, "Why it could not be confirmed; NULL: it could."),
         Column("searched_at", INSTANT, "When the last of its searches was sent; NULL: none was."),
-        Column("size_pct", NUMBER, "Size that the rule finds now; NULL: it finds nothing."),
-        Column("finding", TEXT, "What the rule finds now; NULL: nothing."),
-        Column("raw_address", TEXT, "Where the new answers lie, separated by blanks; NULL: there are none."),
+        Column("size_pct", NUMBER, "Size of the finding now; NULL: nothing is found."),
+        Column("finding", TEXT, "The finding now; NULL: nothing is found."),
+        Column("raw_address", TEXT, "Addresses of the new answers, separated by spaces; NULL: none."),
     ),
 )
 
 CASE_NOTE = Table(
     "case_note",
-    "One row per thing that was said of a case. Append-only: the last of each action holds.",
+    "One row per annotation of a case. Append-only: the last one of each action counts.",
     ("case_id", "noted_at", "action"),
     (
-        required("case_id", TEXT, "Case that it is about: report.finding_case."),
+        required("case_id", TEXT, "Annotated case: report.finding_case."),
         required("noted_at", INSTANT, "When it was said."),
         required(
             "action",
@@ -81,44 +81,44 @@ CONVERSION = pa.struct(
 )
 
 FLAG_ID = required(
-    "flag_id", TEXT, "For `nightaudit explain`: the rule and the subject_key in hex. The same every night."
+    "flag_id", TEXT, "Id for `nightaudit explain`: the rule and the subject_key in hex. The same every night."
 )
 
 # What every relation that finds something says of a finding, under these names.
 FINDING_COLUMNS = (
     required("rule", TEXT, "Rule that finds it."),
-    required("rule_version", INT, "Version of the rule: raised whenever it would find something else."),
-    required("subject_key", LONG, "Stable hash of the rule and of what it is about, over all nights."),
+    required("rule_version", INT, "Version of the rule: raised whenever its results change."),
+    required("subject_key", LONG, "Hash of the rule and the subject of the finding; the same every night."),
     required("severity", TEXT, "`low`, `medium` or `high`, by size_pct.", ("low", "medium", "high")),
-    Column("size_pct", NUMBER, "Size of the finding in percent of what it is held against."),
-    Column("amount", MONEY, "Size of the finding in currency; NULL: it is none of money."),
+    Column("size_pct", NUMBER, "Size of the finding in percent of the value that it is compared with."),
+    Column("amount", MONEY, "Size of the finding in currency; NULL: it is not about money."),
     Column("source", TEXT, "`multi` or `detail`: the series that it is found in; NULL: of no one series."),
-    Column("property_id", LONG, "The supplier's property id; NULL: of no one property."),
-    Column("market", TEXT, "Market code asked for; NULL: of no one market."),
+    Column("property_id", LONG, "The supplier's property id; NULL: not about a single property."),
+    Column("market", TEXT, "Requested market code; NULL: not about a single market."),
     Column("product_type", TEXT, "`Hotel` or `Package`; NULL: of no one type."),
-    Column("check_in", DAY, "First night of the stay; NULL: of no one stay."),
-    Column("nights", SMALL, "Nights of the stay; NULL: of no one stay."),
-    Column("party", TEXT, "Guests of all rooms; NULL: of no one party."),
-    Column("currency", TEXT, "ISO 4217 code of amount; NULL: of no one currency."),
+    Column("check_in", DAY, "First night of the stay; NULL: not about a single stay."),
+    Column("nights", SMALL, "Nights of the stay; NULL: not about a single stay."),
+    Column("party", TEXT, "Guests of all rooms; NULL: not about a single party."),
+    Column("currency", TEXT, "ISO 4217 code of amount; NULL: not about a single currency."),
     required("finding", TEXT, "The finding in one sentence, with its numbers."),
-    required("evidence", EVIDENCE, "Observations that the finding rests on: each leads to its raw answer."),
-    Column("fx", CONVERSION, "Reference rate that it was converted by, and its day; NULL: one currency."),
+    required("evidence", EVIDENCE, "Observations behind the finding, each with its raw answer."),
+    Column("fx", CONVERSION, "Reference rate used for conversion, and its day; NULL: one currency only."),
 )
 
 _FLAG_COLUMNS = (
     FLAG_ID,
     *FINDING_COLUMNS,
-    required("relation", TEXT, "Relation that finds it: its SQL is the rule."),
-    required("first_flagged_at", INSTANT, "Start of the sweep that it was flagged after for the first time."),
+    required("relation", TEXT, "Relation of the rule: its SQL is the rule."),
+    required("first_flagged_at", INSTANT, "Start of the sweep after which it was first flagged."),
     required("first_flagged_sweep_id", TEXT, "That sweep."),
     required("last_flagged_at", INSTANT, "Start of the last sweep that observed its evidence again."),
     required("last_flagged_sweep_id", TEXT, "That sweep."),
-    required("snapshots", LONG, "Sweeps that observed its evidence and found it, without those that got no answer."),
+    required("snapshots", LONG, "Number of sweeps that found it again; sweeps without an answer do not count."),
 )
 
 FAILED_RULE = Table(
     "failed_rule",
-    "One row per published night and rule that could not be asked after it: its flags are unchanged.",
+    "One row per published night and rule that could not be evaluated; its flags are unchanged.",
     ("sweep_id", "relation"),
     (
         SWEEP_ID,
@@ -129,19 +129,19 @@ FAILED_RULE = Table(
 
 FLAG_OPEN = Table(
     "flag_open",
-    "One row per finding that stands: found, and not answered otherwise since.",
+    "One row per open finding: found, and not refuted by an answer since.",
     ("flag_id",),
     _FLAG_COLUMNS,
 )
 
 FLAG_CLOSED = Table(
     "flag_closed",
-    "One row per finding that stood once, and time that it stood. Append-only.",
+    "One row per closed finding and period in which it was open. Append-only.",
     ("flag_id", "first_flagged_at"),
     (
         *_FLAG_COLUMNS,
-        required("resolved_at", INSTANT, "Start of the sweep that saw it gone, or the day of check-in."),
-        required("resolved_sweep_id", TEXT, "Sweep after which it was closed."),
+        required("resolved_at", INSTANT, "Start of the sweep that no longer found it, or the day of check-in."),
+        required("resolved_sweep_id", TEXT, "Sweep that closed it."),
         required(
             "ended_by",
             TEXT,
@@ -153,18 +153,16 @@ FLAG_CLOSED = Table(
 
 CASE_SCOPE = Table(
     "case_scope",
-    "One row per market, or the supplier, that has ever been a case of a rule: since when, and until when.",
+    "One row per market, or the supplier, that has ever been a case of a rule: its start and end.",
     ("rule", "market", "base_currency", "currency"),
     (
-        required("rule", TEXT, "Rule that its properties have in common."),
-        Column("market", TEXT, "Market code; NULL: it is the supplier."),
-        Column("base_currency", TEXT, "ISO 4217 code of one currency of a pair; NULL: of no pair."),
-        Column("currency", TEXT, "ISO 4217 code of the other currency; NULL: of no pair."),
-        required("opened_at", INSTANT, "Start of the sweep that it became a case with, the last time."),
-        required(
-            "last_met_at", INSTANT, "Start of the last sweep with which enough of its properties showed the rule."
-        ),
-        Column("below_since", DAY, "First day since then on which too few did; NULL: enough do."),
-        Column("ended_at", INSTANT, "Start of the sweep that it ended with; NULL: it stands."),
+        required("rule", TEXT, "Rule of the findings that its properties share."),
+        Column("market", TEXT, "Market code; NULL: the case is of the supplier."),
+        Column("base_currency", TEXT, "ISO 4217 code of one currency of a pair; NULL: no pair."),
+        Column("currency", TEXT, "ISO 4217 code of the other currency; NULL: no pair."),
+        required("opened_at", INSTANT, "Start of the sweep with which it last became a case."),
+        required("last_met_at", INSTANT, "Start of the last sweep in which enough of its properties had the finding."),
+        Column("below_since", DAY, "First day after that on which too few had it; NULL: enough have it."),
+        Column("ended_at", INSTANT, "Start of the sweep with which it ended; NULL: it is open."),
     ),
 )

@@ -1,4 +1,4 @@
-"""What was on sale: offers with their penalties and promotions, and how they changed."""
+"""Offers on sale, with their penalties, promotions and changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOURCES = ("multi", "detail")
 
 OFFER = Table(
     "offer",
-    "One row per product of a room of a room stay in an observation.",
+    "One row per product of a room stay in an observation.",
     ("sweep_id", "search_id", "offer_no"),
     (
         SWEEP_ID,
@@ -37,7 +37,7 @@ OFFER = Table(
         required("searched_at", INSTANT, "When the search was sent."),
         PROPERTY_ID,
         *ASKED,
-        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        Column("room_stay_id", INT, "Requested room that this offer is for, from 0."),
         Column("room_id", LONG, "The supplier's room id."),
         Column("room_name", TEXT, "Room name as sent."),
         Column("rate_type", TEXT, "Rate type as sent."),
@@ -48,9 +48,13 @@ OFFER = Table(
         required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
         required("promotion_key", LONG, "Stable hash of the promotions in order; 0: none."),
         Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
-        Column("total", MONEY, "Room cost for the whole stay after promotions.", highest=MOST_MONEY),
+        Column("total", MONEY, "Room cost for the whole stay after promotions, in currency.", highest=MOST_MONEY),
         Column(
-            "pre_promo_total", MONEY, "Room cost for the whole stay before promotions.", lowest=0, highest=MOST_MONEY
+            "pre_promo_total",
+            MONEY,
+            "Room cost for the whole stay before promotions, in currency.",
+            lowest=0,
+            highest=MOST_MONEY,
         ),
         Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total.", lowest=0, highest=100),
         Column(
@@ -60,7 +64,12 @@ OFFER = Table(
             lowest=0,
             highest=MOST_MONEY,
         ),
-        Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay.", lowest=0),
+        Column(
+            "available_rooms",
+            INT,
+            "Rooms of this type still bookable; repeated in each room stay, so never add them up.",
+            lowest=0,
+        ),
         Column("included_charges", MONEY, "Taxes and fees inside total. Detail only.", lowest=0, highest=MOST_MONEY),
         Column("excluded_charges", MONEY, "Amounts outside total. Detail only.", lowest=0, highest=MOST_MONEY),
         Column("resort_fee", MONEY, "Resort fee, paid at the property. Detail only.", lowest=0, highest=MOST_MONEY),
@@ -84,12 +93,12 @@ OFFER = Table(
         Column(
             "free_cancel_hours",
             INT,
-            "Hours before check-in until which cancelling is free, by the windows; NULL: not stated of all that costs.",
+            "Hours before check-in until which cancelling is free, by penalty windows; NULL: not all are stated.",
         ),
         Column(
             "free_cancel_until",
             INSTANT,
-            "Until when cancelling is free, by exact dates; NULL: not stated of all that costs. Detail only.",
+            "Time until which cancelling is free, by exact dates; NULL: not all are stated. Detail only.",
         ),
     ),
 )
@@ -135,19 +144,21 @@ PROMOTION = Table(
 
 OFFER_CHANGE = Table(
     "offer_change",
-    "One row per change of a source and offer key. Append-only, kept for ever.",
+    "One row per change of a source and offer key. Append-only, kept forever.",
     ("sweep_id", "source", "offer_key", "property_id"),
     (
         SWEEP_ID,
         required("changed_at", INSTANT, "Start of the sweep that saw the change."),
         required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`."),
-        Column("previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change lies between the two."),
+        Column(
+            "previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change happened between the two."
+        ),
         # Half of a row's bytes, if it were stored: no two keys have anything in common.
         Column(
             "offer_key",
             LONG,
-            "Stable hash of what makes an offer the same: all that was asked, room, board, policy. One in list, detail "
-            "and quote; a price series is a key and a source. Worked out on reading: the files do not have it.",
+            "Stable hash of what identifies an offer: everything requested, room, board, policy. The same in list, "
+            "detail and quote; a price series is one key and one source. Computed when read, not stored in the files.",
             is_required=True,
             derived="mart.offer_key("
             "mart.cell_key(property_id, market, product_type, check_in, nights, party, currency_asked), "
@@ -156,7 +167,7 @@ OFFER_CHANGE = Table(
         PROPERTY_ID,
         *ASKED,
         Column("currency", TEXT, "ISO 4217 code of all money of this row."),
-        Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+        Column("room_stay_id", INT, "Requested room that this offer is for, from 0."),
         Column("room_id", LONG, "The supplier's room id."),
         Column("board_id", INT, "Board basis id."),
         required("policy_key", LONG, "Stable hash of the cancel penalties; see offer."),

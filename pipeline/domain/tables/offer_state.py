@@ -1,4 +1,4 @@
-"""What is known of offers from night to night."""
+"""The state of offers from night to night."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _PENALTY_TERMS = (
 
 _OPEN_COLUMNS = (
     required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
-    required("offer_key", LONG, "Stable hash of what makes an offer the same, whichever source: mart.offer_key."),
+    required("offer_key", LONG, "Stable hash of what identifies an offer, the same for all sources: mart.offer_key."),
     CELL_KEY,
     PROPERTY_ID,
     *ASKED,
     Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
-    Column("room_stay_id", INT, "Which requested room this answers, from 0."),
+    Column("room_stay_id", INT, "Requested room that this offer is for, from 0."),
     Column("room_id", LONG, "The supplier's room id."),
     Column("room_name", TEXT, "Room name as last sent."),
     Column("board_id", INT, "Board basis id."),
@@ -39,20 +39,22 @@ _OPEN_COLUMNS = (
     Column(
         "free_cancel_hours",
         INT,
-        "Hours before check-in until which cancelling is free, by the windows; NULL: not stated of all that costs.",
+        "Hours before check-in until which cancelling is free, by penalty windows; NULL: not all are stated.",
     ),
     Column(
         "free_cancel_until",
         INSTANT,
-        "Until when cancelling is free, by exact dates; NULL: not stated of all that costs. Detail only.",
+        "Time until which cancelling is free, by exact dates; NULL: not all are stated. Detail only.",
     ),
     Column("product_id", LONG, "The supplier's product id as last sent; it may change from search to search."),
-    required("is_offered", FLAG, "False: the cell was answered without this offer."),
+    required("is_offered", FLAG, "FALSE: the cell was answered without this offer."),
     Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),
     Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions; NULL: gone or not stated."),
     Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total."),
     Column("floor", MONEY, "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated."),
-    Column("available_rooms", INT, "Rooms of this type still bookable; repeats per room stay."),
+    Column(
+        "available_rooms", INT, "Rooms of this type still bookable; repeated in each room stay, so never add them up."
+    ),
     Column("promotion_key", LONG, "Stable hash of the promotions in order; 0: none; NULL: gone."),
     Column("included_charges", MONEY, "Taxes and fees inside total, as last sent. Detail only."),
     Column("excluded_charges", MONEY, "Amounts outside total, as last sent. Detail only."),
@@ -61,28 +63,30 @@ _OPEN_COLUMNS = (
     Column("city_taxes", MONEY, "City taxes, paid at the property, as last sent. Detail only."),
     Column("hotel_service_fee", MONEY, "Service fee, paid at the property, as last sent. Detail only."),
     required("change", TEXT, "What began this state: `first` seen, `value` changed, `gone`, or `back`."),
-    required("valid_from", INSTANT, "Start of the sweep that saw this state first."),
-    required("first_seen_at", INSTANT, "Start of the sweep that saw the offer key first."),
+    required("valid_from", INSTANT, "Start of the first sweep that saw this state."),
+    required("first_seen_at", INSTANT, "Start of the first sweep that saw the offer key."),
     required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
-    required("snapshots", INT, "Sweeps that saw this state; those that got no answer do not count."),
-    Column("unobserved_since", INSTANT, "First sweep since last_seen_at that asked and got no answer; NULL: none."),
+    required("snapshots", INT, "Number of sweeps that saw this state; sweeps without an answer do not count."),
+    Column(
+        "unobserved_since", INSTANT, "First sweep since last_seen_at that requested it and got no answer; NULL: none."
+    ),
     Column(
         "doubted_since",
         INSTANT,
-        "First sweep since last_seen_at whose answer left it out, with a part that could not be read; NULL: none.",
+        "First sweep since last_seen_at whose partly unreadable answer lacked it; NULL: none.",
     ),
     required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
-    required("began_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
+    required("began_search_id", LONG, "Search of that observation; with the sweep, it identifies the raw answer."),
     Column("began_offer_no", INT, "Offer of that observation; NULL: gone."),
     required("seen_sweep_id", TEXT, "Sweep of the last observation of this state."),
-    required("seen_search_id", LONG, "Search of that observation; with its sweep it leads to the raw answer."),
+    required("seen_search_id", LONG, "Search of that observation; with the sweep, it identifies the raw answer."),
     Column("seen_offer_no", INT, "Offer of that observation; NULL: gone."),
-    required("is_whole", FLAG, "False: what that answer says of the property could not all be read, or was refused."),
+    required("is_whole", FLAG, "FALSE: the answer's part about the property was partly unreadable, or refused."),
 )
 
 OFFER_OPEN = Table(
     "offer_open",
-    "One row per source and offer key in its last known state, while its stay lies ahead.",
+    "One row per source and offer key whose stay is in the future: its last known state.",
     ("source", "property_id", "offer_key"),
     _OPEN_COLUMNS,
 )
@@ -100,7 +104,7 @@ OFFER_CLOSED = Table(
 
 PROMOTION_STATE = Table(
     "promotion",
-    "One row per promotion of a promotion key, in order: what the key stands for.",
+    "One row per promotion of a promotion key, in order.",
     ("promotion_key", "promotion_no"),
     (
         required("promotion_key", LONG, "Stable hash of the promotions of an offer, in order."),
@@ -117,7 +121,7 @@ PROMOTION_STATE = Table(
 
 POLICY_STATE = Table(
     "policy",
-    "One row per cancel penalty of a policy key: what the key stands for.",
+    "One row per cancel penalty of a policy key.",
     ("policy_key", "penalty_no"),
     (
         required("policy_key", LONG, "Stable hash of the sorted cancel penalties of an offer."),
@@ -131,11 +135,11 @@ POLICY_STATE = Table(
 
 DETAIL_PENALTY = Table(
     "detail_penalty",
-    "One row per cancel penalty of an offer key in its last detail answer, while its stay lies ahead.",
+    "One row per cancel penalty of an offer key, whose stay is in the future, in its last detail answer.",
     ("property_id", "offer_key", "penalty_no"),
     (
         PROPERTY_ID,
-        required("offer_key", LONG, "Stable hash of what makes an offer the same: mart.offer_key."),
+        required("offer_key", LONG, "Stable hash of what identifies an offer: mart.offer_key."),
         CHECK_IN,
         SWEEP_ID,
         *(column for column in PENALTY.columns if column.name in _PENALTY_TERMS),

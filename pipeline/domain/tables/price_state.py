@@ -1,4 +1,4 @@
-"""What is known of prices from night to night: how they moved, and where they were dearer."""
+"""The state of prices from night to night: how they moved, and where they were dearer."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ _BY_LEAD = (
 
 PRICE_MOVE = Table(
     "price_move",
-    "One row per sweep, source, market, product type and lead days: how totals moved since offers were last seen. "
+    "One row per sweep, source, market, product type and lead days: how totals changed since offers were last seen. "
     "Append-only.",
     ("sweep_id", "source", "market", "product_type", "lead_days"),
     (
         *_BY_LEAD,
         required("seen", LONG, "Offers seen, with a total."),
-        required("pairs", LONG, "Of those, seen with a total in the last answer before as well."),
-        required("raised", LONG, "Pairs of which the total rose."),
-        required("lowered", LONG, "Pairs of which the total fell."),
-        required("spanning", LONG, "Pairs of any lead days whose two answers lie before and after this day's end."),
+        required("pairs", LONG, "Number of these that also had a total in the answer before."),
+        required("raised", LONG, "Pairs whose total rose."),
+        required("lowered", LONG, "Pairs whose total fell."),
+        required(
+            "spanning", LONG, "Pairs of any lead days whose two answers are before and after the end of this day."
+        ),
         required("drift", NUMBER, "Sum over these of ln(total / total before) for each day between the two answers."),
         required("squares", NUMBER, "Sum over the pairs of ln(total / total before) squared."),
     ),
@@ -37,24 +39,24 @@ PRICE_CHANGE = Table(
     ("sweep_id", "source", "market", "product_type", "is_plain", "change_step"),
     (
         *_BY_LEAD[:4],
-        required("is_plain", FLAG, "Whether no promotion is at either end: no total is below its pre_promo_total."),
+        required("is_plain", FLAG, "Whether neither price is promoted: no total is below its pre_promo_total."),
         required("change_step", INT, "ln(total / total before) in thousandths."),
-        required("pairs", LONG, "Offers that were seen with a total in the last answer before as well."),
+        required("pairs", LONG, "Offers that also had a total in the answer before."),
         required("drift", NUMBER, "Sum over these of ln(total / total before)."),
     ),
 )
 
 WAITING = Table(
     "waiting",
-    "One row per sweep that found stays begun, source, market, product type and lead days: what waiting brought. "
+    "One row per sweep that found stays begun, source, market, product type and lead days: the effect of waiting. "
     "Append-only.",
     ("sweep_id", "source", "market", "product_type", "lead_days"),
     (
         *_BY_LEAD,
         required("offers", LONG, "Offer keys that were on sale so many days ahead, of stays that have begun."),
-        required("answered_later", LONG, "Of those, answered again later: the comparable ones."),
-        required("gone_later", LONG, "Of those answered again, not on sale when last answered."),
-        required("comparable", LONG, "Of those answered again, seen with a total again."),
+        required("answered_later", LONG, "Number of these that were answered again later: the comparable ones."),
+        required("gone_later", LONG, "Number of comparable ones that were not on sale when last answered."),
+        required("comparable", LONG, "Number of comparable ones that had a total again."),
         required("cheaper_later", LONG, "Comparable ones that were cheaper at some later time."),
         required("dearer_last", LONG, "Comparable ones that were dearer when last seen."),
         required("ln_lowest", NUMBER, "Sum over the comparable ones of ln(lowest later total / total)."),
@@ -64,27 +66,27 @@ WAITING = Table(
 
 _PARITY_COLUMNS = (
     required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
-    required("offer_key", LONG, "Stable hash of what makes an offer the same, whichever source: mart.offer_key."),
+    required("offer_key", LONG, "Stable hash of what identifies an offer, the same for all sources: mart.offer_key."),
     PROPERTY_ID,
     MARKET,
     CHECK_IN,
-    required("reference_market", TEXT, "Market that it was compared with."),
+    required("reference_market", TEXT, "Market that it is compared with."),
     required("reference_offer_key", LONG, "Offer key of the offer that it was compared with."),
     required(
         "currency_basis",
         TEXT,
-        "What the two are compared on: `same` currency, `supplier_rate` or `reference_rate`; one an episode.",
+        "Currency basis of the comparison: `same`, `supplier_rate` or `reference_rate`; one per episode.",
     ),
     required("began_at", INSTANT, "Start of the first sweep of the episode."),
     required("last_losing_at", INSTANT, "Start of the last sweep that found it dearer."),
-    required("snapshots", INT, "Snapshots in a row in which it was dearer; sweeps without an answer do not count."),
+    required("snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."),
     required("last_gap_pct", NUMBER, "Gap to the reference market at last_losing_at, in percent of its total."),
     required("largest_gap_pct", NUMBER, "Largest gap of the episode, in percent of the reference market's total."),
 )
 
 PARITY_OPEN = Table(
     "parity_open",
-    "One row per source and offer key that was dearer than in the reference market when it was last compared with it.",
+    "One row per source and offer key that was dearer than in the reference market when last compared.",
     ("source", "property_id", "offer_key"),
     _PARITY_COLUMNS,
 )
@@ -108,16 +110,16 @@ PARITY_CLOSED = Table(
 
 FLOOR_MOVE = Table(
     "floor_move",
-    "One row per source, offer key and sweep that saw another floor beside the same total, hotel-only. Append-only.",
+    "One row per source, hotel-only offer key and sweep in which the floor changed and the total did not. Append-only.",
     ("source", "property_id", "offer_key", "moved_at"),
     (
         *_PARITY_COLUMNS[:5],
         Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
-        required("total", MONEY, "Room cost for the whole stay after promotions, before as after the move."),
+        required("total", MONEY, "Room cost for the whole stay after promotions; the same before and after the move."),
         Column("floor_before", MONEY, "Floor when the offer was last seen before; NULL: none stated."),
-        Column("floor", MONEY, "Floor since; NULL: none stated."),
+        Column("floor", MONEY, "Floor after the move; NULL: none stated."),
         required("previous_seen_at", INSTANT, "Start of the last sweep that saw floor_before."),
-        required("moved_at", INSTANT, "Start of the sweep that saw the other floor."),
+        required("moved_at", INSTANT, "Start of the sweep that saw the new floor."),
         required("before_sweep_id", TEXT, "Sweep of the observation of floor_before."),
         required("before_search_id", LONG, "Search of that observation."),
         required("before_offer_no", INT, "Offer of that observation."),

@@ -1,4 +1,4 @@
-"""What could not be read, what the document does not say, and what the audit found."""
+"""Unreadable parts, deviations from the supplier's document, and results of the audit."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pipeline.domain.tables.declaration import INSTANT, INT, LONG, NUMBER, TEXT,
 
 REJECT = Table(
     "reject",
-    "One row per answer, or part of one, that could not be read, and per offer that the audit has put in quarantine.",
+    "One row per unreadable answer or part of one, and per offer that the audit put in quarantine.",
     ("sweep_id", "search_id", "reject_no"),
     (
         SWEEP_ID,
         SEARCH_ID,
         required("reject_no", INT, "Position in the answer, from 0; of offers in quarantine 1,000,000 + offer_no."),
         MARKET,
-        Column("property_id", LONG, "Property of the part, where it could be read."),
+        Column("property_id", LONG, "Property of the part; NULL: unreadable."),
         required(
             "part",
             TEXT,
@@ -22,12 +22,14 @@ REJECT = Table(
             "an offer.",
             ("answer", "property", "room_stay", "offer", "penalty", "promotion"),
         ),
-        required("path", TEXT, "Where in the body the part stands."),
-        required("reason", TEXT, "Why it could not be read, or how it breaks the rule."),
+        required("path", TEXT, "Path of the part in the body."),
+        required("reason", TEXT, "Why it is unreadable, or how it breaks the rule."),
         Column("sample", TEXT, "The part as sent, cut to 500 characters."),
         RAW_ADDRESS,
-        Column("rule", TEXT, "Rule of the audit that the offer breaks, several joined by commas; NULL: unreadable."),
-        Column("offer_no", INT, "Offer in quarantine, or that the part names; NULL: unreadable."),
+        Column(
+            "rule", TEXT, "Rules of the audit that the offer breaks, separated by commas; NULL: the part is unreadable."
+        ),
+        Column("offer_no", INT, "Offer in quarantine, or named by the part; NULL: unreadable."),
     ),
 )
 
@@ -39,7 +41,7 @@ DRIFT = Table(
         SWEEP_ID,
         required("operation", TEXT, "`multi`, `single` or `quote`."),
         MARKET,
-        required("segment", INT, "Part of the sweep's market that was normalised at one time."),
+        required("segment", INT, "Segment: part of the sweep's market that was normalised together."),
         required("path", TEXT, "Path of the field, arrays as []."),
         required("kind", TEXT, "`unknown_field`, `changed_type`, `new_value`, `not_asked` or `duplicate`."),
         required("detail", TEXT, "The type or value met."),
@@ -50,14 +52,14 @@ DRIFT = Table(
 
 QUALITY = Table(
     "quality",
-    "One row per sweep, audit, market, table and check.",
+    "One row per sweep, audit, market, table and check: its result.",
     ("sweep_id", "audit_no", "market", "table_name", "check_name"),
     (
         SWEEP_ID,
-        required("audit_no", INT, "Audit of the sweep, from 1; the highest counts."),
+        required("audit_no", INT, "Number of the sweep's audit, from 1; the highest counts."),
         required("audited_at", INSTANT, "When the audit was made."),
-        required("market", TEXT, "Market code asked for; `all`: the sweep as a whole."),
-        required("table_name", TEXT, "Table that was looked at."),
+        required("market", TEXT, "Requested market code; `all`: the complete sweep."),
+        required("table_name", TEXT, "Table that was checked."),
         required("check_name", TEXT, "What was checked."),
         required("severity", TEXT, "`critical` keeps the sweep from being published, `warning` is reported."),
         required("outcome", TEXT, "`passed`, `failed`, or `not_judged`: too few nights to compare with."),
@@ -69,9 +71,9 @@ QUALITY = Table(
         required(
             "violations",
             LONG,
-            "Rows, keys or cells that break a rule; of a check by history that counts none, 1 or 0: failed or not.",
+            "Number of rows, keys or cells that break a rule; for checks without a count, 1 (failed) or 0 (passed).",
         ),
         required("meaning", TEXT, "The check in words."),
-        Column("examples", TEXT, "Up to three rows that break it, as JSON, with their raw address."),
+        Column("examples", TEXT, "Up to three rows that break the rule, as JSON, with their raw addresses."),
     ),
 )

@@ -1,4 +1,4 @@
-"""Quotes that were asked, and the products that came back."""
+"""Requested quotes, and the products in their answers."""
 
 from __future__ import annotations
 
@@ -10,32 +10,36 @@ from pipeline.domain.tables.offer import OFFER, PENALTY, PROMOTION
 
 QUOTE = Table(
     "quote",
-    "One row per quote that was about to be asked, with what came of it.",
+    "One row per quote, recorded before it is sent, with its outcome.",
     ("run_id", "quote_no"),
     (
-        required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of what was chosen."),
+        required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of the chosen offers."),
         required("quote_no", INT, "Position in the run, from 0."),
-        required("is_simulated", FLAG, "True if the answer comes from the sandbox."),
+        required("is_simulated", FLAG, "TRUE: the answer comes from the sandbox."),
         SWEEP_ID,
         SEARCH_ID,
         required("offer_no", INT, "Position of the quoted offer in that search's answer, from 0: of its first room."),
         required("source", TEXT, "Answer that the offer was in: `multi` (list) or `detail`."),
-        required("offer_key", LONG, "Stable hash of what makes an offer the same: of its first room."),
+        required("offer_key", LONG, "Offer key of its first room: stable hash of what identifies an offer."),
         PROPERTY_ID,
-        required("sent_property_id", LONG, "Property id that was sent: the unbranded one where the map has one."),
+        required("sent_property_id", LONG, "Property id that was sent: the unbranded one if the map has one."),
         *ASKED,
-        required("rooms", SMALL, "Rooms of the party, each quoted with a product of its own: quote_offer.", lowest=1),
-        Column("room_stay_id", INT, "Which requested room the offer answers, from 0: of its first room."),
-        Column("room_id", LONG, "The supplier's room id, as the search said."),
-        Column("board_id", INT, "Board basis id, as the search said."),
-        required("policy_key", LONG, "Stable hash of the cancel penalties, as the search said."),
-        required("product_id", LONG, "The product that the quote named for its first room."),
-        required("searched_at", INSTANT, "When the search was sent that gave the offer."),
+        required(
+            "rooms", SMALL, "Number of rooms of the party; each is quoted with its own product: quote_offer.", lowest=1
+        ),
+        Column("room_stay_id", INT, "Requested room of the first product, from 0."),
+        Column("room_id", LONG, "The supplier's room id, from the search."),
+        Column("board_id", INT, "Board basis id, from the search."),
+        required("policy_key", LONG, "Stable hash of the cancel penalties, from the search."),
+        required("product_id", LONG, "Product that the quote named for its first room."),
+        required("searched_at", INSTANT, "When the search that returned the offer was sent."),
         required("currency", TEXT, "ISO 4217 code of search_total."),
-        required("search_total", MONEY, "Cost of all rooms for the whole stay as the search said."),
-        required("intended_at", INSTANT, "When the intent was written down, before the call."),
+        required("search_total", MONEY, "Cost of all rooms for the whole stay, from the search."),
+        required("intended_at", INSTANT, "When the intent was recorded, before the call."),
         Column("quoted_at", INSTANT, "When the quote was sent; NULL: nothing is known of the call."),
-        Column("answered_at", INSTANT, "When its answer had come, or failed to; NULL: nothing is known of the call."),
+        Column(
+            "answered_at", INSTANT, "When its answer arrived, or the call failed; NULL: nothing is known of the call."
+        ),
         Column("age_seconds", LONG, "Seconds from the search to the quote: the age of the price."),
         required(
             "outcome",
@@ -44,25 +48,25 @@ QUOTE = Table(
             "another currency, or for another property or product), `failed` (no reservation was made or stated), or "
             "`unknown`.",
         ),
-        Column("code", INT, "Error code behind the outcome, where the supplier gave one."),
-        Column("codes", TEXT, "Error codes of the answer, joined by commas; NULL: none."),
-        Column("messages", TEXT, "Texts of the errors of the answer, each on a line of its own; NULL: none."),
-        Column("failure", TEXT, "Why there is no answer, or which parts of it could not be read and are left out."),
+        Column("code", INT, "Error code behind the outcome; NULL: the supplier gave none."),
+        Column("codes", TEXT, "Error codes of the answer, separated by commas; NULL: none."),
+        Column("messages", TEXT, "Error texts of the answer, one per line; NULL: none."),
+        Column("failure", TEXT, "Why there is no answer, or which unreadable parts of it are left out."),
         Column("http_status", SMALL, "HTTP status of the answer; NULL: there was none."),
-        required("is_reservation_possible", FLAG, "True where a reservation was made, or cannot be ruled out."),
+        required("is_reservation_possible", FLAG, "TRUE: a reservation was made or cannot be ruled out."),
         Column("reservation_id", LONG, "Reservation that guarantees the price."),
-        Column("quote_property_id", LONG, "Property id, as the quote said."),
+        Column("quote_property_id", LONG, "Property id, from the quote."),
         Column("quote_currency", TEXT, "ISO 4217 code of quote_total, as sent."),
         Column(
-            "quote_total", MONEY, "Cost of all rooms for the whole stay as the quote said; NULL: not known of each."
+            "quote_total", MONEY, "Cost of all rooms for the whole stay, from the quote; NULL: unknown for some room."
         ),
-        Column("property_remarks", TEXT, "Restrictions or special terms of the property, as the quote said."),
+        Column("property_remarks", TEXT, "Restrictions or special terms of the property, from the quote."),
         RAW_ADDRESS,
     ),
 )
 
 _QUOTED = (
-    required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of what was chosen."),
+    required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of the chosen offers."),
     required("quote_no", INT, "Position in the run, from 0."),
     required("room_no", SMALL, "Room of the party, from 0."),
 )
@@ -74,17 +78,17 @@ _ASKED_OR_UNTOLD = frozenset(column.name for column in (SWEEP_ID, SEARCH_ID, OFF
 
 QUOTE_OFFER = Table(
     "quote_offer",
-    "One row per room of a quote: the offer that was asked for, and the product that came back, NULL where none did.",
+    "One row per room of a quote: the requested offer, and the product in the answer (NULL: none).",
     ("run_id", "quote_no", "room_no"),
     (
         *_QUOTED,
         PROPERTY_ID,
         MARKET,
-        required("offer_key", LONG, "Stable hash of what makes an offer the same: of the offer that was asked for."),
+        required("offer_key", LONG, "Offer key of the requested offer: stable hash of what identifies an offer."),
         required("offer_no", INT, "Position of that offer in the answer of the quote's search, from 0."),
-        required("asked_product_id", LONG, "The product that the quote named for this room."),
-        required("search_total", MONEY, "Room cost for the whole stay as the search said."),
-        Column("room_stay_id", INT, "Which requested room the product answers, as the quote said."),
+        required("asked_product_id", LONG, "Product that the quote named for this room."),
+        required("search_total", MONEY, "Room cost for the whole stay, from the search."),
+        Column("room_stay_id", INT, "Requested room that the product is for, from the quote."),
         *(
             replace(column, is_required=False, meaning=column.meaning.removesuffix(" Detail only."))
             for column in OFFER.columns

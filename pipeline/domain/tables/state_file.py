@@ -1,4 +1,4 @@
-"""Where the state lies between two nights, and which market a lake compares with."""
+"""Files of the state between two nights, and the reference market of the lake."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pipeline.domain.tables.declaration import INSTANT, LONG, TEXT, Column, Tabl
 
 STATE_FILE = Table(
     "file",
-    "One row per Parquet file that the state is read from: of one table, one sweep and one range of properties.",
+    "One row per Parquet file of the state: one table, one sweep and one range of properties.",
     ("path",),
     (
         required("table_name", TEXT, "Table of schema `state` that its rows belong to."),
@@ -22,11 +22,11 @@ STATE_FILE = Table(
 
 REFERENCE_CHOICE = Table(
     "reference_choice",
-    "One row: the market that the others are compared with where the settings name none.",
+    "One row: the reference market, if the settings name none.",
     ("market",),
     (
-        Column("market", TEXT, "Market code; NULL: no offer was seen yet."),
-        required("chosen_sweep_id", TEXT, "Sweep that it was chosen in."),
-        Column("last_offered_at", INSTANT, "Start of the last sweep that saw an offer of it."),
+        Column("market", TEXT, "Market code; NULL: no offer has been seen yet."),
+        required("chosen_sweep_id", TEXT, "Sweep in which it was chosen."),
+        Column("last_offered_at", INSTANT, "Start of the last sweep with an offer in it."),
     ),
 )

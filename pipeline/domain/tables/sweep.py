@@ -1,4 +1,4 @@
-"""What was asked and what came of it: sweeps, searches, cells."""
+"""Requests and their results: sweeps, searches, cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SWEEP = Table(
         required(
             "state", TEXT, "`complete`: each search was answered or failed; `closed`: ended early, the rest not swept."
         ),
-        required("is_simulated", FLAG, "True if the answers come from the sandbox."),
+        required("is_simulated", FLAG, "TRUE: the answers come from the sandbox."),
         required("supplier", TEXT, "Host of the supplier."),
         required("spec", TEXT, "The sweep's spec in canonical JSON."),
         required("nightaudit_version", TEXT, "Version of the code that collected."),
@@ -27,21 +27,23 @@ SWEEP = Table(
         required("planned", LONG, "Planned cells: the sum of the six statuses."),
         required("offered", LONG, "Cells with at least one offer."),
         required("no_offer", LONG, "Cells answered without an offer."),
-        required("absent", LONG, "Cells asked for in a multi search and not in its answer; not the same as sold out."),
+        required(
+            "absent", LONG, "Cells requested in a multi search but missing from its answer; not the same as sold out."
+        ),
         required("rejected", LONG, "Cells refused by the supplier (400)."),
-        required("failed", LONG, "Cells whose retries were used up or whose answer could not be read."),
-        required("not_swept", LONG, "Cells not asked: stopped, or out of budget."),
-        required("searches", LONG, "HTTP searches that ended, halves included."),
-        required("requests", LONG, "HTTP requests sent: every attempt."),
+        required("failed", LONG, "Cells whose retries were used up or whose answer was unreadable."),
+        required("not_swept", LONG, "Cells not requested: stopped, or out of budget."),
+        required("searches", LONG, "HTTP searches that ended, including halves of split batches."),
+        required("requests", LONG, "HTTP requests sent, counting every attempt."),
         required("offers", LONG, "Offers stored."),
         required("rejects", LONG, "Parts of answers that could not be read."),
-        required("wire_bytes", LONG, "Bytes of bodies as they came over the wire."),
+        required("wire_bytes", LONG, "Bytes of bodies as received, compressed."),
     ),
 )
 
 SEARCH = Table(
     "search",
-    "One row per HTTP search that ended, halves of split batches included.",
+    "One row per HTTP search that ended, including halves of split batches.",
     ("sweep_id", "search_id"),
     (
         SWEEP_ID,
@@ -61,15 +63,15 @@ SEARCH = Table(
             "Property id that was sent instead of the cell's own: the unbranded one of the map; NULL: its own.",
         ),
         Column("http_status", SMALL, "HTTP status of the last attempt; NULL: there was no answer."),
-        Column("codes", TEXT, "Documented or unknown error codes of the answer, joined by commas."),
-        Column("messages", TEXT, "Texts of the errors of the answer, each on a line of its own; NULL: none."),
-        Column("failure", TEXT, "Why the search failed, or why an answer with offers may not list all there are."),
+        Column("codes", TEXT, "Error codes of the answer, documented or not, separated by commas."),
+        Column("messages", TEXT, "Error texts of the answer, one per line; NULL: none."),
+        Column("failure", TEXT, "Why the search failed, or why its offers may be incomplete; NULL: neither."),
         required("attempts", SMALL, "Requests sent for this search.", lowest=0),
         required("started_at", INSTANT, "Start of the last attempt."),
         required("ended_at", INSTANT, "End of the last attempt."),
         required("latency_ms", INT, "Milliseconds from the start to the end of the last attempt."),
-        required("wire_bytes", LONG, "Bytes of the body as it came."),
-        Column("body_bytes", LONG, "Bytes of the body once inflated."),
+        required("wire_bytes", LONG, "Bytes of the body as received."),
+        Column("body_bytes", LONG, "Bytes of the decompressed body."),
         Column("body_sha256", TEXT, "SHA-256 of the wire bytes of the body, in hex."),
         required("offers", INT, "Offers stored from this answer."),
         required("rejects", INT, "Parts of this answer that could not be read."),
@@ -88,7 +90,7 @@ CELL = Table(
         PROPERTY_ID,
         *ASKED,
         required("status", TEXT, "`offered`, `no_offer`, `absent`, `rejected`, `failed` or `not_swept`.", STATUSES),
-        Column("code", INT, "Error code behind the status, where the supplier gave one."),
+        Column("code", INT, "Error code behind the status; NULL: the supplier gave none."),
         Column("searched_at", INSTANT, "When the search was sent; NULL: not swept."),
         required("offers", INT, "Offers stored for this cell.", lowest=0),
     ),
@@ -101,12 +103,12 @@ SWEEP_PUBLISHED = Table(
     (
         *SWEEP.columns,
         required("audit", TEXT, "`passed`, `overridden`: published although blocked, or `none`: published unchecked."),
-        Column("override_reason", TEXT, "Why it was published although its audit failed."),
-        required("quarantined", LONG, "Offers that the audit took out: rows of `reject` with their rule."),
+        Column("override_reason", TEXT, "Why it was published although its audit failed; NULL: no override."),
+        required("quarantined", LONG, "Offers that the audit removed: rows of `reject` with a rule."),
         required("offers_first", LONG, "Offer keys seen for the first time."),
-        required("offers_changed", LONG, "Offer keys of which a value changed since they were last seen."),
-        required("offers_gone", LONG, "Offer keys that were on sale and are not any more."),
+        required("offers_changed", LONG, "Offer keys with a value that changed since they were last seen."),
+        required("offers_gone", LONG, "Offer keys that are no longer on sale."),
         required("offers_back", LONG, "Offer keys that were gone and are on sale again."),
-        required("price_changes", LONG, "Offer keys of which the total changed since they were last seen."),
+        required("price_changes", LONG, "Offer keys whose total changed since they were last seen."),
     ),
 )
