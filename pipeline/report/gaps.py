@@ -15,8 +15,8 @@ from pipeline.report.words import said
 
 # Why a section has nothing to show.
 ONE_MARKET = (
-    "Nothing could be compared yet: that takes the same stay in the reference market and in another one, answered in "
-    "the same sweep, and reference rates where the currencies differ."
+    "Nothing could be compared yet. A comparison needs the same stay in the reference market and in another market, "
+    "answered in the same sweep, and reference rates if the currencies differ."
 )
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
 _WATERFALLS = 3
@@ -56,11 +56,11 @@ def gap_decomposition(reader: Reader) -> Section:
         if first
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "
-        "promotion, currency. The parts and the residual add up to the gap, to the cent; a part that the answers do "
-        "not state is in the residual, and so is what the market asks by itself. Pairs that meet are left out, also "
-        "where only the supplier's rate sets them apart: that is under exchange rates. Explained is the share of the "
-        "gaps that is not residual; not stated is the part of it in pairs of which something is not known, and own "
-        "price the rest: everything is known, and the market asks another price for the same offer. The chart shows "
+        "promotion, currency. The parts and the residual add up to the gap, to the cent. The residual holds the parts "
+        "that the answers do not state, and the market's own price difference. Pairs that meet are left out, even if "
+        "the supplier's exchange rate makes them differ: see exchange rates. Explained is the share of the gaps that "
+        "is not residual. Not stated is the residual of pairs with an unknown part; own price is the rest: all parts "
+        "are known, and the market simply asks another price for the same offer. The chart shows "
         "exact pairs of list answers in the currency of most of them; grades are never mixed, nor currencies compared.",
         parts,
         drawn,
@@ -143,7 +143,7 @@ def exchange_rates(reader: Reader) -> Section:
         else "No offer deviates from the reference rate by more than rounding explains"
         if rates.height
         else "No offer has prices in two currencies with a reference rate",
-        "The same offer asked for in two currencies, against the reference rate of the day. Above 0, the supplier's "
+        "The same offer requested in two currencies, against the reference rate of the day. Above 0, the supplier's "
         "rate is dearer. A gap between the supplier's rate and the reference rate is shown only here, once per market "
         "and currency pair; it is not a disparity between markets.",
         rates,
