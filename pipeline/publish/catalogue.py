@@ -130,18 +130,30 @@ def write_range_views(
 
     Each view takes time to bind, and a large night has many ranges.
     """
-    _write_lake_views(session, lake, published)
     names = set(wanted)
-    needed = names.union(*(sources(relation(*name.split("."))) for name in names))
+    _write_lake_views(session, lake, published, read_from_lake(names))
+    needed = _needed_for(names)
     for made in views():
         if made.full_name in needed and _kind(made) == "VIEW":
             _create_relation(session, made)
 
 
-def _write_lake_views(session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str]) -> None:
+def read_from_lake(wanted: Iterable[str]) -> list[str]:
+    """Return the tables of sweeps that the relations `wanted` read, directly or through views."""
+    needed = _needed_for(set(wanted))
+    return [name for name in TABLES if f"lake.{name}" in needed]
+
+
+def _needed_for(names: set[str]) -> set[str]:
+    return names.union(*(sources(relation(*name.split("."))) for name in names))
+
+
+def _write_lake_views(
+    session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], names: Iterable[str] = TABLES
+) -> None:
     sweeps = list(published)
     quarantine = [quarantine_file(lake, sweep_id) for sweep_id in sweeps]
-    for name in TABLES:
+    for name in names:
         root = lake.table_root(name)
         # The checks of a blocked sweep are readable too.
         wanted = lake.sweep_ids() if name == QUALITY.name else sweeps

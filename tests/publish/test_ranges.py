@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import Executor, Future
 from datetime import timedelta
 
 import duckdb
@@ -10,9 +11,10 @@ import pytest
 from nights import FIRST_DAY, load_night, started_at
 from two_markets import NOW, publish_night, settings_of_two_markets
 
+from pipeline.domain.tables import OFFER
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
-from pipeline.publish import publish, publish_anew
+from pipeline.publish import publish, publish_anew, range_work
 from pipeline.publish.ranges import PropertyRange, cut
 from pipeline.publish.state import FILED_STEPS
 
@@ -27,6 +29,38 @@ def home(tmp_path_factory):
     for number in range(3):
         publish_night(settings, number)
     return home
+
+
+class AnotherMachine(Executor):
+    """Does each task where the lake holds what the task reads and nothing else, and takes home what it wrote."""
+
+    def __init__(self, lake):
+        self.lake = lake
+        self.tasks = []
+
+    def submit(self, fn, /, *args):
+        given = set(range_work._read_for(*args))
+        self.tasks.append((args, given))
+        home = self.lake.root.with_name("home")
+        self.lake.root.rename(home)
+        try:
+            for path in given:
+                (self.lake.root / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.lake.root / path).hardlink_to(home / path)
+            done = Future()
+            done.set_result(fn(*args))
+            for place in self.lake.root.rglob("*.parquet"):
+                path = place.relative_to(self.lake.root)
+                if str(path) not in given:
+                    (home / path).parent.mkdir(parents=True, exist_ok=True)
+                    place.replace(home / path)
+        finally:
+            shutil.rmtree(self.lake.root)
+            home.rename(self.lake.root)
+        return done
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        """There is nothing to end."""
 
 
 def contents(lake):
@@ -56,6 +90,26 @@ def test_many_ranges_give_what_one_range_gives(home):
     assert found.keys() == expected.keys()
     for name, rows in expected.items():
         assert found[name] == rows, name
+
+
+def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights(home, tmp_path, monkeypatch):
+    shutil.copytree(home / "lake", tmp_path / "lake")
+    lake = Lake(str(tmp_path / "lake"))
+    expected = contents(lake)
+    machine = AnotherMachine(lake)
+    monkeypatch.setattr(range_work, "open_pool", lambda *_: machine)
+    publish_anew(lake, lambda: None, most_offers=2500)
+    assert contents(lake) == expected
+    assert len(machine.tasks) > 9
+    for (_, jobs, *_), given in machine.tasks:
+        elsewhere = {
+            file.path
+            for file in jobs[0].state
+            if not any(job.within.meets(file.first_property_id, file.last_property_id) for job in jobs)
+        }
+        assert not given & elsewhere
+        of_offers = {path.split("/")[2] for path in given if path.startswith(f"{lake.tables_folder}/{OFFER.name}/2")}
+        assert of_offers == {jobs[0].sweep_id}
 
 
 def test_no_two_rows_of_a_state_file_tie(home):
