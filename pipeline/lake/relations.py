@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from graphlib import TopologicalSorter
@@ -86,6 +86,12 @@ def sources(made: Relation) -> frozenset[str]:
         reached |= new
         ahead += [read[name] for name in new & read.keys()]
     return frozenset(reached)
+
+
+def reached(names: Iterable[str]) -> set[str]:
+    """Return relations and all that they read, directly or through views, by full name."""
+    wanted = set(names)
+    return wanted.union(*(sources(relation(*name.split("."))) for name in wanted))
 
 
 @cache

@@ -30,7 +30,7 @@ from pipeline.domain.tables import (
 from pipeline.lake import Lake
 from pipeline.lake.database import quarantine_file, quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
-from pipeline.lake.relations import Relation, declared_meanings, relation, sources, views
+from pipeline.lake.relations import Relation, declared_meanings, reached, sources, views
 from pipeline.lake.sweep_files import parquet_names, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
@@ -130,22 +130,11 @@ def write_range_views(
 
     Each view takes time to bind, and a large night has many ranges.
     """
-    names = set(wanted)
-    _write_lake_views(session, lake, published, read_from_lake(names))
-    needed = _needed_for(names)
+    needed = reached(wanted)
+    _write_lake_views(session, lake, published, [name for name in TABLES if f"lake.{name}" in needed])
     for made in views():
         if made.full_name in needed and _kind(made) == "VIEW":
             _create_relation(session, made)
-
-
-def read_from_lake(wanted: Iterable[str]) -> list[str]:
-    """Return the tables of sweeps that the relations `wanted` read, directly or through views."""
-    needed = _needed_for(set(wanted))
-    return [name for name in TABLES if f"lake.{name}" in needed]
-
-
-def _needed_for(names: set[str]) -> set[str]:
-    return names.union(*(sources(relation(*name.split("."))) for name in names))
 
 
 def _write_lake_views(

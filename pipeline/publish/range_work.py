@@ -11,7 +11,7 @@ import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -23,19 +23,19 @@ import pyarrow as pa
 
 from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import LakeError
-from pipeline.domain.tables import OFFER_CHANGE, SIDE_TABLES, TABLES
+from pipeline.domain.tables import OFFER_CHANGE
 from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
 from pipeline.lake.finding_rules import detectors
 from pipeline.lake.relations import relation
-from pipeline.lake.sweep_files import sweep_of
 from pipeline.lake.touched import note_touched
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.tracker import run_tracker
-from pipeline.publish.catalogue import read_from_lake, write_range_views
+from pipeline.publish.catalogue import write_range_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
+from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, session_over, turn_to
 from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
@@ -159,7 +159,7 @@ class RangeWorkers:
 
     def _started(self, lake: Lake) -> Executor:
         if self._pool is None:
-            self._pool = open_pool(self._cluster, lake.root, self._processes, lake.carrier(_read_for))
+            self._pool = open_pool(self._cluster, lake.root, self._processes, lake.carrier(files_read))
         return self._pool
 
     def _processes(self) -> Executor:
@@ -167,39 +167,6 @@ class RangeWorkers:
         # Not fork: DuckDB's and the object store's threads do not survive it.
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
-
-
-def _read_for(_: Work[T], jobs: Sequence[RangeJob], reads: Sequence[str] = ()) -> Iterator[str]:
-    """Give the files of the lake that a session over ranges reads.
-
-    No other property's state, and of earlier nights only the tables that the relations `reads` are made from: all
-    nights of a large lake would not fit on a worker.
-    """
-    job, lake = jobs[0], jobs[0].lake
-    yield "lake.json"
-    yield _path(lake, Path(job.file))
-    for file in job.state:
-        if any(each.within.meets(file.first_property_id, file.last_property_id) for each in jobs):
-            yield file.path
-    of_earlier = read_from_lake(reads)
-    for name in TABLES:
-        root = lake.table_root(name)
-        yield from _files_below(lake, root / "_delta_log")
-        for folder in root.glob("*"):
-            sweep_id = sweep_of(folder.name)
-            if sweep_id == job.sweep_id or (name in of_earlier and sweep_id in job.published):
-                yield from _files_below(lake, folder)
-    for name in SIDE_TABLES:
-        yield from _files_below(lake, lake.table_root(name))
-
-
-def _files_below(lake: Lake, folder: Path) -> Iterator[str]:
-    # A hidden one is being built.
-    return (_path(lake, place) for place in folder.rglob("*") if place.is_file() and not place.name.startswith("."))
-
-
-def _path(lake: Lake, place: Path) -> str:
-    return place.relative_to(lake.root).as_posix()
 
 
 def _prepare() -> None:

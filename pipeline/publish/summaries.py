@@ -29,7 +29,7 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
     ),
     "mart.gap_decomposition": (
         "match_grade", "source", "market", "reference_market", "product_type", "currency", "gap", "policy", "board",
-        "tax_and_fee", "promotion", "fx", "residual",
+        "tax_and_fee", "promotion", "fx", "residual", "parts_known",
     ),
     "mart.reference_price": (
         "source", "market", "product_type", "reference_verdict", "plain_seen_at", "history_days", "promoted_share_pct",

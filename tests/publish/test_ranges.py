@@ -15,6 +15,7 @@ from pipeline.domain.tables import OFFER
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.publish import publish, publish_anew, range_work
+from pipeline.publish.range_files import files_read
 from pipeline.publish.ranges import PropertyRange, cut
 from pipeline.publish.state import FILED_STEPS
 
@@ -39,7 +40,7 @@ class AnotherMachine(Executor):
         self.tasks = []
 
     def submit(self, fn, /, *args):
-        given = set(range_work._read_for(*args))
+        given = set(files_read(*args))
         self.tasks.append((args, given))
         home = self.lake.root.with_name("home")
         self.lake.root.rename(home)
