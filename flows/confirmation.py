@@ -1,4 +1,4 @@
-"""Confirmation as a Prefect flow: the largest findings, asked about again."""
+"""Confirmation as a Prefect flow: re-queries the largest findings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ WAITS = (300.0, 900.0)
 
 @flow(name="confirmation", persist_result=False)
 def confirmation(rules: tuple[str, ...] = (), limit: Annotated[int, Field(ge=1, le=10_000)] = 20) -> ConfirmSummary:
-    """Ask about the cells of flags again: each is then confirmed, gone or not confirmable.
+    """Re-query the cells of flags: each is then confirmed, gone or not confirmable.
 
     Args:
-        rules: Rules whose flags are asked about. Empty: all rules.
+        rules: Rules whose flags are re-queried. Empty: all rules.
         limit: Flags at most, the largest first. NIGHTAUDIT_CONFIRM_CAP bounds the searches besides.
     """
     waits = WAITS if deployment.id else ()

@@ -32,7 +32,7 @@ _MISSED_HEARTBEATS = 3
 # How often a run sends one where Prefect's setting does not say (`flows/__init__.py` does).
 _HEARTBEAT_SECONDS = 60
 
-# What is safe to begin again by itself. A quote makes a reservation: a check that was cut short is for people to judge.
+# Flows that are safe to restart automatically. A quote makes a reservation, so people decide what to do.
 _BEGUN_AGAIN = ("nightly", "confirmation", "lake-care", "backfill")
 _ONLY_ENDED = ("quote-check",)
 

@@ -205,7 +205,7 @@ async def _serve(settings: Settings) -> None:
 
 
 def _await_end(runs: set[psutil.Process]) -> None:
-    # Looked at and not waited for: how a run has ended is for Prefect to learn.
+    # Only checked, not waited for: Prefect finds out how a run has ended.
     ends_at = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < ends_at and any(_is_alive(run) for run in runs):
         time.sleep(0.2)

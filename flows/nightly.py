@@ -1,7 +1,7 @@
 """The night as a Prefect flow: the steps of `pipeline.night.nightly`, each a task with what it leaves in Prefect's UI.
 
 The night itself is one task around them, and that is tried again where waiting helps: another run holds the lake or
-sweeps the same spec, or the supplier is away. No step is retried by itself: collecting retries each search by the
+sweeps the same spec, or the supplier is away. No step is retried on its own: collecting retries each search by the
 supplier's rules and lands what it gets, so that a second try goes on where the first one stopped.
 """
 
@@ -64,8 +64,8 @@ def nightly(
 
     Args:
         spec: Sweep spec (TOML or YAML) on the worker's disk. Empty: NIGHTAUDIT_SPEC.
-        markets: Markets of the spec that are asked about. Empty: all of them.
-        limit: Properties of the spec that are asked about at most. Empty: all.
+        markets: Markets of the spec to sweep. Empty: all of them.
+        limit: Maximum number of properties of the spec. Empty: all.
         dry_run: Only plan: say what the night would ask and cost.
         catch_up_hours: A run that begins later than this after its time is skipped, for prices are those of the day.
     """

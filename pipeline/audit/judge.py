@@ -58,7 +58,7 @@ def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which 
 
 
 def _great_expectations() -> ModuleType:
-    """Import the library in half of the time that it takes by itself: a night waits for it.
+    """Import the library in half of its usual time: a night waits for it.
 
     Statistics that none of our expectations uses are imported when they are first asked for, and the collector does not
     look again and again at classes that stay.

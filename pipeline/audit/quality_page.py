@@ -25,7 +25,7 @@ _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
 # Characters of a text that the page shows in one place.
 _LONGEST = 2_000
 
-# What is drawn over the nights, failed or not: what people ask about first.
+# Measures that are drawn over the nights, failed or not: the ones that people want to see first.
 _DRAWN = ("answered_share", "offered_share", "failed_share", "floor_share", "offers_per_cell", "unread_share")
 
 

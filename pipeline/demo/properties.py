@@ -1,4 +1,4 @@
-"""Which properties of the sandbox the demo asks about: some of every planted kind, and plain ones beside them."""
+"""The sandbox properties that the demo sweeps: some of every planted kind, and plain ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_PRODUCTS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`indices` of the properties in their world, and the ids of those that are asked about in detail each night."""
+    """`indices` of the properties in their world, and the ids of those searched in detail each night."""
 
     indices: tuple[int, ...]
     watched: tuple[int, ...]

@@ -9,7 +9,7 @@ from typing import Final
 # Market and the currencies that it is asked in: its own, and the one in which markets are compared.
 MARKETS: Final = {"GB": ("GBP", "EUR"), "DE": ("EUR",), "NL": ("EUR",), "SE": ("SEK", "EUR"), "US": ("USD", "EUR")}
 
-_TEXT: Final = """# The demo's spec: what the simulated nights of this lake asked about, and the next ones ask about.
+_TEXT: Final = """# The demo's spec, used for the simulated nights of this lake and for the next ones.
 
 [properties]
 ids = {ids}

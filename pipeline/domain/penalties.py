@@ -1,7 +1,7 @@
 """What an offer's cancel penalties say together: whether it is refundable, and until when cancelling is free.
 
 A penalty applies by its exact dates, where it has any and they are in order, else by its window, else always. What it
-costs at a moment is worked out by the macros `mart.penalty_step` and `mart.penalty_at` of the published file.
+costs at a moment is computed by the macros `mart.penalty_step` and `mart.penalty_at` of the published file.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _costly(penalties: Sequence[Penalty]) -> list[Penalty]:
 
 
 def _may_cost(penalty: Penalty) -> bool:
-    """Whether a penalty costs anything while it applies, as far as it can be worked out."""
+    """Whether a penalty costs anything while it applies, as far as that can be computed."""
     if penalty.amount is not None:
         return penalty.amount != 0
     if penalty.penalty_pct == 0:

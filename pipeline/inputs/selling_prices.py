@@ -42,7 +42,7 @@ RATE_HOLDS = timedelta(days=7)
 def read_prices(data: bytes, file_name: str, rates: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the prices of a file.
 
-    `rates` has `rate_date` and `currency` of all reference rates that are loaded; None: they are not looked at.
+    `rates` has `rate_date` and `currency` of all reference rates that are loaded; None: they are not checked.
     Raises InputError that lists what is wrong, row by row.
     """
     findings = Findings(file_name)

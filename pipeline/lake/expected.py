@@ -1,4 +1,4 @@
-"""Which files a lake holds, held against those that are recorded: what is gone, and what has lost its checksums."""
+"""Compares the files of a lake with those recorded: which are gone, and which have lost their checksums."""
 
 from __future__ import annotations
 

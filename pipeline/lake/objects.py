@@ -118,7 +118,7 @@ class Lake:
 
     @staticmethod
     def confirmation_path(run_id: str) -> str:
-        """Object that says which flags a run asks about again."""
+        """Object that lists the flags that a run re-queries."""
         return f"raw/{run_id}/confirm.json"
 
     @staticmethod

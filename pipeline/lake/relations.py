@@ -78,7 +78,7 @@ def views() -> tuple[Relation, ...]:
 
 
 def sources(made: Relation) -> frozenset[str]:
-    """Return the full names of the relations that one reads, by itself or by way of views."""
+    """Return the full names of the relations that one reads, directly or through views."""
     read = _read_by_views()
     reached, ahead = set[str](), [read.get(made.full_name) or read_by([made])[made.full_name]]
     while ahead:

@@ -1,6 +1,6 @@
 """What users may ask in SQL, and the session in which it is asked: it reads this lake, and writes nothing.
 
-Three walls, each enough by itself for most attempts: the text is one SELECT (or DESCRIBE, SHOW, SUMMARIZE, EXPLAIN of
+Three walls, each enough on its own for most attempts: the text is one SELECT (or DESCRIBE, SHOW, SUMMARIZE, EXPLAIN of
 one) by DuckDB's own parser, and calls no table function but known ones; the published file is attached read-only; and
 the session reaches no files but the lake's, no extension and no setting. The parser stands first because DuckDB lets
 COPY and ATTACH write inside a folder that may be read.
@@ -133,7 +133,7 @@ def question(session: duckdb.DuckDBPyConnection, sql: str) -> Question:
     explained = _EXPLAIN.match(sql)
     if explained is None:
         return Question(sql, _names_files(session, _parsed(session, sql)))
-    # Put together again, so that what is explained is what was looked at.
+    # Reassembled, so that the explained statement is the checked one.
     inner = sql[explained.end() :]
     names_files = _names_files(session, _parsed(session, inner))
     return Question(f"EXPLAIN {(explained['how'] or '').strip()} {inner}", names_files)

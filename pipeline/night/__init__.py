@@ -6,7 +6,7 @@ summary        what the night came to
 overview       the sweeps of a lake and how far each has come
 care           few files, retention, clean-up
 costs          what earlier sweeps cost, for estimates
-choose_detail  which properties a detail sweep asks about
+choose_detail  which properties a detail sweep covers
 confirm        flagged cells, requested again
 quotes         a run of quotes
 rebuild        everything after raw, built again offline

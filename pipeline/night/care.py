@@ -124,7 +124,7 @@ def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
             if files and not is_committed(lake, table, retirement(sweep_id)):
                 yield _care("retire", table.name, sweep_id, files, _retirement(lake, table, sweep_id, files))
     for sweep_id in _beyond(lake, published, settings.raw_nights):
-        # A finding is worked out again from every answer since the first of its evidence.
+        # A finding is recomputed from every answer since the first of its evidence.
         if sweep_id in needed or any(first <= sweep_id for first in behind_flags):
             continue
         shards = [lake.local(lake.shard_path(sweep_id, name)) for name in sorted(landed(lake, sweep_id))]

@@ -1,4 +1,4 @@
-"""Which properties a detail sweep asks about: by rule from the last published night, within a budget of requests.
+"""Which properties a detail sweep covers: by rule from the last published night, within a budget of requests.
 
 What is chosen is a property with all the stays, parties and markets of the spec, not a single cell: a list answer can
 then be compared with its detail answer wherever both are asked for, content and fees are a matter of the property, and
@@ -30,7 +30,7 @@ _QUERY = (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The properties to ask about in detail, and how the rules came to them.
+    """The properties to search in detail, and which rules chose them.
 
     `fitting` counts what each rule chose before the budget cut it, a property under its first rule only.
     `requests_each` is what one property takes; `is_first_night` tells that nothing was published to choose from.
@@ -48,7 +48,7 @@ def choose_detail(
     """Return the properties that the spec's rules choose; None where it has no rules.
 
     A file that the spec names is meant from `spec_folder`. Raises SpecError where that file cannot be read, the budget
-    is less than one property takes, or the watch list names a property that the spec does not ask about.
+    is less than one property takes, or the watch list names a property that is not in the spec.
     """
     detail = spec.detail
     if detail is None:

@@ -54,7 +54,7 @@ class ConfirmSummary:
 
 
 async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: Clock | None = None) -> ConfirmSummary:
-    """Ask about the cells of some flags again and say of each what came of it. The caller holds the lake's writer lock.
+    """Re-query the cells of some flags and return the result of each. The caller holds the lake's writer lock.
 
     Raises what the supplier's client raises; by then what has landed is judged and stored.
     """
@@ -87,9 +87,9 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
 
 
 def confirmer(settings: Settings, lake: Lake, now: Clock | None = None) -> Callable[[Sequence[str]], set[str]]:
-    """Return what asks about flags again and returns those found again. The caller holds the lake's writer lock.
+    """Return a function that re-queries flags and returns those found again. The caller holds the lake's writer lock.
 
-    It asks about `confirm_cap` flags at most, with as many searches at most; the rest are not among those returned, nor
+    It re-queries at most `confirm_cap` flags, with at most as many searches; the rest are not among those returned, nor
     are those without an answer. Where the supplier cannot be asked at all there are none, and a warning says why.
     """
 

@@ -64,7 +64,7 @@ class AskedAgain:
 class ConfirmRun:
     """What a run asks. `cells` gives of each flag the searches that it needs, by number, with the property in it.
 
-    `refused` are flags that nothing can be asked about, with the reason.
+    `refused` are flags that cannot be re-queried, with the reason.
     """
 
     run_id: str
@@ -110,7 +110,7 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
 def plan_run(
     lake: Lake, flags: Sequence[Row], sweep_id: str, begun_at: datetime, today: date, cap: int
 ) -> tuple[ConfirmRun, int]:
-    """Return the run that asks about the first flags, as many as `cap` searches allow, and how many are left."""
+    """Return the run that re-queries the first flags, as many as `cap` searches allow, and how many are left."""
     manifest = read_manifest(lake, sweep_id)
     analyses = {entry.sweep_id: entry.analysis for entry in published_sweeps(lake)}
     wanted: dict[str, list[_Cell]] = {}
@@ -159,7 +159,7 @@ def _cells_of(flag: Row, answers: Answers) -> list[_Cell]:
 
 
 def _batched(cells: Iterable[_Cell]) -> list[AskedAgain]:
-    """Return the fewest searches that ask about all of the cells."""
+    """Return the fewest searches that cover all of the cells."""
     alike: dict[_Kind, list[int]] = defaultdict(list)
     for kind, property_id in dict.fromkeys(cells):
         alike[kind].append(property_id)

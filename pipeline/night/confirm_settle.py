@@ -1,4 +1,4 @@
-"""What became of the flags that were asked about again, by the answers that have landed."""
+"""The results of re-queried flags, by the answers that have landed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pipeline.settings import Clock, Settings
 from pipeline.sweep import SweepProgress
 
 if TYPE_CHECKING:
-    # Slow imports, which a sweep by itself does without.
+    # Slow imports, which a mere sweep does not need.
     from pipeline.audit import Audit
     from pipeline.night.summary import NightSummary
     from pipeline.notify.ways import Tell

@@ -13,7 +13,7 @@ from pipeline.publish import Published
 
 SIMULATED = "Simulated data: the bundled sandbox answered, not a supplier."
 
-# Runs in plain DuckDB on the published file; money stands beside its currency.
+# Runs in plain DuckDB on the published file; every amount comes with its currency.
 QUERY = (
     "SELECT market, product_type, currency, count(*) AS offers, min(total_per_night) AS lowest, "
     "median(total_per_night) AS middle FROM mart.offer_latest GROUP BY ALL ORDER BY ALL"

@@ -29,7 +29,7 @@ def refuse_too_many_failures(counts: Mapping[str, Any], tolerated: float, kept: 
 
 
 def refuse_useless(lake: Lake, counts: Mapping[str, Any], kept: str) -> None:
-    """Raise NothingUsable where every cell that was asked about was refused, all with one code."""
+    """Raise NothingUsable if every requested cell was refused, all with the same code."""
     asked = counts["planned"] - counts["not_swept"]
     if not asked or counts["rejected"] < asked:
         return

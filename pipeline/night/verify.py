@@ -1,8 +1,8 @@
-"""What of a lake is damaged, what that affects, and what mends it.
+"""Which files of a lake are damaged, what that affects, and how to repair it.
 
-Quick: everything that other files are found by is read (manifests, ledger, logs of tables, the published file), and
-files are there in the size that they were written in. Deep: every file is read whole and held against its checksum,
-the tables hold as many searches as raw answers landed, and in a part of each sweep the rows that those answers give.
+Quick: reads every file that other files are found by (manifests, ledger, logs of tables, the published file), and checks
+that files exist with their original size. Deep: reads every file completely and compares it with its checksum; checks
+that the tables hold as many searches as answers landed and, for a part of each sweep, the rows that those answers give.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was looked at, and what is damaged. `unrecorded` files have no checksum: an earlier version wrote them."""
+    """What was checked, and what is damaged. `unrecorded` files have no checksum: an earlier version wrote them."""
 
     files: int
     unrecorded: int
@@ -205,7 +205,7 @@ class _Look:
             )
             rows = sum(pq.read_metadata(file).num_rows for file in files_of_sweep(lake, SEARCH, sweep_id))
         except (pa.ArrowException, OSError, NightauditError):
-            # An unreadable file is reported by itself.
+            # An unreadable file is reported separately.
             return
         if answers != rows:
             self._found(folder, f"holds {rows:,} searches, and {answers:,} answers landed")
@@ -217,7 +217,7 @@ class _Look:
         except LakeFull:
             raise
         except (duckdb.Error, pa.ArrowException, OSError, NightauditError):
-            # A file that cannot be read is damage by itself.
+            # An unreadable file is damage of its own.
             return
         for table, how in differing.items():
             self._found(self._lake.table_root(table) / manifest.sweep_id, how)
@@ -262,7 +262,7 @@ class _Look:
                     self._found(folder / pattern, f"is missing, and lake.{kind.table.name} has its rows")
 
     def _folders_of(self, table: Table) -> set[str] | None:
-        """Return the sweeps or files that a table has rows of; None: it cannot be read, which is damage by itself."""
+        """Return the sweeps or files that a table has rows of; None: it is unreadable, which is damage of its own."""
         root = self._lake.table_root(table.name)
         sizes = self._read(root / "_delta_log", lambda: committed_sizes(self._lake, table))
         return None if sizes is None else {sweep_of(place.relative_to(root).parts[0]) for place in sizes}

@@ -1,7 +1,7 @@
 """What single answers say of properties and rooms beside prices: names, descriptions, beds, amenities and images.
 
-The same words come with every stay that is asked about, so a segment keeps each distinct text once, with the first
-search that said it. What has changed since earlier sweeps is worked out when the sweep is published.
+The same words come with every requested stay, so a segment keeps each distinct text once, with the first
+search that said it. Changes since earlier sweeps are computed when the sweep is published.
 """
 
 from __future__ import annotations

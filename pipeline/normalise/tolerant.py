@@ -1,7 +1,7 @@
 """The second try: an answer that the strict types refuse, read part by part.
 
 Unknown fields, numbers written as texts and the like are recorded and never cost an offer. A part that cannot be
-read is refused by itself, with its path and reason; its neighbours are kept.
+read is refused on its own, with its path and reason; its neighbours are kept.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class _Reader:
         try:
             self._fits([candidate.product])
         except (msgspec.MsgspecError, OverflowError, ValueError) as error:
-            # By identity: equal products may stand beside each other.
+            # By identity: a list may contain equal products.
             candidate.products[:] = [product for product in candidate.products if product is not candidate.product]
             self._refuse("offer", candidate.property_id, candidate.place, reason_of(error), candidate.value)
             return False

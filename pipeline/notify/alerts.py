@@ -1,6 +1,6 @@
 """Telling receivers what the published file has to say to them, once.
 
-What was sent is kept in the lake, for each rule, receiver and way by itself, message by message.
+The lake records every message sent, separately for each rule, receiver and way.
 """
 
 from __future__ import annotations

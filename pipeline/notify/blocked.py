@@ -1,6 +1,6 @@
 """Messages about a sweep that the gate blocked: one a cause, until it has arrived.
 
-What is to be sent is written down in the lake first, for each way by itself: whom a message did not reach gets it the
+What is to be sent is first written to the lake, separately for each way: whom a message did not reach gets it the
 next time that anything is judged.
 """
 

@@ -64,7 +64,7 @@ class StepCost:
     seconds_per_cell: float
 
 
-# On a machine of two cores, with some nine offers a cell. The sweep is worked out from rate and latency.
+# On a machine of two cores, with some nine offers a cell. The sweep is computed from rate and latency.
 ASSUMED_STEPS: Mapping[Step, StepCost] = {
     Step.AUDIT: StepCost(begin_seconds=4, seconds_per_cell=40e-6),
     Step.PUBLISH: StepCost(begin_seconds=3, seconds_per_cell=100e-6),

@@ -1,7 +1,7 @@
 """The planner: a sweep spec, property ids and a date become searches, in one order, by arithmetic.
 
 A plan is never held. Its searches are numbered from 0, outermost operation, then market, batch of properties, product
-type, party, currency, nights and check-in: neighbours ask about the same properties. Any number can be turned into
+type, party, currency, nights and check-in: neighbours request the same properties. Any number can be turned into
 its search, and any stretch streamed, without walking what lies before it.
 """
 
@@ -56,7 +56,7 @@ def count(
 
 
 def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
-    """Return the check-in dates asked about on `snapshot_date`, ascending; explicit ones that have passed are dropped.
+    """Return the check-in dates to request on `snapshot_date`, ascending; explicit ones that have passed are dropped.
 
     Raises SpecError that names every explicit date that is too far away, and where no date is left.
     """
@@ -79,7 +79,7 @@ def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
 
 
 def passed_check_ins(stays: Stays, snapshot_date: date) -> list[date]:
-    """Return the explicit check-in dates that are not asked about any more, ascending."""
+    """Return the explicit check-in dates that are no longer requested, ascending."""
     return sorted(day for day in stays.check_in or () if day <= snapshot_date)
 
 
@@ -156,7 +156,7 @@ class SweepPlan:
         return PlanCounts(sum(cells.values()), sum(searches.values()), cells, searches)
 
     def cells_of(self, partition: Partition) -> int:
-        """Return how many cells the searches of a partition ask about."""
+        """Return how many cells the searches of a partition cover."""
         ids, _ = self.properties[partition.operation]
         return len(ids) * self._questions_of(partition.market)
 

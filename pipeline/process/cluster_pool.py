@@ -2,7 +2,7 @@
 
 A task is a function of ours and addresses in the lake. A worker that is lost takes nothing with it: its tasks run again
 on another one, and write the same files. So every worker has to run the same code on the same libraries, and to see the
-same lake under the same path, unless a carrier brings it the files: each is looked at before work is given out, and
+same lake under the same path, unless a carrier brings it the files: each is checked before it gets work, and
 each task looks again, for workers join late.
 """
 

@@ -1,7 +1,7 @@
 """Limits of the system (`ulimit`) that are too tight to begin with.
 
 Libraries that we use have threads of their own, in C++ and Rust. One that gets no memory ends the process, or keeps it
-waiting for ever, and no code of ours hears of it. So limits are held against what is known to be needed before anything
+waiting for ever, and no code of ours hears of it. So limits are compared with the known needs before anything
 is begun.
 """
 

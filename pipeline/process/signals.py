@@ -47,7 +47,7 @@ def handlers_kept() -> Iterator[None]:
 
 @contextmanager
 def said_to_the_end() -> Iterator[None]:
-    """Let a second Ctrl-C not cut off what is said of the first one."""
+    """Keep a second Ctrl-C from cutting off the message about the first one."""
     with handlers_kept():
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The raw answers behind findings, each held against what the tables say of it."""
+"""The raw answers behind findings, each compared with its rows in the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases: findings that have one cause to call about, and what was said of them."""
+"""Cases: findings with one cause to call about, and their annotations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def say_of_case(
     note: str | None = None,
     owner: str | None = None,
 ) -> None:
-    """Write down what was said of a case; what was said before is kept. The caller holds the lake's writer lock.
+    """Record an annotation of a case; earlier ones are kept. The caller holds the lake's writer lock.
 
     Raises InputError for a case that is unknown.
     """

@@ -1,4 +1,4 @@
-"""Contract drift: how the raw answers of a sweep are built, held against the supplier's document.
+"""Contract drift: the structure of a sweep's raw answers, compared with the supplier's document.
 
 One pass over the raw zone, one shard in memory at a time. Answers repeat a few shapes a hundred thousand times, so an
 object is only counted by its shape (its fields and the kinds of their values), and the few distinct shapes are compared

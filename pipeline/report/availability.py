@@ -78,7 +78,7 @@ def _by_market(latest: pl.DataFrame) -> Section:
         else "Nothing was answered",
         "A cell is one property in one market for one stay and party; on sale, it has an offer. Absent: the answer "
         "does not name the property at all, which is not the same as sold out; the figures list the supplier's codes. "
-        "List and detail searches ask about different properties, so their shares are not comparable.",
+        "List and detail searches cover different properties, so their shares are not comparable.",
         latest,
         [svg(drawn, left)] if listed.height else (),
         [

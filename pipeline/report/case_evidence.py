@@ -1,6 +1,6 @@
 """What lies behind a page of a case: its best findings, the answers that each rests on, and their raw records.
 
-Read from the tables by sweep and search, as the findings name them; every raw record that is shown is held against the
+Read from the tables by sweep and search, as the findings name them; every raw record that is shown is compared with the
 SHA-256 of what was loaded.
 """
 
@@ -27,7 +27,7 @@ from pipeline.lake.sweep_files import sweep_files
 
 Row = Mapping[str, Any]
 
-# Roles of what a finding is about; each of the others is what it is held against, the nearest first.
+# Roles of the subject of a finding; the others are what it is compared with, the nearest first.
 _SUBJECTS = ("market", "currency", "detail", "package", "better_room", "floor", "offer", "without_offer")
 _AGAINST = (
     "reference", "base_currency", "list", "hotel", "lesser_room", "held_against", "first", "floor_began", "last_offer"
@@ -38,7 +38,7 @@ _LISTED = 6
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one search said of a finding's subject.
+    """What one search said about a finding's subject.
 
     `offer` is missing where it is about none, or not kept any more; `raw` is missing where `lost` says why.
     """
@@ -96,7 +96,7 @@ def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[st
 
 
 def _chosen(evidence: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the observation that a finding is about and the one that it is held against, and all others."""
+    """Return the observation that a finding is about, the one that it is compared with, and all others."""
     subject = next((item for role in _SUBJECTS for item in reversed(evidence) if item["role"] == role), evidence[-1])
     against = next((item for role in _AGAINST for item in reversed(evidence) if item["role"] == role), None)
     main = [subject, *([against] if against is not None and against is not subject else [])]

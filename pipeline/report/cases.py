@@ -70,7 +70,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.format(", {}% to {}%", lowest, highest)),
         example,
     )
-    # Without a property, a case is of a market or the supplier and stays by itself.
+    # Without a property, a case is of a market or the supplier and has its own line.
     by = [pl.coalesce(pl.col("property_id").cast(pl.String), "case_id").alias("whom"), "rule", _is_waiting().alias("w")]
     return (
         cases.with_columns(pl.col("evidence").list.first().struct.field("finding").alias("example"))

@@ -48,7 +48,7 @@ def headroom(reader: Reader) -> Section:
 def floor_compliance(reader: Reader) -> Section:
     """Return how many selling prices keep the floor."""
     compliance = reader.rows("report.floor_compliance", order="match_grade DESC, source DESC, market")
-    # A price is held against the list and the detail of its offer: it counts once, by the list.
+    # A price is compared with the list and the detail answer of its offer, but counts once, by the list.
     closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
     breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
     # Findings are made with a night, and prices are judged as soon as they are loaded.

@@ -56,7 +56,7 @@ class Reader:
 
     @cached_property
     def is_out_of_reach(self) -> bool:
-        """Whether the limits hold no cell that was ever asked about."""
+        """Whether no cell within the limits was ever requested."""
         if not self.scope.words:
             return False
         limits, values = self.scope.condition("property_id", "market", "check_in")

@@ -1,4 +1,4 @@
-"""Sweep specs: reading, validating and freezing what a sweep asks about.
+"""Sweep specs: reading, validating and freezing what a sweep asks for.
 
 A spec is a TOML file, or a YAML file with the same keys. `spec_keys()` lists them all with their meaning; the sample
 spec shows them in use. The three tables are multiplied:

@@ -63,7 +63,7 @@ class Properties(SpecTable):
 
 
 class Horizon(SpecTable):
-    """A range of lead days, and how many of them are asked about."""
+    """A range of lead days, and its step."""
 
     to_days: Days = Field(description="Last lead day of this range; lead day 1 is the day after the snapshot.")
     every_days: Days = Field(
@@ -106,7 +106,7 @@ class Stays(SpecTable):
 
 
 class Ask(SpecTable):
-    """What is asked about each property and stay."""
+    """What is requested for each property and stay."""
 
     markets: Markets = Field(description='Market codes, or the word "all" for all of them.')
     parties: Parties = Field(
@@ -148,7 +148,7 @@ class Ask(SpecTable):
 
 
 class Detail(SpecTable):
-    """Which properties `single` is asked about, by rule from the last published night."""
+    """The properties for `single` searches, chosen by rules from the last published night."""
 
     choose: DetailRules = Field(
         description="Rules that choose properties, the most important first: `watch` (on the watch list), `changed` "
@@ -178,7 +178,7 @@ class Detail(SpecTable):
 
 
 class SweepSpec(SpecTable):
-    """What a sweep asks about. The parts that are independent of each other are multiplied."""
+    """What a sweep asks for: every combination of its independent parts."""
 
     properties: Properties = Field(description="Where the property ids come from: exactly one of its keys.")
     stays: Stays = Field(description="The stays to sweep.")

@@ -37,7 +37,7 @@ class Anchor(StrEnum):
 
 
 class DetailRule(StrEnum):
-    """Why a property is asked about in detail."""
+    """Why a property is searched in detail."""
 
     AVAILABLE = "available"
     CHANGED = "changed"

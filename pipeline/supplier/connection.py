@@ -122,7 +122,7 @@ def proxy_for(address: str) -> str | None:
 
 
 def is_excepted(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether `no_proxy` names a host: by itself, by its domain or its network, with or without a port."""
+    """Whether `no_proxy` names a host: by name, by its domain or its network, with or without a port."""
     return any(_excepts(entry, host.rstrip(".").lower(), port) for entry in no_proxy.lower().replace(",", " ").split())
 
 

@@ -89,7 +89,7 @@ def beside_listing(document: dict[str, Any], operation: Operation) -> dict[str, 
 
 
 def speaks_of_other_errors(beside: dict[str, Any], *, is_without_offers: bool) -> bool:
-    """Return whether what stands beside the properties names errors in another way than the document.
+    """Return whether anything next to the properties names errors in a way that differs from the document.
 
     Where no property has an offer, a message is doubt enough: its properties are asked again, in halves.
     """

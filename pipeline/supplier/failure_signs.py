@@ -36,7 +36,7 @@ _FAILED_CODES = range(400, 600)
 # `500`, `500.0`, `E500`, `HTTP 500`, `500 Internal Server Error`, and no number with other digits beside them.
 _CODE_IN_TEXT = re.compile(r"\s*[A-Za-z]*[ _-]?(5\d\d)(?:\.0*)?(?![\d.,])")
 
-# What is larger is an answer with offers; its signs stand beside its properties.
+# Anything larger is an answer with offers; its signs are next to its properties.
 _MOST_NODES = 100_000
 _MOST_CHARACTERS = 10_000
 

@@ -125,7 +125,7 @@ async def _to_its_end(work: Coroutine[object, object, None]) -> None:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
-        # What cancelled this is the failure to report; another one of the same cause is looked at and dropped.
+        # What cancelled this is the failure to report; another one with the same cause is retrieved and dropped.
         if not task.cancelled():
             task.exception()
         raise

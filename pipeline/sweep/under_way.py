@@ -124,7 +124,7 @@ class UnderWay:
         """Raise the failure of a segment that has ended, if there is one."""
         finished = {task for task in self._tasks if task.done()}
         self._tasks -= finished
-        # All of them are looked at: a failure that is not looked at would be reported by asyncio, with its trace.
+        # All of them are retrieved: asyncio would report a failure that is never retrieved, with its trace.
         for failed in [task for task in finished if task.cancelled() or task.exception()]:
             await failed
 

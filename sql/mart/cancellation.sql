@@ -3,7 +3,7 @@
 -- deadline_rule: `date` (detail only), `window`, or `none`: not refundable, or no start stated.
 -- hours_to_check_in: Hours from the last sighting to check-in: by mart.property_check_in, else by check_in_hour and
 -- check_in_time_zone of ref.analysis.
--- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be worked out. Of a detail offer by
+-- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be computed. Of a detail offer by
 -- what its answer states (mart.stated_penalty: amounts and dates win), of a list offer by its terms (mart.policy_step).
 -- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
 -- strictness: Strictness of its terms; see mart.policy_strictness.

@@ -35,7 +35,7 @@ WITH last_quote AS (
         ) = 1
 ),
 
--- Most of what lists tell of is never looked at more closely.
+-- Most offers of lists are never examined further.
 looked_at AS (
     SELECT
         offer.property_id,

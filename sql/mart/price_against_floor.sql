@@ -10,7 +10,7 @@
 -- below_floor: floor - price_converted, in floor_currency.
 -- below_floor_pct: below_floor in percent of floor.
 -- floor_now: The lowest floor of such offers on sale now, in floor_currency; NULL: none on sale, or one states none.
--- below_floor_now: floor_now - price_converted: above 0, a price sold again would break the floor. No breach by itself.
+-- below_floor_now: floor_now - price_converted: above 0, a price sold again would break the floor. Not a breach.
 -- tolerance: How far the price may lie below the floor, in floor_currency.
 -- days_apart: Days from observed_at to the nearest sighting of floor; below 0: the price is younger; 0: seen on both
 -- sides of observed_at. Of several rooms, the furthest.
@@ -61,7 +61,7 @@ keyed AS (
     LEFT JOIN ref.board_basis AS board ON board.board_id = latest.board_id
 ),
 
--- Lists cover all that is asked about; a price is held against detail answers where its property is asked about in
+-- Lists cover every requested cell; a price is compared with detail answers only if its property is searched in
 -- detail.
 source AS (
     SELECT

@@ -8,7 +8,7 @@
 -- non_refundable_penalty: The same for the non-refundable offer, in currency.
 -- break_even_pct: Probability of cancelling, in percent, from which refundable is cheaper; 0: it is never dearer.
 -- That is premium / (premium + what cancelling costs less), for a change of mind while cancelling costs what it did at
--- the last sighting; NULL where cancelling does not cost less, or cannot be worked out.
+-- the last sighting; NULL if cancelling does not cost less, or its cost cannot be computed.
 -- refundable_policy_key: Policy of the refundable offer.
 -- non_refundable_policy_key: Policy of the non-refundable offer.
 -- refundable_key: Offer key of the refundable offer.

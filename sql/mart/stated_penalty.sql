@@ -1,5 +1,5 @@
 -- One row per detail offer on sale that states cancel penalties: what cancelling it cost at the last sighting.
--- amount: In currency, as stated where it is, else worked out; NULL: cannot be worked out. 0: it was free of charge.
+-- amount: In currency, as stated, else computed; NULL: cannot be computed; 0: it was free of charge.
 -- That is what mart.penalty_at() says of that moment: a stated amount wins over percentage and nights, and exact dates
 -- over the window; of several penalties the largest counts. mart.policy_step has no amounts, for lists state none.
 WITH stated AS (

@@ -1,6 +1,6 @@
 -- One row per source, market, product type, check-in and lead days of a decision: what waiting brought with that stay.
--- Decisions are looked at 1, 3, 7, 14, 21, 30, 45, 60 and 90 days before check-in, of stays that have begun. Each offer
--- on sale that day and answered later is held against itself. Waiting paid where a lower total came later; it cost
+-- Decisions are taken 1, 3, 7, 14, 21, 30, 45, 60 and 90 days before check-in, for stays that have begun. Each offer
+-- on sale that day and answered later is compared with itself. Waiting paid where a lower total came later; it cost
 -- where none came and the offer was gone or dearer when last answered; otherwise it made no difference.
 -- decided_on: Day of the decision: check_in less lead_days.
 -- stays: Properties with such offers.

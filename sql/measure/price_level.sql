@@ -1,4 +1,4 @@
--- One row per market and lead time that was asked about: how many prices it has, and how high they are.
+-- One row per requested market and lead time: how many prices it has, and how high they are.
 -- Counted from its cells, so that a lead time that has lost all prices is a row that says 0.
 SELECT
     asked.market,

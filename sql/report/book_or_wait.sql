@@ -1,5 +1,5 @@
 -- One row per source, market, product type, lead days and day of a decision: book now, or wait?
--- Answered from the stays of that market and product type that had begun by that day, looked at as many days before
+-- Answered from the stays of that market and product type that had begun by that day, taken as many days before
 -- check-in: see mart.waiting_outcome. Rows with a check-in are decisions of the past, with what came of them (a
 -- backtest: nothing that was learnt later is in the answer); those without one are the answers of the last night.
 -- check_in: Check-in that the decision was about; NULL: the decision is still to be made.

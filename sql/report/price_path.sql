@@ -1,5 +1,5 @@
 -- One row per source, market, product type and lead days: how totals change as check-in approaches, over all sweeps.
--- Each offer is held against itself as it was last seen, so a change of what is offered is no change of price. A change
+-- Each offer is compared with itself as last seen, so a change of what is offered is not a price change. A change
 -- between answers several days apart is spread evenly over these days; lead times that no sweep saw are left out.
 -- sweeps: Sweeps that saw such offers.
 -- seen: Offers seen, summed over the sweeps.

@@ -2,7 +2,7 @@
 -- An estimate, as most cells are known only so far. A cell counts from the sweep that found it on sale (it enters late)
 -- to the sweep that found it ended, or to the last that found it on sale (it is censored there). Only its first time on
 -- sale counts; re-openings are separate. Few at risk far ahead make a poor estimate: see at_risk.
--- A cell that was asked about in several currencies is one cell. Of several sweeps of a day, the cells that the first
+-- A cell requested in several currencies is one cell. Of several sweeps of a day, the cells that the first
 -- finds on sale are at risk in those that follow on that day.
 -- ending: `sold_out`: answered with 1023, 1025 or no code, and the rest is censored; `off_sale`: any without an offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.

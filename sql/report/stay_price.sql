@@ -1,6 +1,6 @@
 -- One row per measure, source, market and product type: how length, guests, rooms and meals change the price of a stay.
 -- measure: `stay_length_discount`, `adult_supplement`, `child_supplement`, `multi_room_premium`, `premium of` a board.
--- planned: Offers that the measure asks about.
+-- planned: Number of offers that the measure applies to.
 -- comparable: Of those, with their counterpart of the same sweep.
 -- share_above_0: Share of the comparable ones above 0.
 -- p10_pct: One in ten of the comparable ones is below, in percent.

@@ -33,6 +33,6 @@ WHERE
     before.known_status IS NOT NULL
     AND (
         observed.cell_key IS NOT NULL
-        -- A cell that was asked about once more on its very day, and refused for it, is still carried.
+        -- A cell that was requested again on its very day, and refused for it, is still carried.
         OR before.check_in <= sweep.snapshot_date
     )

@@ -44,7 +44,7 @@ asked AS (
             )
 ),
 
--- A stay that is asked about for the first time is as doubtful as the other stays of its property.
+-- A stay that is requested for the first time is as doubtful as the other stays of its property.
 of_other_stays AS (
     SELECT
         before.operation,

@@ -1,4 +1,4 @@
--- One row per cell as it was asked about last, while its stay lies ahead.
+-- One row per cell whose stay is in the future: its latest request.
 WITH told AS (
     SELECT
         observed.*,

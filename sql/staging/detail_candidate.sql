@@ -28,7 +28,7 @@ seen AS (
     GROUP BY cell.property_id
 ),
 
--- What was known before the last night. A stay that it was first asked about has not changed.
+-- What was known before the last night. A stay that was requested for the first time has not changed.
 known AS (
     SELECT
         cell.property_id,
@@ -95,7 +95,7 @@ candidate AS (
     ANTI JOIN seen ON seen.property_id = asked.property_id
 ),
 
--- A property that several rules choose is asked about once, for the first of them.
+-- A property that several rules choose is searched once, for the first of them.
 chosen AS (
     SELECT
         candidate.property_id,

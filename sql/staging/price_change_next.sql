@@ -1,5 +1,5 @@
 -- One row per source, market, product type, whether a promotion is at either end, and size of change, of this sweep.
--- Offers are held against themselves as they were last seen. Changes are counted by their size, so that the median of a
+-- Offers are compared with themselves as last seen. Changes are counted by their size, so that the median of a
 -- market can be found however many ranges its properties are published in.
 WITH pair AS (
     SELECT

@@ -1,5 +1,5 @@
 -- One row per room of a cell of which this sweep saw another number of rooms still bookable than the answer before.
--- Boards, policies and room stays of a room repeat its number, so a room is looked at as a whole. Of offers that were
+-- Boards, policies and room stays of a room repeat its number, so a room is treated as a whole. Of offers that were
 -- last seen at different times the latest counts: what went before that has been counted already.
 WITH tonight AS (
     SELECT

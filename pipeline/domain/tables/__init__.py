@@ -1,7 +1,7 @@
 """The lake's tables, declared once, by subject: columns, types, units, grain and keys.
 
 Everything that writes, checks, documents or publishes a table reads these declarations. Money is
-DECIMAL(18,4) in the currency that stands beside it; instants are UTC; `_pct` is 0 to 100.
+DECIMAL(18,4) in the currency of the same row; instants are UTC; `_pct` is 0 to 100.
 """
 
 from __future__ import annotations

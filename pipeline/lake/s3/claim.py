@@ -22,7 +22,7 @@ from pipeline.lake.s3.copy import Copy, lost
 
 logger = logging.getLogger(__name__)
 
-# What cannot be worked out again is committed soon after it was written: answers, quotes, calls of the day.
+# Data that cannot be recomputed is committed soon after it is written: answers, quotes, calls of the day.
 _SOON = ("raw/", "quotes/", "calls/")
 # A quote makes a reservation: its intent is in the store before it is asked.
 _AT_ONCE = "quotes/"

@@ -171,7 +171,7 @@ class Copy:
     def _uploaded(
         self, known: Mapping[str, Known], folders: Iterable[str] | None
     ) -> tuple[dict[str, Look], dict[str, Object]]:
-        """See to it that the store has what is not as it is known; return all files looked at, and these objects."""
+        """Upload files that differ from the known ones; return all files checked, and the uploaded objects."""
         found, objects = dict[str, Look](), dict[str, Object]()
         # Lines that say of a file that it is there are read before the file is looked for.
         parts = [[""]] if folders is None else [[f"{before}{it}" for it in folders] for before in (f"{FOLDER}/", "")]

@@ -1,7 +1,7 @@
 """What runs inside a `SandboxProcess`: settings in on stdin, the address out on stdout, the end with the parent.
 
 Two watches end the process when its parent is gone. The pipe's end tells at once; but a process that the parent
-forked keeps the pipe open, so the parent's number is looked at as well. The kernel's own parent-death signal is
+forked keeps the pipe open, so the parent's number is checked as well. The kernel's own parent-death signal is
 not used: it fires when the *thread* that started the child ends.
 """
 

@@ -33,7 +33,7 @@ class SandboxProcess:
         with SandboxProcess(seed=1, night=0, properties=300) as sandbox:
             ... sandbox.base_url, sandbox.client_id, sandbox.client_secret, sandbox.pid
 
-    It is stopped on exit. It also ends by itself when this process is gone, however that happened (kill -9
+    It is stopped on exit. It also ends on its own when this process is gone, however that happened (kill -9
     included). `faults` are the keys of `faults.Faults`. Raises FaultError on a wrong one, and SandboxStartError
     where the process does not answer within `ready_s` seconds.
     """

@@ -44,7 +44,7 @@ class PropertyOffers(NamedTuple):
 
 
 class Offering:
-    """A world seen through one search. What is the same for all properties is worked out once."""
+    """A world seen through one search. What is the same for all properties is computed once."""
 
     def __init__(self, world: World, search: Search) -> None:
         self.world = world

@@ -48,7 +48,7 @@ PATHS: Final[dict[Operation, tuple[str, ...]]] = {
         *_product_paths("roomStays.product", _DETAIL_PENALTY, detail=True),
     ),
 }  # fmt: skip
-"""Every field under a property, by operation; and the reservation id, which stands beside the property."""
+"""Every field under a property, by operation; and the reservation id, which is next to the property."""
 
 
 def chosen_paths(seed: int, index: int, share: float, operation: Operation) -> list[tuple[str, bool]]:
