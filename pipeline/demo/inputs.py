@@ -1,4 +1,4 @@
-"""What a user would load beside the sweeps: rates, names, weights, the id map, and prices of an own shop."""
+"""What a user would load in addition to the sweeps: rates, names, weights, the id map, and the prices of their shop."""
 
 from __future__ import annotations
 

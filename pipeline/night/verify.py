@@ -1,8 +1,8 @@
 """Which files of a lake are damaged, what that affects, and how to repair it.
 
-Quick: reads every file that other files are found by (manifests, ledger, logs of tables, the published file), and checks
-that files exist with their original size. Deep: reads every file completely and compares it with its checksum; checks
-that the tables hold as many searches as answers landed and, for a part of each sweep, the rows that those answers give.
+Quick: reads every file that lists other files (manifests, ledger, logs of tables, the published file), and checks that
+those exist with their original size. Deep: reads every file completely and compares it with its checksum; checks that
+the tables hold as many searches as answers landed and, for a part of each sweep, the rows that those answers give.
 """
 
 from __future__ import annotations

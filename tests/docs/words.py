@@ -38,6 +38,19 @@ WORDS = {
     "cries": "alerts",
     "of itself": "on its own",
     "for want of": "because … ran out",
+    "asked about": "requested, searched, re-queried",
+    "held against": "compared with",
+    "worked out": "computed",
+    "looked at": "checked, examined",
+    "told of": "described, reported",
+    "said of": "said about, or: noted",
+    "stands beside": "is next to, comes with",
+    "stand beside": "are next to, come with",
+    "stands apart": "deviates, is an outlier",
+    "stand apart": "deviate, are outliers",
+    "lie apart": "differ",
+    "lies apart": "differs",
+    "an own": "its own",
 }
 _FOUND = re.compile(rf"\b({'|'.join(map(re.escape, WORDS))})\b", re.IGNORECASE)
 
