@@ -223,7 +223,7 @@ def test_a_flipped_object_is_refused_and_the_rest_is_fetched_once_it_is_restored
     store = Store(address)
     name = CommitLog(store).read(0, {}, None).files["lists/one"][0]
     obstore.put(store._store, f"objects/{name}", b"onf")
-    with pytest.raises(CorruptObject, match="its SHA-256 is not its name"):
+    with pytest.raises(CorruptObject, match="its name is not the SHA-256 of its content"):
         machine("b")
     obstore.put(store._store, f"objects/{name}", b"one")
     assert machine("b").get("lists/one") == b"one"

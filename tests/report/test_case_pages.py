@@ -146,7 +146,7 @@ def test_the_same_night_gives_the_same_pages(lake):
 def test_raw_answers_that_are_not_kept_are_said_to_be_gone_and_the_numbers_stay(lake):
     shutil.rmtree(lake.root / "raw")
     page = page_of(lake, "list_detail_mismatch")
-    assert page.count("The raw answer is not kept any more") == 2
+    assert page.count("The raw answer is no longer kept") == 2
     assert row_of(page, "Total for the stay")[:2] == ["131.005 EUR", "120.25 EUR"]
     assert "<dt>Body</dt>" not in page
 

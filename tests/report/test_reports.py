@@ -84,7 +84,7 @@ def test_what_a_supplier_sent_is_text_in_pages_and_in_spreadsheets(two_nights):
 
 
 def test_the_digest_says_that_another_market_is_the_reference_from_now_on(two_nights, nights_of_two_markets):
-    told = "compared with DE from this night on"
+    told = "From this night on, markets are compared with DE"
     (changed,) = write_reports(nights_of_two_markets, ["digest"])
     assert told in changed.file.read_text()
     (kept,) = write_reports(two_nights, ["digest"])
