@@ -16,7 +16,7 @@ from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.cluster_address import Cluster
-from pipeline.domain.errors import GateBlocked, InputError
+from pipeline.domain.errors import CorruptObject, GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.costs import timed
@@ -94,8 +94,11 @@ def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
             continue
         if len(found) == most:
             break
-        other = read_manifest(lake, entry.sweep_id)
-        ending = read_ending(lake, entry.sweep_id)
+        try:
+            other, ending = read_manifest(lake, entry.sweep_id), read_ending(lake, entry.sweep_id)
+        except CorruptObject as error:
+            logger.warning("Not compared with the night %s: %s", entry.sweep_id, error.message)
+            continue
         is_alike = (other.spec, other.supplier) == (manifest.spec, manifest.supplier)
         if is_alike and ending is not None and ending.is_complete:
             found.append(entry.sweep_id)

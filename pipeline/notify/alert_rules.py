@@ -20,7 +20,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.domain.errors import InputError
-from pipeline.spec.bounds import Unreadable
+from pipeline.spec.bounds import Unreadable, read_bounded
 from pipeline.spec.documents import Document, read_toml
 
 _NOTHING = "No alert was sent."
@@ -87,11 +87,15 @@ class AlertRules(_Table):
 def read_rules(file: Path) -> AlertRules:
     """Return the rules of a TOML file. Raises InputError that names each mistake with its line."""
     try:
-        document = read_toml(file.read_text(encoding="utf-8-sig"))
+        text = read_bounded(file).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"The rule file {file} cannot be read: {error.strerror}.", kept=_NOTHING) from None
+    except Unreadable as error:
+        raise InputError(f"The rule file {file} cannot be read: {error}.", kept=_NOTHING) from None
     except UnicodeDecodeError:
         raise InputError(f"The rule file {file} is not UTF-8 text.", kept=_NOTHING) from None
+    try:
+        document = read_toml(text)
     except Unreadable as error:
         at = f"{file}:{error.line}" if error.line else f"{file}"
         raise InputError(f"The rule file cannot be read:\n  {at}: {error}", kept=_NOTHING) from None

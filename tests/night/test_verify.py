@@ -44,10 +44,18 @@ KINDS = {
     "logs": "tables/*/_delta_log/*.json",
     "pages": "reports/**/*.html",
     "figures": "reports/**/*.parquet",
+    "sheets": "reports/**/*.csv",
+    "data of pages": "reports/**/*.json",
+    "states": "state/**/*.parquet",
+    "nights": "nights/**/*.json",
+    "durations": "durations/**/*.json",
+    "last checkpoints": "tables/*/_delta_log/_last_checkpoint",
     "what the lake is": "lake.json",
     "checksums": "checksums/**/sums*.txt",
     **{name: f"tables/{name}/*/*.parquet" for name in ("sweep", "search", "cell", "offer", "penalty", "promotion")},
     **{name: f"tables/{name}/*/*.parquet" for name in ("offer_change", "property", "room", "quality", "quote")},
+    **{name: f"tables/{name}/*/*.parquet" for name in ("room_amenity", "room_image", "selling_price")},
+    **{name: f"tables/{name}/*/*.parquet" for name in ("quote_offer", "quote_penalty", "quote_promotion")},
 }
 
 
@@ -110,6 +118,13 @@ def test_every_flipped_bit_is_found(made, tmp_path, kind):
             missed.append((file, bit))
         shutil.copyfile(file, place) if kind == "checksums" else place.unlink()
     assert missed == []
+
+
+def test_every_file_of_a_lake_is_of_a_kind_whose_bits_are_flipped(made):
+    of_a_kind = {file for pattern in KINDS.values() for file in made.glob(pattern)}
+    others = [file for file in made.rglob("*") if file.is_file() and file not in of_a_kind]
+    # A lock holds nothing that is read.
+    assert [file.relative_to(made).as_posix() for file in others if not file.name.startswith(".lock")] == []
 
 
 @pytest.mark.parametrize(
@@ -216,6 +231,15 @@ def test_a_truncated_manifest_costs_its_sweep_and_not_the_whole_status(lake):
     manifest.write_bytes(manifest.read_bytes()[:100])
     shown = {sweep.sweep_id: sweep.state for sweep in overview(lake).sweeps}
     assert shown == {first: "damaged", second: "published"}
+
+
+def test_nor_does_it_cost_the_nights_after_it(lake, caplog):
+    first, second = lake.sweep_ids()
+    manifest = lake.local(lake.manifest_path(first))
+    manifest.write_bytes(manifest.read_bytes()[:100])
+    audited = audit_sweep(_settings(lake), lake, second, read_manifest(lake, second).started_at)
+    assert audited.sweep_id == second
+    assert f"raw/{first}/sweep.json is damaged" in caplog.text
 
 
 def test_a_lake_that_was_rebuilt_and_has_lost_its_lake_json_is_refused(lake):

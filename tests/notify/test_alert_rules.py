@@ -61,3 +61,11 @@ def test_a_mistake_is_told_with_its_line(tmp_path, before, after, line, told):
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_rules(tmp_path / "none.toml")
+
+
+def test_an_endless_file_is_refused_before_it_fills_the_memory(tmp_path):
+    endless = tmp_path / "endless.toml"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=r"endless\.toml cannot be read: it is larger than 1,000,000 bytes") as refused:
+        read_rules(endless)
+    assert refused.value.kept == "No alert was sent."
