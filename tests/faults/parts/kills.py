@@ -1,4 +1,4 @@
-"""SIGKILL at every rename and link, at writes, syncs and removals evenly between them, and at random instants."""
+"""SIGKILL at renames and links, at writes, syncs and removals evenly between them, and at random instants."""
 
 from __future__ import annotations
 
