@@ -2,7 +2,7 @@
 -- match_grade: `exact`: same room, board and policy; `board_family`: cheapest of the family; `cheapest`: of the cell.
 -- match_key: What two offers must share besides the property, by grade. A hash for one query: never to be stored.
 -- room_no: Which requested room this answers, from 0; not said: 0.
--- Totals of several rooms are never added up here: each requested room is compared on its own. Of equals in a group, the
+-- Totals of several rooms are never added up here: each requested room is compared alone. Of equals in a group, the
 -- one with the lowest key stands for it. Where a part of an answer about a property could not be read, or was refused,
 -- it may be the cheaper one: then nothing stands for a group that it may belong to. A list has one product for each
 -- room, board and policy, so there the exact pairs stay.

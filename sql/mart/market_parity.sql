@@ -6,7 +6,7 @@
 -- currency_basis: `same`: both were answered in currency; `supplier_rate`: the market was answered in both currencies,
 -- and its own two totals say the rate; `reference_rate`: only that of the sweep's day is known. Never mixed.
 -- reference_converted: reference_total in currency, at `rate`, to its minor unit.
--- tolerance: Largest difference of total and reference_converted that still meets, in currency; more at a reference rate.
+-- tolerance: Largest gap between total and reference_converted that still meets, in currency; more at a reference rate.
 -- gap: total - reference_converted, in currency; above 0: dearer than in the reference market.
 -- gap_pct: gap in percent of reference_converted.
 -- verdict: `win`: cheaper than in the reference market, `meet`, or `lose`: dearer than there.
