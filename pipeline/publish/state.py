@@ -16,7 +16,10 @@ from pipeline.lake.database import quoted, sql_type
 from pipeline.lake.relations import relation, sql_folder
 
 # What is computed first; each is a table of schema `night` until the night is done.
-NIGHT = ("cell_observed", "offer_observed", "offer_change", "offer_change_priced", "parity_observed", "change_count")
+NIGHT = (
+    "cell_observed", "offer_observed", "offer_change", "offer_change_priced", "group_observed", "parity_observed",
+    "change_count",
+)  # fmt: skip
 
 # Names without a database are found in the file first, then among the night's working tables.
 SEARCH_PATH = "SET search_path = 'nightaudit.main,memory.night,memory.sweep_files'"
@@ -69,6 +72,11 @@ FILED_STEPS = (
     Step("quiet_search", "property_id, search_id"),
     Step("parity_closed", "property_id, offer_key, source"),
     Step("parity_open", "property_id, offer_key, source", is_replaced=True),
+    Step(
+        "parity_group_open",
+        "property_id, cell_key, source, match_grade, room_no, board_family, currency",
+        is_replaced=True,
+    ),
     Step("floor_move", "property_id, offer_key, source"),
 )
 SMALL_STEPS = (

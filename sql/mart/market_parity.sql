@@ -14,7 +14,8 @@
 -- rate: Units of currency for one reference_currency, by currency_basis; NULL: they are the same.
 -- reference_rate: Units of currency for one reference_currency, by the reference rates; NULL: no rate, or none needed.
 -- rate_date: Business day that reference_rate was set for, the older one of the two currencies; NULL: there is none.
--- losing_snapshots: Snapshots in a row in which it was dearer, when last compared on this basis; exact pairs only.
+-- losing_snapshots: Snapshots in a row in which it was dearer, when last compared on this basis; below the exact grade,
+-- in which the cheapest of its group was, whichever offer that was.
 -- losing_since: Start of the first sweep of these.
 -- reference_sweep_id: Sweep of the observation that it is compared with.
 -- reference_search_id: Search of that observation.
@@ -207,6 +208,31 @@ judged AS (
     FROM paired
     CROSS JOIN ref.analysis AS analysis
     WHERE paired.reference_converted > 0
+),
+
+-- How long pairs have been losing: exact ones by their two offers, others by the two groups that they stand for.
+losing AS (
+    SELECT
+        episode.property_id,
+        hash(
+            'exact', episode.source, episode.currency_basis, episode.offer_key, episode.reference_offer_key
+        ) AS pair_key,
+        episode.snapshots,
+        episode.began_at
+    FROM state.parity_open AS episode
+
+    UNION ALL
+
+    SELECT
+        cheapest.property_id,
+        hash(
+            cheapest.match_grade, cheapest.source, cheapest.currency_basis, cheapest.cell_key,
+            cheapest.reference_cell_key, cheapest.room_no, cheapest.board_family, cheapest.currency,
+            cheapest.reference_currency
+        ) AS pair_key,
+        cheapest.snapshots,
+        cheapest.began_at
+    FROM state.parity_group_open AS cheapest
 )
 
 SELECT
@@ -214,14 +240,24 @@ SELECT
     CASE
         WHEN judged.verdict <> 'meet' THEN mart.severity(judged.gap_pct, judged.medium_pct, judged.high_pct)
     END AS severity,
-    episode.snapshots AS losing_snapshots,
-    episode.began_at AS losing_since
+    losing.snapshots AS losing_snapshots,
+    losing.began_at AS losing_since
 FROM judged
-LEFT JOIN state.parity_open AS episode
-    -- A condition on one side alone would make DuckDB 1.5 compare every row with every other one.
+LEFT JOIN losing
     ON
-        episode.source = judged.source
-        AND episode.property_id = judged.property_id
-        AND episode.offer_key = CASE WHEN judged.match_grade = 'exact' THEN judged.offer_key END
-        AND episode.reference_offer_key = judged.reference_offer_key
-        AND episode.currency_basis = judged.currency_basis
+        losing.property_id = judged.property_id
+        AND losing.pair_key = CASE
+            WHEN judged.match_grade = 'exact'
+                THEN
+                    hash(
+                        judged.match_grade, judged.source, judged.currency_basis, judged.offer_key,
+                        judged.reference_offer_key
+                    )
+            ELSE
+                hash(
+                    judged.match_grade, judged.source, judged.currency_basis, judged.cell_key,
+                    judged.reference_cell_key, judged.room_no,
+                    CASE judged.match_grade WHEN 'board_family' THEN judged.board_family ELSE '' END,
+                    judged.currency, judged.reference_currency
+                )
+        END

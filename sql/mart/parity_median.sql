@@ -1,7 +1,7 @@
 -- One row per match grade, source, market, product type, currency and basis: median gap, and how long losing lasts.
 -- reference_market: The market that the others are compared with.
 -- median_gap_pct: Median gap in percent of the reference price; above 0: dearer.
--- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis; exact pairs only.
+-- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis.
 -- The gaps of a large night do not fit into memory at once. So first in which tenth of a percent does the middle lie?
 -- Then which of the few gaps in that tenth is it?
 WITH tenth AS (

@@ -20,7 +20,7 @@
 -- market_score_of: How market_score is combined, in words.
 -- market_weight: Weight of the market in scores over markets.
 -- median_gap_pct: Median gap in percent of the reference price; above 0: dearer.
--- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis; exact pairs only.
+-- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis.
 WITH property_weight AS (
     SELECT
         weighed.property_id,

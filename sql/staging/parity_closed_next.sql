@@ -1,4 +1,4 @@
--- One row per parity episode that ends with this sweep.
+-- One row per parity episode that ends with this sweep; exact pairs only.
 WITH gone AS (
     SELECT
         change.source,
@@ -23,7 +23,8 @@ ended AS (
     CROSS JOIN night.sweep AS sweep
     LEFT JOIN night.parity_observed AS observed
         ON
-            observed.source = before.source
+            observed.match_grade = 'exact'
+            AND observed.source = before.source
             AND observed.property_id = before.property_id
             AND observed.offer_key = before.offer_key
     LEFT JOIN gone

@@ -1,5 +1,6 @@
--- One row per source and offer key of the sweep whose market was compared with the reference market.
--- The pairs, their currency_basis and verdicts are those of the exact grade of mart.market_parity; see there.
+-- One row per match grade, source and offer (or group) of the sweep that was compared with the reference market.
+-- The pairs, their currency_basis and verdicts are those of mart.market_parity; see there. board_family is '' of the
+-- grades `exact` and `cheapest`, whose pairs it does not tell apart.
 -- Detail answers that could not all be read are left out: see mart.comparable_offer.
 WITH chosen AS (
     SELECT coalesce(analysis.reference_market, reference.market) AS market
@@ -9,7 +10,18 @@ WITH chosen AS (
 
 priced AS (
     SELECT
-        offer.*,
+        'exact' AS match_grade,
+        offer.source,
+        offer.property_id,
+        offer.market,
+        offer.check_in,
+        offer.currency_asked,
+        offer.currency,
+        offer.cell_key,
+        coalesce(offer.room_stay_id, 0) AS room_no,
+        '' AS board_family,
+        offer.offer_key,
+        offer.total,
         hash(
             offer.source,
             offer.product_type,
@@ -28,6 +40,33 @@ priced AS (
         AND offer.room_id IS NOT NULL
         AND offer.board_id IS NOT NULL
         AND (offer.is_whole OR offer.source = 'multi')
+
+    UNION ALL BY NAME
+
+    SELECT
+        cheapest.match_grade,
+        cheapest.source,
+        cheapest.property_id,
+        cheapest.market,
+        cheapest.check_in,
+        cheapest.currency_asked,
+        cheapest.currency,
+        cheapest.cell_key,
+        cheapest.room_no,
+        cheapest.board_family,
+        cheapest.offer_key,
+        cheapest.total,
+        hash(
+            cheapest.match_grade,
+            cheapest.source,
+            cheapest.product_type,
+            cheapest.check_in,
+            cheapest.nights,
+            cheapest.party,
+            cheapest.room_no,
+            cheapest.board_family
+        ) AS match_key
+    FROM night.group_observed AS cheapest
 ),
 
 asked AS (
@@ -119,14 +158,21 @@ twin AS (
 
 paired AS (
     SELECT
+        offer.match_grade,
         offer.source,
         offer.offer_key,
         offer.property_id,
         offer.market,
         offer.check_in,
+        offer.cell_key,
+        offer.room_no,
+        offer.board_family,
+        offer.currency,
         offer.total,
         reference.market AS reference_market,
         reference.offer_key AS reference_offer_key,
+        reference.cell_key AS reference_cell_key,
+        reference.currency AS reference_currency,
         mart.currency_basis(offer.currency, reference.currency, twin.total) AS currency_basis,
         unit.minor_unit,
         CASE currency_basis -- noqa: RF02
@@ -175,13 +221,20 @@ paired AS (
 )
 
 SELECT
+    paired.match_grade,
     paired.source,
     paired.offer_key,
     paired.property_id,
     paired.market,
     paired.check_in,
+    paired.cell_key,
+    paired.room_no,
+    paired.board_family,
+    paired.currency,
     paired.reference_market,
     paired.reference_offer_key,
+    paired.reference_cell_key,
+    paired.reference_currency,
     paired.currency_basis,
     100 * (paired.total - paired.reference_converted)::DOUBLE / paired.reference_converted::DOUBLE AS gap_pct,
     paired.total - paired.reference_converted

@@ -1,4 +1,11 @@
 -- One row per source and offer key that was dearer than in the reference market when it was last compared.
+-- Exact pairs; staging.parity_group_open_next has those of the other grades.
+WITH observed AS (
+    SELECT pair.*
+    FROM night.parity_observed AS pair
+    WHERE pair.match_grade = 'exact'
+)
+
 SELECT
     observed.source,
     observed.offer_key,
@@ -13,7 +20,7 @@ SELECT
     coalesce(before.snapshots, 0) + 1 AS snapshots,
     observed.gap_pct AS last_gap_pct,
     greatest(observed.gap_pct, before.largest_gap_pct) AS largest_gap_pct
-FROM night.parity_observed AS observed
+FROM observed
 CROSS JOIN night.sweep AS sweep
 LEFT JOIN state.parity_open AS before
     ON
@@ -32,7 +39,7 @@ UNION ALL BY NAME
 SELECT before.*
 FROM state.parity_open AS before
 CROSS JOIN night.sweep AS sweep
-ANTI JOIN night.parity_observed AS observed
+ANTI JOIN observed
     ON
         observed.source = before.source
         AND observed.property_id = before.property_id

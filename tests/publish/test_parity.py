@@ -12,6 +12,7 @@ from nights import load_night, started_at, sweep_id
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import STATE_TABLES
 from pipeline.lake import Lake
+from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.database import query_published
 from pipeline.publish.publish import publish, publish_anew
 
@@ -72,15 +73,57 @@ def test_an_episode_grows_by_compared_nights_alone_and_ends_when_the_prices_meet
     ((*running, _, is_running),) = episodes(published, GROWING)
     assert (running, is_running) == (["DE", started_at(1), 2, 8.0, None], True)
     persistence = (
-        "SELECT losing_snapshots, verdict FROM mart.market_parity WHERE match_grade = 'exact' AND property_id = $of"
+        "SELECT match_grade, losing_snapshots, verdict FROM mart.market_parity WHERE property_id = $of ORDER BY 1"
     )
-    assert query_published(published, persistence, {"of": GROWING}).fetchall() == [(2, "lose")]
+    assert query_published(published, persistence, {"of": GROWING}).fetchall() == [
+        ("board_family", 2, "lose"),
+        ("cheapest", 2, "lose"),
+        ("exact", 2, "lose"),
+    ]
     assert episodes(published, ENDED) == [("DE", started_at(0), 2, 8.0, "resolved", 3.0, False)]
 
 
 def test_an_offer_that_is_gone_ends_its_episode_and_a_later_one_is_another(published):
     found = [(began_at, snapshots, ended) for _, began_at, snapshots, _, ended, *_ in episodes(published, GONE)]
     assert found == [(started_at(1), 1, "gone"), (started_at(3), 1, None)]
+
+
+def publish_rooms(lake, night, rooms):
+    """Publish a night in which GB sells room 7 for 100, and DE what `rooms` says, by room."""
+    stays = [DAY | {"market": market, "search_id": number} for number, market in enumerate(("GB", "DE"))]
+    there = [OFFER | stays[1] | {"offer_no": n, "room_id": n, "total": total} for n, total in rooms.items()]
+    offers = [OFFER | stays[0] | {"total": 100}, *there]
+    load_night(lake, night, cell=[stays[0], stays[1] | {"status": "offered" if rooms else "no_offer"}], offer=offers)
+    return publish(lake, sweep_id(night), started_at(night), analysis=GB_AND_DE).file
+
+
+def losing(file):
+    rows = query_published(
+        file, "SELECT match_grade, losing_snapshots, losing_since FROM mart.market_parity"
+    ).fetchall()
+    return {grade: (snapshots, since) for grade, snapshots, since in rows}
+
+
+def test_the_cheapest_of_a_market_stays_dearer_whichever_room_it_is(lake):
+    publish_rooms(lake, 0, {7: 106, 8: 107})
+    file = publish_rooms(lake, 1, {7: 109, 8: 108})
+    assert losing(file) == dict.fromkeys(("exact", "board_family", "cheapest"), (2, started_at(0)))
+    file = publish_rooms(lake, 2, {9: 103})
+    assert losing(file) == dict.fromkeys(("board_family", "cheapest"), (3, started_at(0)))
+    publish_rooms(lake, 3, {})
+    file = publish_rooms(lake, 4, {9: 103})
+    assert losing(file) == dict.fromkeys(("board_family", "cheapest"), (1, started_at(4)))
+
+
+def test_a_file_of_the_version_before_is_given_what_it_lacks_from_the_tables(lake):
+    publish_rooms(lake, 0, {7: 106})
+    file = publish_rooms(lake, 1, {7: 106})
+    with duckdb.connect(str(file)) as older:
+        older.execute("DROP VIEW state.parity_group_open")
+        older.execute("DELETE FROM state.file WHERE table_name = 'parity_group_open'")
+    record_as_they_are(lake.root, [file])
+    file = publish_rooms(lake, 2, {7: 106})
+    assert losing(file) == dict.fromkeys(("exact", "board_family", "cheapest"), (3, started_at(0)))
 
 
 def test_parity_built_anew_is_what_the_nights_left(lake):
@@ -90,6 +133,7 @@ def test_parity_built_anew_is_what_the_nights_left(lake):
     before = {name: query_published(file, f"FROM {name} ORDER BY ALL").fetchall() for name in names}
     assert before["state.parity_open"]
     assert before["state.parity_closed"]
+    assert before["state.parity_group_open"]
     assert before["state.floor_move"]
     file = publish_anew(lake, lambda: None)
     assert {name: query_published(file, f"FROM {name} ORDER BY ALL").fetchall() for name in names} == before

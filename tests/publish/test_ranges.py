@@ -125,7 +125,7 @@ def test_no_two_rows_of_a_state_file_tie(home):
                     f"SELECT count(*), count(DISTINCT row({step.order})) FROM read_parquet('{file}')"  # noqa: S608 - our own names
                 ).fetchone()
                 assert rows == told_apart, file
-    assert {"offer_open", "offer_closed", "cell", "parity_open"} <= written
+    assert {"offer_open", "offer_closed", "cell", "parity_open", "parity_group_open"} <= written
 
 
 def test_a_part_without_a_property_leaves_the_same_cells_in_doubt_whatever_the_ranges(lake):

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from pipeline.domain.tables.columns import CHECK_IN, MARKET, OFFER_NO, PRODUCT_TYPE, PROPERTY_ID, SEARCH_ID, SWEEP_ID
+from pipeline.domain.tables.columns import (
+    CELL_KEY,
+    CHECK_IN,
+    MARKET,
+    OFFER_NO,
+    PRODUCT_TYPE,
+    PROPERTY_ID,
+    SEARCH_ID,
+    SWEEP_ID,
+)
 from pipeline.domain.tables.declaration import FLAG, INSTANT, INT, LONG, MONEY, NUMBER, TEXT, Column, Table, required
 
 _BY_LEAD = (
@@ -104,6 +113,29 @@ PARITY_CLOSED = Table(
             "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
             "`reference_changed`: another offer is compared with; `basis_changed`: on another currency_basis; or "
             "`stay_began`.",
+        ),
+    ),
+)
+
+PARITY_GROUP_OPEN = Table(
+    "parity_group_open",
+    "One row per match grade below exact, source and group of offers whose cheapest one was dearer than the reference "
+    "market's when last compared.",
+    ("match_grade", "source", "property_id", "cell_key", "room_no", "board_family", "currency"),
+    (
+        required("match_grade", TEXT, "`board_family` or `cheapest`."),
+        _PARITY_COLUMNS[0],
+        PROPERTY_ID,
+        CELL_KEY,
+        required("room_no", INT, "Which requested room the group answers, from 0."),
+        required("board_family", TEXT, "Family of the boards of the group; '': all boards, of the grade `cheapest`."),
+        required("currency", TEXT, "ISO 4217 code of the group's totals."),
+        CHECK_IN,
+        required("reference_cell_key", LONG, "Cell of the reference market that it was compared with."),
+        required("reference_currency", TEXT, "ISO 4217 code of the totals there."),
+        *_PARITY_COLUMNS[7:9],
+        required(
+            "snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."
         ),
     ),
 )
