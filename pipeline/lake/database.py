@@ -64,6 +64,8 @@ def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPy
         session.execute(f"SET temp_directory = {quoted(str(spill))}")
         session.execute("SET TimeZone = 'UTC'")
         session.execute("SET preserve_insertion_order = false")
+        # The same files of the lake are read by many statements.
+        session.execute("SET parquet_metadata_cache = true")
         session.execute("SET autoinstall_known_extensions = false")
         # DuckDB draws one of its own into logs after two seconds.
         session.execute("SET enable_progress_bar = false")
@@ -153,6 +155,7 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
     try:
         session.execute("SET TimeZone = 'UTC'")
         session.execute(f"SET disabled_optimizers = '{UNSAFE_OPTIMIZERS}'")
+        session.execute("SET parquet_metadata_cache = true")
         if spill is not None:
             session.execute(f"SET memory_limit = '{_REPORT_MEMORY}'")
             session.execute(f"SET temp_directory = {quoted(str(spill))}")

@@ -40,10 +40,13 @@ def write_comparisons(
     # Not by way of the view, which would be bound twice: its making and its reading take as long as the rows.
     select = f"SELECT * FROM ({_MADE.sql}) ORDER BY {_ORDER}"  # noqa: S608 - our own names
     session.execute("SET preserve_insertion_order = true")
+    # DuckDB would hold the wide pairs in memory for joins with small tables, instead of the small tables.
+    session.execute("SET disabled_optimizers = 'build_side_probe_side'")
     try:
         written = session.execute(f"COPY ({select}) TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)")
         rows = written.fetchall()[0][0]
     finally:
+        session.execute("SET disabled_optimizers = ''")
         session.execute("SET preserve_insertion_order = false")
     put_in_place(built, place)
     file = StateFile(_MADE.name, sweep_id, path, rows, place.stat().st_size, within.first, within.last)

@@ -37,7 +37,10 @@ paired AS (
     FROM mart.market_parity AS parity
     INNER JOIN fee ON fee.property_id = parity.property_id AND fee.offer_key = parity.offer_key
     INNER JOIN fee AS there
-        ON there.property_id = parity.property_id AND there.offer_key = parity.reference_offer_key
+        ON
+            -- With `=`, DuckDB would first join every offer of a property with every other one.
+            there.property_id IS NOT DISTINCT FROM parity.property_id
+            AND there.offer_key = parity.reference_offer_key
     LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
     WHERE
         parity.source = 'detail'

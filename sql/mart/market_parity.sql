@@ -27,7 +27,11 @@
 -- reference_pre_promo_total: Total before promotions of the reference offer, in reference_currency.
 -- reference_promotion_key: Hash of the promotions of the reference offer.
 -- reference_included_charges: Taxes and fees inside reference_total, in reference_currency. Detail only.
-WITH asked AS (
+WITH comparable AS MATERIALIZED (
+    FROM mart.comparable_offer
+),
+
+asked AS (
     SELECT
         offer.source,
         offer.property_id,
@@ -93,10 +97,10 @@ exchange AS (
             AND there.currency <> here.currency
 ),
 
--- Chosen before it is paired: all pairs of all markets would be many times as many.
-reference AS (
+-- Materialized: otherwise DuckDB pairs every market with every other one, many times as many rows, and chooses after.
+reference AS MATERIALIZED (
     SELECT comparable.*
-    FROM mart.comparable_offer AS comparable
+    FROM comparable
     WHERE comparable.market = (SELECT chosen.reference_market FROM mart.reference_market AS chosen)
 ),
 
@@ -111,7 +115,7 @@ twin AS (
         comparable.product_type,
         comparable.currency,
         arg_min(comparable.total, comparable.offer_key) AS total
-    FROM mart.comparable_offer AS comparable
+    FROM comparable
     SEMI JOIN currency_pair
         ON
             currency_pair.source = comparable.source
@@ -122,9 +126,24 @@ twin AS (
     GROUP BY ALL
 ),
 
+offered AS MATERIALIZED (
+    SELECT
+        comparable.*,
+        currency_pair.reference_currency AS compared_in,
+        currency_pair.reference_currency_asked AS compared_in_asked
+    FROM comparable
+    INNER JOIN currency_pair
+        ON
+            currency_pair.source = comparable.source
+            AND currency_pair.property_id = comparable.property_id
+            AND currency_pair.market = comparable.market
+            AND currency_pair.currency = comparable.currency
+            AND currency_pair.currency_asked IS NOT DISTINCT FROM comparable.currency_asked
+),
+
 paired AS (
     SELECT
-        offer.*,
+        offer.* EXCLUDE (compared_in, compared_in_asked), -- noqa: RF02
         reference.market AS reference_market,
         reference.offer_key AS reference_offer_key,
         reference.room_id AS reference_room_id,
@@ -155,22 +174,15 @@ paired AS (
                     AS DECIMAL(18, 4)
                 )
         END AS reference_converted
-    FROM mart.comparable_offer AS offer
+    FROM offered AS offer
     INNER JOIN reference
         ON
             reference.match_grade = offer.match_grade
             AND reference.match_key = offer.match_key
             AND reference.property_id = offer.property_id
             AND reference.product_type = offer.product_type
-    INNER JOIN currency_pair
-        ON
-            currency_pair.source = offer.source
-            AND currency_pair.property_id = offer.property_id
-            AND currency_pair.market = offer.market
-            AND currency_pair.currency = offer.currency
-            AND currency_pair.currency_asked IS NOT DISTINCT FROM offer.currency_asked
-            AND currency_pair.reference_currency = reference.currency
-            AND currency_pair.reference_currency_asked IS NOT DISTINCT FROM reference.currency_asked
+            AND reference.currency = offer.compared_in
+            AND reference.currency_asked IS NOT DISTINCT FROM offer.compared_in_asked
     LEFT JOIN twin
         ON
             twin.match_grade = offer.match_grade
