@@ -17,17 +17,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from faults.lab import Lab
-from faults.parts import Try
+from faults.parts import TRIES, Counted, Try
 from faults.tally import Tally
 
-PARTS = ("kills", "disk", "limits", "together", "clocks", "flips", "supplier")
-TRIES = 200
+PARTS = ("commits", "kills", "disk", "limits", "together", "clocks", "flips", "supplier")
 _HERE = Path(__file__).parent
 _BEGIN, _END = "<!-- table: written by `make test-faults` -->", "<!-- end of the table -->"
 
@@ -46,8 +45,8 @@ class Stopped(Exception):
     """The suite was stopped (Ctrl-C) before its last try."""
 
 
-def run(tries: Sequence[Try], jobs: int, folder: Path, done: dict[int, Tally]) -> None:
-    """Run tries in so many labs side by side; what came of each goes into `done`, by its place, and is printed.
+def run(chosen: Callable[[Counted], Mapping[int, Try]], jobs: int, folder: Path, done: dict[int, Tally]) -> None:
+    """Run the tries that are chosen once the labs' nights are made, side by side; what came of each goes into `done`.
 
     Raises Stopped on SIGINT, after the tries in hand were ended and forgotten.
     """
@@ -57,7 +56,8 @@ def run(tries: Sequence[Try], jobs: int, folder: Path, done: dict[int, Tally]) -
         try:
             for lab in pool.map(lambda number: stack.enter_context(Lab(folder / f"lab-{number}", shim)), range(jobs)):
                 labs.put(lab)
-            places = {pool.submit(_in_a_lab, labs, one): place for place, one in enumerate(tries)}
+            tries = chosen(lab.counted)
+            places = {pool.submit(_in_a_lab, labs, one): place for place, one in tries.items()}
             for future in as_completed(places):
                 tally = done[places[future]] = future.result()
                 _say(f"{len(done)}/{len(tries)} {tally.fault}: {'; '.join(tally.said) or _happened(tally)}")
@@ -122,19 +122,24 @@ def main() -> int:
         asked.error(f"no such part: {', '.join(sorted(unknown))}")
     began, chance = time.monotonic(), random.Random(given.seed)  # noqa: S311 - instants, no secrets
     parts = [importlib.import_module(f"faults.parts.{name}") for name in given.parts or PARTS]
-    tries = [one for part in parts for one in part.tries(given.tries, chance)]
-    order = list(range(len(tries)))
-    # So that a suite which is stopped has tried something of each fault.
-    chance.shuffle(order)
+    planned: dict[int, Try] = {}
     done: dict[int, Tally] = {}
+
+    def chosen(counted: Counted) -> Mapping[int, Try]:
+        tries = list(enumerate(one for part in parts for one in part.tries(given.tries, chance, counted)))
+        # So that a suite which is stopped has tried something of each fault.
+        chance.shuffle(tries)
+        planned.update(tries)
+        return planned
+
     # What stops it from outside, as `timeout` does, is no other thing than Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="faults-") as folder, suppress(Stopped):
-        run([tries[place] for place in order], given.jobs, Path(folder), done)
-    tallies = by_fault(done[at] for at in sorted(done, key=lambda at: order[at]))
-    written, is_whole = table(tallies), len(done) == len(tries)
-    ended = f"{len(done)} of {len(tries)} tries in {time.monotonic() - began:.0f} s, seed {given.seed}"
+        run(chosen, given.jobs, Path(folder), done)
+    tallies = by_fault(done[place] for place in sorted(done))
+    written, is_whole = table(tallies), bool(planned) and len(done) == len(planned)
+    ended = f"{len(done)} of {len(planned)} tries in {time.monotonic() - began:.0f} s, seed {given.seed}"
     sys.stdout.write(f"{written}\n\n{ended}{'' if is_whole else '; stopped'}\n")
     is_good = all(each.is_good for each in tallies)
     if is_good and is_whole and not given.parts and given.tries == TRIES:

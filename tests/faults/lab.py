@@ -46,7 +46,16 @@ batch = 1
 """
 # 2 markets x 2 days x (12 multi + 2 single); of a night.
 SEARCHES = 56
-STEPS = ("sweep", "audit", "publish", "report", "lake")
+# Each goes on from the one before it, but for a rebuild, which goes on from a report as `lake` does.
+STEPS = ("sweep", "audit", "publish", "report", "lake", "rebuild")
+_AFTER = {
+    "sweep": "before",
+    "audit": "sweep",
+    "publish": "audit",
+    "report": "publish",
+    "lake": "report",
+    "rebuild": "report",
+}
 ARGV = {"lake": ("lake", "--apply")}
 # Files that say who is writing, or hold what a session spills: no part of what a lake holds.
 _PASSING = (".lock", ".lock.note", ".spill")
@@ -91,11 +100,12 @@ class Lab:
 
     def _make_nights(self) -> None:
         """Make a first night, then a second one, and keep the lake as it is before and after each step of that."""
-        for step in STEPS:
+        for step in STEPS[:-1]:
             self.must(*self.argv(step))
         self.turn_to(1)
         self._keep("before")
         for step in STEPS:
+            self.back_to(self.before(step))
             self.counted[step] = self.must(*self.argv(step))
             self._keep(step)
 
@@ -119,7 +129,7 @@ class Lab:
 
     def before(self, step: str) -> str:
         """Name the step before a step."""
-        return "before" if step == STEPS[0] else STEPS[STEPS.index(step) - 1]
+        return _AFTER[step]
 
     # Commands ---------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 from deltalake import DeltaTable
 
+from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 
 _SCHEMAS = ("mart", "report", "lake", "ref")
@@ -66,8 +67,10 @@ def _relations(file: Path) -> dict[str, Counter[object]]:
 
 def _tables(lake: Path) -> dict[str, Counter[object]]:
     rows: dict[str, Counter[object]] = {}
+    # A rebuild keeps the former tables for readers that still have the previous file open.
+    folder = Lake(str(lake)).tables_folder
     with duckdb.connect(":memory:") as session:
-        for log in sorted(lake.glob("tables*/*/_delta_log")):
+        for log in sorted(lake.glob(f"{folder}/*/_delta_log")):
             files = DeltaTable(log.parent).file_uris()
             rows[f"table {log.parent.name}"] = _rows(session, f"read_parquet({files!r})") if files else Counter()
     return rows

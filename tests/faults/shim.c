@@ -1,7 +1,8 @@
 /* Stands between a process and the C library, for every write below one folder, whoever makes it: Python, Rust or C++.
  *
  * Loaded by LD_PRELOAD. It does nothing before faults_arm() names the folder and what is to happen: the process is
- * killed at the n-th event, the disk is full once so many bytes were written, or every write is refused.
+ * killed at the n-th event, or when a file of a certain name is renamed or linked into its place, the disk is full once so
+ * many bytes were written, or every write is refused.
  * An event is a file opened for writing, written, cut, synced, renamed, linked, removed, or a folder made.
  */
 #define _GNU_SOURCE
@@ -19,31 +20,38 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { COUNT = 1, KILL_BEFORE, KILL_AFTER, FULL, READ_ONLY };
+enum { COUNT = 1, KILL_BEFORE, KILL_AFTER, FULL, READ_ONLY, KILL_BEFORE_NAME, KILL_AFTER_NAME };
 #define FILES 65536
 #define KINDS 4000000
+#define NAMES 4000000
 
 static char root[4096];
 static size_t root_length;
 static atomic_int mode;
 static long at;
-static atomic_long events, bytes;
+static char name_of_commit[4096];
+static atomic_long events, bytes, named;
 static char watched[FILES];
 static char kinds[KINDS];
+static char names[NAMES];
 
 #define REAL(name) ({ static __typeof__(name) *real; if (!real) real = dlsym(RTLD_NEXT, #name); real; })
 
-void faults_arm(const char *folder, int what, long when) {
+void faults_arm(const char *folder, int what, long when, const char *name) {
     root_length = strlen(folder);
     memcpy(root, folder, root_length + 1);
     at = when;
+    strncpy(name_of_commit, name, sizeof name_of_commit - 1);
     atomic_store(&events, 0);
     atomic_store(&bytes, 0);
+    atomic_store(&named, 0);
     atomic_store(&mode, what);
 }
 long faults_events(void) { return atomic_load(&events); }
 long faults_bytes(void) { return atomic_load(&bytes); }
 const char *faults_kinds(void) { return kinds; }
+/* A line for each file that was renamed or linked into its place, as its path below the folder. */
+const char *faults_names(void) { return names; }
 
 static int inside(int folder, const char *path) {
     if (!atomic_load(&mode) || !path) return 0;
@@ -68,6 +76,19 @@ static void done(void) {
         kill(getpid(), SIGKILL);
         errno = kept;
     }
+}
+/* Called before and after a file takes its place: notes its name, and kills the process where it is the chosen one. */
+static void placed(const char *path, int killing) {
+    if (path[0] == '/') path += root_length + 1;
+    if (killing == KILL_BEFORE_NAME) {
+        size_t size = strlen(path);
+        long from = atomic_fetch_add(&named, (long)size + 1);
+        if (from + (long)size + 1 < NAMES) {
+            memcpy(names + from, path, size);
+            names[from + (long)size] = '\n';
+        }
+    }
+    if (atomic_load(&mode) == killing && !strcmp(path, name_of_commit)) kill(getpid(), SIGKILL);
 }
 /* How many of `wanted` bytes there is room for; -1 where there is none. */
 static ssize_t room(size_t wanted) {
@@ -175,12 +196,24 @@ OF_FILE(ftruncate64, 't', (int file, off64_t size), file, size)
         done();                                                                           \
         return result;                                                                    \
     }
-OF_NAMES(rename, 'r', inside(-1, to), (const char *from, const char *to), from, to)
-OF_NAMES(renameat, 'r', inside(t, to), (int f, const char *from, int t, const char *to), f, from, t, to)
-OF_NAMES(renameat2, 'r', inside(t, to), (int f, const char *from, int t, const char *to, unsigned flags), f, from, t, to, flags)
-OF_NAMES(link, 'l', inside(-1, to), (const char *from, const char *to), from, to)
-OF_NAMES(linkat, 'l', inside(t, to), (int f, const char *from, int t, const char *to, int flags), f, from, t, to, flags)
-OF_NAMES(symlink, 'l', inside(-1, to), (const char *from, const char *to), from, to)
+#define OF_PLACES(name, kind, folder, given, ...)                                         \
+    int name given {                                                                      \
+        if (!inside(folder, to)) return REAL(name)(__VA_ARGS__);                          \
+        if (event(kind)) return -1;                                                       \
+        placed(to, KILL_BEFORE_NAME);                                                     \
+        int result = REAL(name)(__VA_ARGS__);                                             \
+        int kept = errno;                                                                 \
+        placed(to, KILL_AFTER_NAME);                                                      \
+        errno = kept;                                                                     \
+        done();                                                                           \
+        return result;                                                                    \
+    }
+OF_PLACES(rename, 'r', -1, (const char *from, const char *to), from, to)
+OF_PLACES(renameat, 'r', t, (int f, const char *from, int t, const char *to), f, from, t, to)
+OF_PLACES(renameat2, 'r', t, (int f, const char *from, int t, const char *to, unsigned flags), f, from, t, to, flags)
+OF_PLACES(link, 'l', -1, (const char *from, const char *to), from, to)
+OF_PLACES(linkat, 'l', t, (int f, const char *from, int t, const char *to, int flags), f, from, t, to, flags)
+OF_PLACES(symlink, 'l', -1, (const char *from, const char *to), from, to)
 OF_NAMES(unlink, 'u', inside(-1, path), (const char *path), path)
 OF_NAMES(unlinkat, 'u', inside(folder, path), (int folder, const char *path, int flags), folder, path, flags)
 OF_NAMES(rmdir, 'u', inside(-1, path), (const char *path), path)

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-MODES = {"count": 1, "kill before": 2, "kill after": 3, "full": 4, "read-only": 5}
+MODES = ("count", "kill before", "kill after", "full", "read-only", "kill before name", "kill after name")
 # Far more than any command needs; whoever takes longer hangs.
 _PATIENCE_S = 240.0
 
@@ -29,7 +29,8 @@ _PATIENCE_S = 240.0
 class Command:
     """A command line of ours, the settings that it is given, and what befalls it.
 
-    `mode` and `at` are those of the shim; `kill_at_s` kills it after so many seconds; `times` runs it so often at once.
+    `mode`, `at` and `name` are those of the shim; `kill_at_s` kills it after so many seconds; `times` runs it so often
+    at once.
     """
 
     argv: list[str]
@@ -38,6 +39,7 @@ class Command:
     out: str
     mode: str = "count"
     at: int = 0
+    name: str = ""
     kill_at_s: float | None = None
     address_space_mb: int | None = None
     descriptors: int | None = None
@@ -48,7 +50,8 @@ class Command:
 class Ended:
     """How a command ended: its exit code (negative: the signal), and what it took.
 
-    `kinds` has a letter for each event, in their order; `bytes` were written below the folder. Killed, it has neither.
+    `kinds` has a letter for each event, in their order; `bytes` were written below the folder; `names` are those of
+    the files that were renamed or linked into their places. Killed, it has none of them.
     """
 
     code: int
@@ -57,6 +60,7 @@ class Ended:
     said: str
     kinds: str = ""
     bytes: int = 0
+    names: tuple[str, ...] = ()
 
 
 @dataclass
@@ -89,6 +93,7 @@ def _import_all() -> None:
     import pipeline.cli.commands
     import pipeline.cli.lake
     import pipeline.cli.publish
+    import pipeline.cli.rebuild
     import pipeline.cli.report
     import pipeline.cli.sweep  # noqa: F401 - imported to be warm
     from pipeline.audit import declared, judge  # noqa: F401 - imported to be warm
@@ -124,7 +129,9 @@ def _in_child(command: Command, number: int) -> None:
     # Without a C compiler there is none.
     has_shim = hasattr(shim, "faults_arm")
     if has_shim:
-        shim.faults_arm(command.folder.encode(), MODES[command.mode], ctypes.c_long(command.at))
+        shim.faults_arm(
+            command.folder.encode(), 1 + MODES.index(command.mode), ctypes.c_long(command.at), command.name.encode()
+        )
     try:
         from pipeline.cli import main
 
@@ -135,8 +142,13 @@ def _in_child(command: Command, number: int) -> None:
     except BaseException:
         traceback.print_exc()
     if has_shim:
-        shim.faults_kinds.restype, shim.faults_bytes.restype = ctypes.c_char_p, ctypes.c_long
-        counted = {"kinds": shim.faults_kinds().decode(), "bytes": shim.faults_bytes()}
+        shim.faults_kinds.restype = shim.faults_names.restype = ctypes.c_char_p
+        shim.faults_bytes.restype = ctypes.c_long
+        counted = {
+            "kinds": shim.faults_kinds().decode(),
+            "bytes": shim.faults_bytes(),
+            "names": shim.faults_names().decode().splitlines(),
+        }
         Path(f"{out}.counted").write_text(json.dumps(counted), encoding="utf-8")
     sys.stdout.flush()
     sys.stderr.flush()

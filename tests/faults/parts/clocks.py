@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from faults.lab import STEPS, Lab
-from faults.parts import Try
+from faults.parts import Counted, Try
 from faults.rows import Held, held
 from faults.tally import Tally, disturb
 
@@ -20,7 +20,7 @@ _CHANGES = {
 }
 
 
-def tries(_: int, __: random.Random) -> Iterator[Try]:
+def tries(_: int, __: random.Random, ___: Counted) -> Iterator[Try]:
     """Yield each step with each clock, then the nights of spring and autumn."""
     for step in STEPS:
         for name, back in _BACK.items():

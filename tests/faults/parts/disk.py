@@ -6,13 +6,13 @@ import random
 from collections.abc import Iterator
 
 from faults.lab import STEPS, Lab
-from faults.parts import Try
+from faults.parts import Counted, Try
 from faults.tally import Tally, disturb
 
 _LEVELS = 10
 
 
-def tries(count: int, _: random.Random) -> Iterator[Try]:
+def tries(count: int, _: random.Random, __: Counted) -> Iterator[Try]:
     """Yield the levels of each step, then the steps on a read-only lake; fewer levels where there are fewer tries."""
     levels = min(_LEVELS, max(1, count // len(STEPS)))
     for step in STEPS:

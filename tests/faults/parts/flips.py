@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from faults.lab import Lab
-from faults.parts import Try
+from faults.parts import Counted, Try
 from faults.tally import Tally
 
 _KINDS = {
@@ -21,7 +21,7 @@ _KINDS = {
 _OFTEN = 3
 
 
-def tries(_: int, chance: random.Random) -> Iterator[Try]:
+def tries(_: int, chance: random.Random, __: Counted) -> Iterator[Try]:
     """Yield each kind, a few times."""
     for kind in _KINDS:
         for _again in range(_OFTEN):

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from faults.lab import STEPS, Lab
-from faults.parts import Try
+from faults.parts import Counted, Try
 from faults.tally import Tally, disturb
 
 from pipeline.process.limits import CHARTS_MB, needed_mb
@@ -18,7 +18,7 @@ _DESCRIPTORS = (12, 48)
 _ENOUGH_DESCRIPTORS = 256 + 32
 
 
-def tries(_: int, __: random.Random) -> Iterator[Try]:
+def tries(_: int, __: random.Random, ___: Counted) -> Iterator[Try]:
     """Yield each limit of each step."""
     for step in STEPS:
         for memory in _MEMORY_MB:

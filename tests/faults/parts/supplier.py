@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from faults.lab import Lab, environment
-from faults.parts import Try
+from faults.parts import Counted, Try
 from faults.tally import Tally
 
 # Memory may waver: caches fill, arenas are given back late. A leak of one answer a sweep would be more than this.
 _WAVERS_MB, _WAVERS_COUNT = 40, 8
 
 
-def tries(count: int, _: random.Random) -> Iterator[Try]:
+def tries(count: int, _: random.Random, __: Counted) -> Iterator[Try]:
     """Yield the one try; with few kills asked for it is a short one."""
     seconds = 30 * 60 if os.environ.get("SOAK") == "1" else min(120, 2 * count)
     yield lambda lab: _soak(lab, seconds)

@@ -6,13 +6,13 @@ import random
 from collections.abc import Iterator
 
 from faults.lab import STEPS, Lab
-from faults.parts import Try
+from faults.parts import Counted, Try
 from faults.tally import Tally, disturb
 
 _OFTEN = 3
 
 
-def tries(_: int, __: random.Random) -> Iterator[Try]:
+def tries(_: int, __: random.Random, ___: Counted) -> Iterator[Try]:
     """Yield each step, a few times."""
     for step in STEPS:
         for _again in range(_OFTEN):
