@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,8 +30,8 @@ _PATIENCE_S = 240.0
 class Command:
     """A command line of ours, the settings that it is given, and what befalls it.
 
-    `mode`, `at` and `name` are those of the shim; `kill_at_s` kills it after so many seconds; `times` runs it so often
-    at once.
+    `mode`, `at` and `name` are those of the shim; `kill_at_s` kills it after so many seconds; `beside` are command
+    lines that begin at the same time.
     """
 
     argv: list[str]
@@ -43,7 +44,7 @@ class Command:
     kill_at_s: float | None = None
     address_space_mb: int | None = None
     descriptors: int | None = None
-    times: int = 1
+    beside: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,12 @@ def _import_all() -> None:
     import pipeline.cli.audit
     import pipeline.cli.commands
     import pipeline.cli.lake
+    import pipeline.cli.nightly
     import pipeline.cli.publish
     import pipeline.cli.rebuild
     import pipeline.cli.report
-    import pipeline.cli.sweep  # noqa: F401 - imported to be warm
+    import pipeline.cli.sweep
+    import pipeline.cli.verify  # noqa: F401 - imported to be warm
     from pipeline.audit import declared, judge  # noqa: F401 - imported to be warm
     from pipeline.sweep import normalisers
 
@@ -105,7 +108,7 @@ def _import_all() -> None:
     normalisers.run_tracker = lambda: None
 
 
-def _in_child(command: Command, number: int) -> None:
+def _in_child(command: Command, argv: Sequence[str], number: int) -> None:
     out = Path(f"{command.out}.{number}")
     descriptor = os.open(out, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
     os.dup2(descriptor, 1)
@@ -125,7 +128,7 @@ def _in_child(command: Command, number: int) -> None:
     if command.descriptors is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (command.descriptors, command.descriptors))
     code = 1
-    sys.argv = ["nightaudit", *command.argv]
+    sys.argv = ["nightaudit", *argv]
     # Without a C compiler there is none.
     has_shim = hasattr(shim, "faults_arm")
     if has_shim:
@@ -158,11 +161,11 @@ def _in_child(command: Command, number: int) -> None:
 def _run(command: Command) -> list[Ended]:
     began = time.monotonic()
     children = {}
-    for number in range(command.times):
+    for number, argv in enumerate([command.argv, *command.beside]):
         Path(f"{command.out}.{number}.counted").unlink(missing_ok=True)
         child = os.fork()
         if not child:
-            _in_child(command, number)
+            _in_child(command, argv, number)
         children[child] = number
     ended: dict[int, Ended] = {}
     while children:
