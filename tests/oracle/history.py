@@ -293,7 +293,8 @@ def _add_cells(
         is_known = is_answered and (cell["status"] == "offered" or key in whole)
         code = None if cell["status"] == "offered" else cell["code"]
         is_same = is_known and before["known_status"] == cell["status"] and before["known_code"] == code
-        now = before | cell | {"answered_at": cell["searched_at"] if is_answered else before["answered_at"]}
+        answered_at = cell["searched_at"] if is_answered else before["answered_at"]
+        now = before | cell | {"answered_at": answered_at, "is_whole": key in whole}
         if is_answered:
             now["parts_in_doubt"] = doubtful.get(key, 0)
         if is_known:

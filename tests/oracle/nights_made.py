@@ -31,6 +31,7 @@ from pipeline.sweep import normalisers
 
 OPENED = date(2030, 4, 1)
 REFERENCE_MARKET = "DE"
+MARKETS = ("DE", "GB", "SE")
 MISSING_SHARE = 0.25
 PLANTED = {
     planted.FLOOR_BREACH,
@@ -58,7 +59,7 @@ ids = {ids}
 nights = [1, 2]
 check_in = ["2030-04-04", "2030-04-20", "2030-04-21"]
 [ask]
-markets = ["DE", "GB", "SE"]
+markets = {markets}
 currencies = ["EUR"]
 currency_by_market = {{ GB = ["GBP", "EUR"], SE = "SEK" }}
 parties = ["1", "2", "2+1"]
@@ -71,9 +72,9 @@ batch = 10
 
 def made(home: Path) -> str:
     """Make the lake and return its folder."""
-    with SandboxProcess(seed=5, properties=400, plant_share=0.6, missing_share=MISSING_SHARE) as sandbox:
+    with SandboxProcess(seed=5, properties=2000, plant_share=0.6, missing_share=MISSING_SHARE) as sandbox:
         spec = home / "spec.toml"
-        spec.write_text(_SPEC.format(ids=chosen(sandbox)))
+        spec.write_text(_SPEC.format(ids=chosen(sandbox), markets=list(MARKETS)))
         settings = Settings(
             _env_file=None,
             base_url=sandbox.base_url,
@@ -107,7 +108,7 @@ def made(home: Path) -> str:
 
 
 def chosen(sandbox: SandboxProcess) -> list[int]:
-    """Return a property of each planted kind, one whose list answers state no id, and some that lack other fields."""
+    """Return a property of each planted kind and market, one without an id in lists, and some lacking other fields."""
     seed, ids = sandbox.control("health")["seed"], sandbox.control("properties")["property_ids"]
     lacking = {
         identifier: {path for path, _ in chosen_paths(seed, index, MISSING_SHARE, "multi")}
@@ -115,10 +116,10 @@ def chosen(sandbox: SandboxProcess) -> list[int]:
     }
     nameless = [identifier for identifier, paths in lacking.items() if "propertyId" in paths][:1]
     by_kind = {
-        each["kind"]: each["property_id"]
+        (each["kind"], each["market"]): each["property_id"]
         for each in sandbox.control("planted")["anomalies"]
         if each["kind"] in PLANTED
-        and each["market"] in {None, "GB"}
+        and each["market"] in {None, *MARKETS}
         and 4 in each["check_in_months"]
         and "propertyId" not in lacking[each["property_id"]]
     }

@@ -46,6 +46,15 @@ class Rates:
         near = [known for known in self._by_day if day - timedelta(days=7) <= known <= day]
         return self._by_day[max(near)].get(currency) if near else None
 
+    def range(self, currency: str, day: date) -> tuple[float, float]:
+        """Return the lowest and the highest rate of a currency of a day and of the seven before."""
+        near = [
+            rates[currency]
+            for known, rates in self._by_day.items()
+            if day - timedelta(days=7) <= known <= day and currency in rates
+        ]
+        return min(near), max(near)
+
 
 def market_parity(offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> list[Row]:
     """`mart.market_parity`: T_b x fx / T_ref - 1; win, meet or lose. `ranks` put equal prices into the lake's order."""
@@ -167,7 +176,7 @@ def _judged(grade: str, row: Row, other: Row, group: list[Row], rates: Rates) ->
             return []
         else:
             basis, rate = "reference_rate", here / there
-    converted = other["total"] if rate is None else to_cents(other["total"] * rate)
+    converted = other["total"] if rate is None else to_cents(other["total"] / 10_000 * rate)
     allowed = TOLERANCE_PCT + (REFERENCE_RATE_PCT if basis == "reference_rate" else 0)
     gap = row["total"] - converted
     return [
@@ -191,9 +200,8 @@ def tolerance(amount: int, allowed_pct: Decimal) -> Decimal:
 
 
 def to_cents(amount: float) -> int:
-    """Return an amount of ten-thousandths at its smallest coin, halves away from zero."""
-    coins = Decimal(repr(amount / 10_000)) * 100
-    return int(coins.quantize(Decimal(1), ROUND_HALF_UP)) * MINOR_UNITS
+    """Return an amount to its smallest coin, in ten-thousandths. Half a coin is as binary fractions have it."""
+    return int(Decimal(amount * 100).quantize(Decimal(1), ROUND_HALF_UP)) * MINOR_UNITS
 
 
 def fx_markup(offers: pl.DataFrame, rates: Rates) -> list[Row]:
@@ -209,7 +217,7 @@ def fx_markup(offers: pl.DataFrame, rates: Rates) -> list[Row]:
             day = date.fromisoformat(f"{row['sweep_id'][:4]}-{row['sweep_id'][4:6]}-{row['sweep_id'][6:8]}")
             rate = rates.of(row["currency"], day)
             if rate is not None:
-                converted = to_cents(base["total"] * rate)
+                converted = to_cents(base["total"] / 10_000 * rate)
                 found.append(
                     {name: row[name] for name in (*same, *PRODUCT, "total")}
                     | {
@@ -305,8 +313,11 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
     day = row["observed_at"].date()
     here, there = rates.of(currency, day), rates.of(row["currency"], day)
     converted: int | None = row["price"]
-    if currency != row["currency"]:
-        converted = to_cents(row["price"] * here / there) if here and there else None
+    if not any(_is_of_a_room(offer, rooms) for offer in offers):
+        # There is no floor, so no currency to convert into.
+        converted = None
+    elif currency != row["currency"]:
+        converted = to_cents(row["price"] / 10_000 * here / there) if here and there else None
     floor = min((sum(lows) for lows in map(_lows, then) if None not in lows), default=None)
     if not then:
         verdict = "no_offer"
@@ -335,9 +346,13 @@ def _floors(offers: list[Row], rooms: int) -> list[list[list[int | None]]]:
     by_type: dict[Any, dict[int, list[int | None]]] = {}
     for offer in offers:
         room_no = offer["room_stay_id"] if rooms > 1 else 0
-        if rooms == 1 or (offer["room_id"] is not None and room_no in range(rooms)):
+        if _is_of_a_room(offer, rooms):
             by_type.setdefault(offer["room_id"], {}).setdefault(room_no, []).append(offer["floor"] or None)
     return [list(by_room.values()) for by_room in by_type.values() if len(by_room) == rooms]
+
+
+def _is_of_a_room(offer: Row, rooms: int) -> bool:
+    return rooms == 1 or (offer["room_id"] is not None and offer["room_stay_id"] in range(rooms))
 
 
 def _lows(floors_of_rooms: list[list[int | None]]) -> list[int | None]:
@@ -393,7 +408,7 @@ def gap_decomposition(parity: list[Row], offers: pl.DataFrame, reference_market:
 
 
 def _converted_by(factor: float) -> Callable[[int], int]:
-    return lambda amount: to_cents(amount * factor)
+    return lambda amount: to_cents(amount / 10_000 * factor)
 
 
 def _taken_off(offer: Row) -> int | None:

@@ -7,6 +7,7 @@ from datetime import date, datetime
 
 import nights_made
 import pytest
+import relations_of_disparity
 import relations_of_pairs as expected
 import relations_of_prices
 from published import difference
@@ -52,6 +53,22 @@ def test_a_score_is_of_pairs_and_of_properties_and_no_basis_is_mixed_with_anothe
     weights = dict(published.session.execute("SELECT property_id, weight FROM mart.weight").fetchall())
     assert any(not row["is_counted"] for row in found)
     assert not difference(expected.parity_scores(parity, weights), found)
+
+
+def test_the_market_whose_price_deviates_is_named_and_nobody_where_it_is_not_known(parity, history, rates, published):
+    found = published.told(
+        """SELECT found.source, found.property_id, found.market, found.product_type, found.check_in, found.nights,
+            found.party, found.currency, found.room_id, found.board_id, found.policy_key, found.compared_with,
+            found.evidence[1].sweep_id AS sweep_id, found.markets_compared, found.markets_apart, found.total,
+            found.compared_total, found.compared_answered, found.compared_currency, found.currency_basis, found.amount,
+            found.size_pct, found.severity FROM report.market_disparity AS found"""
+    )
+    told = relations_of_disparity.market_disparity(
+        parity, list(history.cells.values()), nights_made.REFERENCE_MARKET, rates
+    )
+    assert {row["currency_basis"] for row in found} == {"same", "reference_rate"}
+    assert {row["market"] for row in found} > {"GB", "SE"}
+    assert not difference(told, found)
 
 
 def test_a_gap_is_the_sum_of_its_parts_and_each_part_what_the_answers_say(parity, offers, rates, published):

@@ -1,0 +1,176 @@
+"""Which market's price deviates: `report.market_disparity`, from exact pairs and from what the cells were answered.
+
+A gap counts above a percent, and at a reference rate only beyond every rate of eight days. Offers in one currency speak
+before converted ones. Where most markets deviate alike, it is the reference market that does; where one market was
+compared and another could still be heard, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from history import ANSWERED, Row, key_of
+from relations_of_pairs import (
+    HIGH_PCT,
+    MEDIUM_PCT,
+    REFERENCE_RATE_PCT,
+    SAME,
+    TOLERANCE_PCT,
+    Rates,
+    to_cents,
+)
+
+DISPARITY_PCT = 1.0
+ALLOWED_PCT = float(TOLERANCE_PCT + REFERENCE_RATE_PCT)
+_OFFER = (*SAME, "room_id", "board_id", "policy")
+_STAY = ("source", "property_id", "product_type", "check_in", "nights", "party")
+
+
+def market_disparity(parity: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
+    """`report.market_disparity`; `cells` as they were requested last."""
+    found: list[Row] = []
+    by_reference: dict[Any, list[Row]] = {}
+    for row in parity:
+        if row["match_grade"] == "exact" and row["currency_basis"] != "supplier_rate":
+            by_reference.setdefault(key_of(row, (*_OFFER, "reference_currency")), []).append(row)
+    for pairs in by_reference.values():
+        found += _judged(pairs, cells, reference_market, rates)
+    return found
+
+
+def _judged(pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
+    apart = [row for row in pairs if _is_apart(row, rates)]
+    if not apart:
+        return []
+    has_same = any(row["currency_basis"] == "same" for row in pairs)
+    best = [row for row in pairs if not has_same or row["currency_basis"] == "same"]
+    best_apart = [row for row in best if row in apart]
+    compared = len({row["market"] for row in best})
+    sides = {True: _markets(best_apart, _is_dearer), False: _markets(best_apart, lambda row: not _is_dearer(row))}
+    agreed = max(_agreed([row for row in best_apart if _is_dearer(row) is side]) for side in (True, False))
+    most = max(len(markets) for markets in sides.values())
+    is_reference_apart = (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
+    if compared == 1:
+        apart = [row for row in apart if not _may_be_told_by_another(row, cells, reference_market)]
+    blamed: list[Row] = []
+    found: list[Row] = []
+    for row in apart:
+        alike = len(sides[_is_dearer(row)])
+        if is_reference_apart and 2 * alike > compared:
+            if row in best:
+                blamed.append(row)
+        else:
+            found.append(_finding(row, reference_market, compared, alike))
+    if blamed:
+        first = min(blamed, key=lambda row: (row["market"], row["currency"]))
+        found.append(_finding_of_reference(first, reference_market, compared, len(sides[_is_dearer(first)]), rates))
+    return found
+
+
+def _is_dearer(row: Row) -> bool:
+    return bool(row["gap"] > 0)
+
+
+def _markets(rows: list[Row], wanted: Callable[[Row], bool]) -> set[str]:
+    return {row["market"] for row in rows if wanted(row)}
+
+
+def _agreed(rows: list[Row]) -> int:
+    """Return how many markets are as far apart as the lower median of them all."""
+    if not rows:
+        return 0
+    levels = sorted(100 + row["gap_pct"] for row in rows)
+    middle = levels[(len(levels) - 1) // 2]
+    return len(
+        {
+            row["market"]
+            for row in rows
+            if abs((100 + row["gap_pct"]) / middle - 1)
+            <= (DISPARITY_PCT + (float(TOLERANCE_PCT) if row["currency_basis"] == "same" else ALLOWED_PCT)) / 100
+        }
+    )
+
+
+def _is_apart(row: Row, rates: Rates) -> bool:
+    if row["verdict"] == "meet" or abs(row["gap_pct"]) <= DISPARITY_PCT:
+        return False
+    if row["currency_basis"] == "same":
+        return True
+    day = _day(row)
+    (low, high), (low_there, high_there) = (
+        rates.range(row["currency"], day),
+        rates.range(row["reference_currency"], day),
+    )
+    lowest, highest = row["reference_total"] * low / high_there, row["reference_total"] * high / low_there
+    return not lowest * (1 - ALLOWED_PCT / 100) <= row["total"] <= highest * (1 + ALLOWED_PCT / 100)
+
+
+def _may_be_told_by_another(row: Row, cells: list[Row], reference_market: str) -> bool:
+    """Whether a third market was requested later, or in the same sweep without an answer that says all."""
+    return any(
+        key_of(cell, _STAY) == key_of(row, _STAY)
+        and cell["market"] not in {row["market"], reference_market}
+        and (
+            cell["sweep_id"] > row["sweep_id"]
+            or (cell["sweep_id"] == row["sweep_id"] and not (cell["status"] in ANSWERED and cell["is_whole"]))
+        )
+        for cell in cells
+    )
+
+
+def _finding(row: Row, reference_market: str, compared: int, alike: int) -> Row:
+    return (
+        _told(row, compared, alike)
+        | {
+            "market": row["market"],
+            "currency": row["currency"],
+            "total": row["total"],
+            "compared_with": reference_market,
+            "compared_total": row["reference_converted"],
+            "compared_answered": row["reference_total"],
+            "compared_currency": row["reference_currency"],
+        }
+        | _size(row["total"], row["reference_converted"])
+    )
+
+
+def _finding_of_reference(row: Row, reference_market: str, compared: int, alike: int, rates: Rates) -> Row:
+    there = row["total"]
+    if row["currency"] != row["reference_currency"]:
+        here, other = rates.of(row["currency"], _day(row)), rates.of(row["reference_currency"], _day(row))
+        assert here is not None
+        assert other is not None
+        there = to_cents(row["total"] / 10_000 / (here / other))
+    return (
+        _told(row, compared, alike)
+        | {
+            "market": reference_market,
+            "currency": row["reference_currency"],
+            "total": row["reference_total"],
+            "compared_with": row["market"],
+            "compared_total": there,
+            "compared_answered": row["total"],
+            "compared_currency": row["currency"],
+        }
+        | _size(row["reference_total"], there)
+    )
+
+
+def _told(row: Row, compared: int, alike: int) -> Row:
+    return {name: row[name] for name in _OFFER if name != "room_no"} | {
+        "currency_basis": row["currency_basis"],
+        "markets_compared": compared,
+        "markets_apart": alike,
+    }
+
+
+def _size(total: int, other: int) -> Row:
+    size = 100 * (total - other) / other
+    severity = "high" if abs(size) >= HIGH_PCT else "medium" if abs(size) >= MEDIUM_PCT else "low"
+    return {"amount": total - other, "size_pct": size, "severity": severity}
+
+
+def _day(row: Row) -> date:
+    return date.fromisoformat(f"{row['sweep_id'][:4]}-{row['sweep_id'][4:6]}-{row['sweep_id'][6:8]}")
