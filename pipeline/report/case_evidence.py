@@ -99,6 +99,10 @@ def _chosen(evidence: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Return the observation that a finding is about, the one that it is compared with, and all others."""
     subject = next((item for role in _SUBJECTS for item in reversed(evidence) if item["role"] == role), evidence[-1])
     against = next((item for role in _AGAINST for item in reversed(evidence) if item["role"] == role), None)
+    compared = [item for item in evidence if item["role"] == "market"]
+    if len(compared) > 1 and against is not None:
+        # Several markets agree, and the reference market is the one that deviates: it is what the finding is about.
+        subject, against = against, compared[0]
     main = [subject, *([against] if against is not None and against is not subject else [])]
     places = [(_place(item), item["offer_no"]) for item in main]
     return main, [item for item in evidence if (_place(item), item["offer_no"]) not in places]

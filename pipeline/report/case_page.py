@@ -1,7 +1,7 @@
 """The page of a case: what it is, and its best evidence, two answers side by side with what led to each.
 
-A case has a page of its own, and not a part of its property's page: those are only written when asked for, and a case
-may be of a market. How many there are is bounded, so that a night of thousands of cases costs no more than this.
+A case has a page of its own, and not a part of its property's page: a case may be of a market. How many there are is
+bounded, so that a night of thousands of cases costs no more than this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipeline.lake.finding_rules import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row, pieces
 from pipeline.report.case_sides import lines_of, money, stated
 from pipeline.report.page import counted, percent, render, shown
-from pipeline.report.read import Reader
+from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said, said
 
 # Links to other cases on a page.
@@ -86,6 +86,9 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
                 for each in near[:_SIBLINGS]
             ],
             "more_siblings": len(near[_SIBLINGS:]),
+            "property_page": f"../{PROPERTY_PAGES}/{row['property_id']}.html"
+            if row["property_id"] in reader.property_pages
+            else "",
             "links": [(text, f"../{href}") for _, text, href in links],
             "night": reader.night,
         }

@@ -71,10 +71,21 @@ def lines_of(piece: Piece) -> list[Line]:
         sold = f"{money(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
         # It stands below the answer that the finding is about.
         empty = [""] * (len(piece.answers) - 1)
-        seen = f"{sold}, {shown(price['observed_at'])} UTC"
-        lines.append(Line("Your selling price", [seen, *empty], [True, *(False for _ in empty)], ""))
+        seen, below = f"{sold}, {shown(price['observed_at'])} UTC", _below(piece)
+        # Where one answer stands alone, there is no column for what differs.
+        seen = f"{seen}: {below}" if below and not empty else seen
+        lines.append(Line("Your selling price", [seen, *empty], [True, *(False for _ in empty)], below))
     # What the finding rests on stands first.
     return sorted(lines, key=lambda line: not any(line.marked))
+
+
+def _below(piece: Piece) -> str:
+    """Say how a selling price differs from the floor of the answer that it is compared with."""
+    offer, price = piece.answers[0].offer, piece.price
+    floor = offer["floor"] if offer else None
+    if not price or not offer or not floor or offer["currency"] != price["currency"]:
+        return ""
+    return f"{_difference([price['price'], floor], ['price', 'floor'], {price['currency']})} against the floor"
 
 
 def stated(answer: Answer, name: str) -> str:

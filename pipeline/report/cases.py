@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.report.findings import by_severity
 from pipeline.report.page import PROPERTY, Column, Point, Section, counted
-from pipeline.report.read import Reader
+from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said
 
 _SHOWN = 15
@@ -28,7 +28,9 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
         .alias("property_name")
     )
     page = pl.col("case_id").map_elements(reader.case_page, return_dtype=pl.String, skip_nulls=False).alias("case_page")
-    return reader.cases.with_columns(said, whom, texts, page).drop("amounts")
+    has_page = pl.col("property_id").is_in(list(reader.property_pages))
+    house = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
+    return reader.cases.with_columns(said, whom, texts, page, house).drop("amounts")
 
 
 def ended_cases(reader: Reader) -> pl.DataFrame:
@@ -87,6 +89,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
             .replace("", None)
             .alias("without_page"),
             pl.col("case_page").first(),
+            pl.col("property_page").first(),
             pl.struct(pl.coalesce("market", pl.lit("the answers")).alias("text"), pl.col("case_page").alias("href"))
             .filter(pl.col("case_page").is_not_null())
             .sort_by(pl.coalesce("market", pl.lit("")).filter(pl.col("case_page").is_not_null()))
@@ -102,12 +105,12 @@ def cases_section(cases: pl.DataFrame) -> Section:
     return Section(
         "cases",
         f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No open case needs a decision",
-        "Each line is one problem to call about: one rule at one property, in every market where it was found. If "
-        "most properties of a market are affected, or more than a quarter and more than in other markets, the line is "
-        "about the market; if most markets are, about the supplier. Each market is a case with its own page, which "
-        "shows the evidence, both answers side by side, and its id. nightaudit case shows, acknowledges or mutes a "
-        f"case by its id; explain and confirm take the id too.{_without_page(cases)}",
-        cases.drop("evidence", "case_page"),
+        "Each line is one problem to call about: one rule at one property, in every market where it was found. A "
+        "problem that many properties of a market share is one line about the market; one that most markets share, "
+        "about the supplier. The market codes lead to the evidence, both answers side by side; the name of a property "
+        "leads to everything about it. `nightaudit case`, with the id on the page of the evidence, acknowledges or "
+        f"mutes a case.{_without_page(cases)}",
+        cases.drop("evidence", "case_page", "property_page"),
         columns=[
             PROPERTY,
             Column("rule_words", "Problem", is_wide=True),
@@ -141,7 +144,7 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
         whom = f"Call {name}" if is_of_property else f"Call the supplier about {name}"
         place = f" ({row['market']})" if is_of_property and row["market"] else ""
         text = f"{whom}{' about' if is_of_property else ''}: {row['rule_words']}{place}. {row['finding']}"
-        told.append(Point(text, "cases", tone, row["case_page"] or ""))
+        told.append(Point(text, "cases", tone, row["case_page"] or "", row["property_page"] or ""))
     return told
 
 
@@ -164,7 +167,7 @@ def _without_page(cases: pl.DataFrame) -> str:
     left = cases["case_page"].null_count()
     return (
         f" {counted(cases.height - left, 'case has', 'cases have')} a page, the most urgent of each problem first; to "
-        "write those of a property: nightaudit report digest --property ID."
+        "write those of a property: `nightaudit report digest --property ID`."
         if left
         else ""
     )

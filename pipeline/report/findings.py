@@ -63,8 +63,8 @@ def findings(
         if found.height
         else f"No finding {are[0]}",
         f"{note} The table shows the most severe of each rule, one per property{rest}. "
-        "The case of a finding shows the answers side by side. Where no case is linked, nightaudit explain traces a "
-        "flag to its raw answers and recomputes it.",
+        "The case shows both answers side by side. `nightaudit explain`, with the flag below a finding, traces it to "
+        "its raw answers and recomputes it.",
         placed.drop("case_page"),
         columns=[
             Column("rule_words", "Finding", is_wide=True),

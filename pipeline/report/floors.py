@@ -89,7 +89,7 @@ def floor_compliance(reader: Reader) -> Section:
             Column("without_floor", "No floor", digits=0),
             Column("median_below_pct", "Median below", "%", 1),
         ],
-        why_empty="Load your selling prices to compare them with the floors: nightaudit load prices FILE",
+        why_empty="Load your selling prices to compare them with the floors: `nightaudit load prices FILE`",
         source="report.floor_compliance",
     )
 

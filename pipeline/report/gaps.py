@@ -158,6 +158,6 @@ def exchange_rates(reader: Reader) -> Section:
             Column("lowest_markup_pct", "Lowest", "%", 2, is_change=True),
             Column("highest_markup_pct", "Highest", "%", 2, is_change=True),
         ],
-        why_empty="This section needs two currencies in one market, and reference rates: nightaudit load rates FILE",
+        why_empty="This section needs two currencies in one market, and reference rates: `nightaudit load rates FILE`",
         source="report.fx_markup_by_currency",
     )

@@ -19,6 +19,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
+from pipeline.report.script import TABLES_SOURCE
+
 TOKEN_PARAMETER = "access_token"  # noqa: S105 - the name of a parameter
 _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 # What browsers say of a request that a page of another origin has caused. A link in a terminal is `none`.
@@ -27,7 +29,8 @@ _POLICY_VIOLATION = 1008
 
 _OF_NOTEBOOKS = "/notebooks"
 _REPORT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    f"default-src 'none'; script-src {TABLES_SOURCE}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; "
     "frame-ancestors 'none'"
 )
 # marimo's page starts with scripts of its own in it; charts compile expressions, and widgets are modules in memory.

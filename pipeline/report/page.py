@@ -14,12 +14,16 @@ from typing import Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from pipeline.report.script import TABLES, TABLES_SOURCE
 from pipeline.report.words import UNNAMED, printed, said
 
 # Rows that a page shows of a table; all of them lie beside it as CSV and Parquet.
 ROWS_SHOWN = 25
+
+# Further rows that a page holds, for its script to show, sort and filter.
+_ROWS_HELD = 250
 
 # Characters of a text that a table shows; the figures have all of it.
 _LONGEST = 240
@@ -98,6 +102,11 @@ class Section:
         return list(self.table.head(self.shown).iter_rows(named=True)) if self.columns else []
 
     @property
+    def more(self) -> list[dict[str, Any]]:
+        """The rows after these that the page's script can show."""
+        return list(self.table[self.shown : _ROWS_HELD].iter_rows(named=True)) if self.columns else []
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to see: no table and no chart."""
         return not self.rows and not self.charts
@@ -107,13 +116,14 @@ class Section:
 class Point:
     """A sentence of the summary that a page begins with, and the section that shows more. `tone`: good, warn or bad.
 
-    `page` is that of the case which the sentence is about, where there is one.
+    `page` is that of the case which the sentence is about, and `about` that of its property, where there are such.
     """
 
     text: str
     section: str
     tone: str = ""
     page: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -198,7 +208,16 @@ def _environment() -> Environment:
     environment.filters["shown"] = shown
     environment.filters["said"] = lambda value, column: said(column, value)
     environment.filters["named"] = _named
+    environment.filters["coded"] = _coded
+    # Our own file, as its hash says.
+    environment.globals |= {"tables_script": Markup(TABLES), "tables_source": TABLES_SOURCE}  # noqa: S704 - our own file
     return environment
+
+
+def _coded(text: str) -> Markup:
+    """Return a note with the commands in it, between backticks, as code."""
+    parts = [str(escape(printed(part))) for part in text.split("`")]
+    return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)))  # noqa: S704 - escaped
 
 
 def _named(chart: Markup, title: str) -> Markup:

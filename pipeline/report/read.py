@@ -15,7 +15,10 @@ from pipeline.report.scope import Scope
 CASES = "cases"
 # Cases that have a page, the most urgent one of each problem before others: so many cost some seconds, and a manager
 # calls about fewer.
-CASE_PAGES = 100
+CASE_PAGES = 200
+# Where the pages of properties lie, and how many there are at most.
+PROPERTY_PAGES = "properties"
+PROPERTIES = 100
 _FIRST = (
     "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 ELSE 3 END, "
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
@@ -94,6 +97,18 @@ class Reader:
     def case_page(self, case_id: str | None) -> str | None:
         """Return where the page of a case lies beside the others; None: it has none."""
         return f"{CASES}/{case_id}.html" if case_id in self.case_pages else None
+
+    @cached_property
+    def property_pages(self) -> tuple[int, ...]:
+        """The properties that have a page, those with the most urgent cases first; none of a market or of some days."""
+        scope = self.scope
+        if scope.words and scope != Scope(property_id=scope.property_id):
+            return ()
+        urgent = self.cases["property_id"].drop_nulls().unique(maintain_order=True).to_list()
+        if scope.property_id is None and len(urgent) < PROPERTIES:
+            known = self.query("SELECT DISTINCT property_id FROM mart.cell_latest ORDER BY property_id")
+            urgent = list(dict.fromkeys([*urgent, *known["property_id"].to_list()]))
+        return tuple(urgent[:PROPERTIES]) if scope.property_id is None else (scope.property_id,)
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
         """Return flags with the open case that each is part of, and where its page lies."""

@@ -80,10 +80,17 @@ def drawable(value: object) -> object:
     return f"{text[: _DRAWN - 6].rstrip()}… {sha256(text.encode('utf-8', 'replace')).hexdigest()[:4]}"
 
 
+# A hyphen that stands for a minus: before a share in percent, as findings write it.
+_HYPHEN: Final = re.compile(r"(?<![\w.,-])-(?=[\d.,]+%)")
+
+
 def printed(value: object) -> object:
-    """Return text as a page can hold it: readable, and cut where it is longer than a reader will read."""
+    """Return text as a page can hold it: readable, with minus signs, and cut where it is longer than anyone reads."""
     text = readable(value)
-    if not isinstance(text, str) or isinstance(text, Markup) or len(text) <= _PRINTED:
+    if not isinstance(text, str) or isinstance(text, Markup):
+        return text
+    text = _HYPHEN.sub("−", text)
+    if len(text) <= _PRINTED:
         return text
     return f"{text[: _PRINTED - 1].rstrip()}…"
 

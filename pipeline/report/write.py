@@ -18,23 +18,22 @@ from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.case_page import case_pages
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
+from pipeline.report.menu import LABELS, file_name, link_quality_page, links_of, pages_of
 from pipeline.report.page import Page, render
-from pipeline.report.read import CASES, Reader
+from pipeline.report.property_pages import property_pages
+from pipeline.report.read import CASES, PROPERTY_PAGES, Reader
 from pipeline.report.scope import Scope
 from pipeline.report.words import said
 
-# What each report is called in the menu, and what makes it. The first one is the night's front page.
-_MADE: Mapping[str, tuple[str, Callable[[Reader], Page]]] = {
-    "digest": ("Nightly digest", digest.page),
-    "parity": ("Parity", parity.page),
-    "promotions": ("Promotions", promotions.page),
-    "availability": ("Availability and prices", availability.page),
+# What makes each report. The first one is the night's front page.
+_MADE: Mapping[str, Callable[[Reader], Page]] = {
+    "digest": digest.page,
+    "parity": parity.page,
+    "promotions": promotions.page,
+    "availability": availability.page,
 }
 REPORTS = tuple(_MADE)
-_FRONT_PAGE = "digest"
 _DICTIONARY = "dictionary.html"
-# What the audit has written beside them.
-_QUALITY = ("Quality", "quality.html")
 # All rows are in CSV and Parquet.
 _ROWS_OF_JSON = 1000
 
@@ -69,10 +68,13 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
         try:
             for name in wanted:
                 reader.wider.clear()
-                page = _within(_MADE[name][1](reader), reader.wider)
-                written.append(Written(name, page.title, _write(folder, page, reader, _links(folder, wanted, scope))))
-            for file, text in case_pages(lake, reader, _links(folder, wanted, scope)):
+                page = _within(_MADE[name](reader), reader.wider)
+                written.append(Written(name, page.title, _write(folder, page, reader, links_of(folder, wanted, scope))))
+            for file, text in case_pages(lake, reader, links_of(folder, wanted, scope)):
                 write_in_place(folder / CASES / file, text.encode())
+            for file, text in property_pages(reader, links_of(folder, wanted, scope)):
+                write_in_place(folder / PROPERTY_PAGES / file, text.encode())
+            link_quality_page(folder, links_of(folder, wanted, scope))
             _write_overview(lake, reader)
         except duckdb.IOException as error:
             raise LakeError(
@@ -137,7 +139,7 @@ def _escaped(text: str) -> str:
 
 def _write_overview(lake: Lake, reader: Reader) -> Path:
     root = lake.root / "reports"
-    nights = [night | {"pages": pages} for night in reader.nights if (pages := _pages(root, night["sweep_id"]))]
+    nights = [night | {"pages": pages} for night in reader.nights if (pages := pages_of(root, night["sweep_id"]))]
     context = {
         "nights": nights,
         "is_simulated": any(night["is_simulated"] for night in nights),
@@ -145,33 +147,6 @@ def _write_overview(lake: Lake, reader: Reader) -> Path:
     }
     text = render("overview", context)
     return write_in_place(root / "index.html", text.encode())
-
-
-def _pages(root: Path, sweep_id: str) -> list[tuple[str, str]]:
-    """Return the pages there are of a night, the limited ones last: what each is called, and where it lies."""
-    folder = root / sweep_id
-    known = [(label, _file_name(name)) for name, (label, _) in _MADE.items()] + [_QUALITY]
-    limited = [
-        (f"{label} ({_limits_of(file.stem)})", file.name)
-        for name, (label, _) in _MADE.items()
-        for file in sorted(folder.glob(f"{name}--*.html"))
-    ]
-    return [(label, f"{sweep_id}/{file}") for label, file in known + limited if (folder / file).exists()]
-
-
-def _limits_of(stem: str) -> str:
-    return ", ".join(part.replace("-", " ", 1) for part in stem.split("--")[1:])
-
-
-def _file_name(name: str, suffix: str = "") -> str:
-    return f"{'index' if name == _FRONT_PAGE and not suffix else name}{suffix}.html"
-
-
-def _links(folder: Path, wanted: Sequence[str], scope: Scope) -> list[tuple[str, str, str]]:
-    """Return the menu of a page: the whole reports that lie beside it, or are written along with it."""
-    along = () if scope.suffix else wanted
-    pages = [(name, label, _file_name(name)) for name, (label, _) in _MADE.items()] + [("quality", *_QUALITY)]
-    return [(name, label, file) for name, label, file in pages if name in along or (folder / file).exists()]
 
 
 def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Path:
@@ -184,14 +159,15 @@ def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, 
         "page",
         {
             "page": page,
-            "label": _MADE[page.name][0],
+            "label": LABELS[page.name],
             "night": reader.night,
             "limits": reader.limits,
             "links": links,
             "folder": stem,
+            "property_pages": frozenset(reader.property_pages),
         },
     )
-    return write_in_place(folder / _file_name(page.name, reader.scope.suffix), text.encode())
+    return write_in_place(folder / file_name(page.name, reader.scope.suffix), text.encode())
 
 
 def _as_values(page: Page, reader: Reader) -> dict[str, Any]:

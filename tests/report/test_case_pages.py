@@ -115,7 +115,7 @@ def test_a_price_below_the_floor_stands_beside_the_answer_that_states_the_floor(
     page = page_of(lake, "floor_breach")
     assert "<mark>80.00 EUR</mark>" in page
     (price, *_) = re.findall(r"Your selling price</th><td><mark>(.*?)</mark>", page)
-    assert price == "71.50 EUR, &lt;i&gt;shop&lt;/i&gt;, 2030-01-01 02:00 UTC"
+    assert price == "71.50 EUR, &lt;i&gt;shop&lt;/i&gt;, 2030-01-01 02:00 UTC: −8.50 (−10.6%) against the floor"
 
 
 def test_a_page_has_no_secret_and_no_markup_of_a_supplier_and_stays_small(lake):
@@ -134,7 +134,9 @@ def test_the_digest_links_each_case_and_each_new_finding_to_its_page(lake):
     assert {f"cases/{file.name}" for file in (digest.file.parent / "cases").iterdir()} == linked
     assert re.search(r'Call .*<a href="cases/case-[0-9a-f]{16}\.html">see the evidence</a>', text)
     for page in linked:
-        for link in re.findall(r'href="([^"#]+)"', (digest.file.parent / page).read_text()):
+        links = re.findall(r'href="([^"#]+)"', (digest.file.parent / page).read_text())
+        assert "../properties/1.html" in links
+        for link in links:
             assert (digest.file.parent / "cases" / link).exists(), link
 
 

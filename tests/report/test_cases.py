@@ -11,7 +11,7 @@ def case(case_id: str, market: str | None, property_id: int | None = 7, **said: 
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
     row |= {"rule": "floor_breach", "rule_words": "Sold below the floor", "status": "open", "severity": "high"}
     row |= {"scope": "property" if property_id is not None else "market" if market else "supplier"}
-    row |= {"case_page": f"cases/{case_id}.html"} | {
+    row |= {"case_page": f"cases/{case_id}.html", "property_page": None} | {
         "flags": 2,
         "offers": 2,
         "stays": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.report.page import Column, percent, share, shown
-from pipeline.report.words import kinds_said, lead_days_said, rule_said, said
+from pipeline.report.words import kinds_said, lead_days_said, printed, rule_said, said
 
 
 def test_a_rule_is_said_by_its_title_and_one_without_is_still_no_code():
@@ -35,6 +35,12 @@ def test_codes_are_said_in_words_and_other_text_is_left_alone():
 )
 def test_numbers_are_written_one_way(written, expected):
     assert written == expected
+
+
+def test_a_hyphen_before_a_share_is_a_minus_and_others_stay_hyphens():
+    assert printed("DE pays 102.49 EUR: -15.4%.") == "DE pays 102.49 EUR: −15.4%."
+    for other in ("2030-02-01", "4-star hotel", "case-15%", "10-20%", "raw/20300101T000000Z-1/x.parquet#-1"):
+        assert printed(other) == other
 
 
 def test_an_amount_stands_beside_its_currency_and_a_change_has_a_sign():

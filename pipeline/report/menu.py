@@ -1,0 +1,70 @@
+"""The menu of a night's pages, and which pages of it there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pipeline.lake import write_in_place
+from pipeline.report.read import PROPERTY_PAGES
+from pipeline.report.scope import Scope
+
+LABELS: Final[Mapping[str, str]] = {
+    "digest": "Nightly digest",
+    "parity": "Parity",
+    "promotions": "Promotions",
+    "availability": "Availability and prices",
+}
+_FRONT_PAGE = "digest"
+# The list of the pages of properties.
+_PROPERTIES = ("Properties", f"{PROPERTY_PAGES}/index.html")
+# What the audit has written beside them.
+_QUALITY = ("Quality", "quality.html")
+_HERE = ' aria-current="page"'
+
+
+def pages_of(root: Path, sweep_id: str) -> list[tuple[str, str]]:
+    """Return the pages there are of a night, the limited ones last: what each is called, and where it lies."""
+    folder = root / sweep_id
+    known = [(label, file_name(name)) for name, label in LABELS.items()] + [_PROPERTIES, _QUALITY]
+    limited = [
+        (f"{label} ({_limits_of(file.stem)})", file.name)
+        for name, label in LABELS.items()
+        for file in sorted(folder.glob(f"{name}--*.html"))
+    ]
+    return [(label, f"{sweep_id}/{file}") for label, file in known + limited if (folder / file).exists()]
+
+
+def _limits_of(stem: str) -> str:
+    return ", ".join(part.replace("-", " ", 1) for part in stem.split("--")[1:])
+
+
+def file_name(name: str, suffix: str = "") -> str:
+    """Return the file of a report's page; `suffix` is that of its limits."""
+    return f"{'index' if name == _FRONT_PAGE and not suffix else name}{suffix}.html"
+
+
+def links_of(folder: Path, wanted: Sequence[str], scope: Scope) -> list[tuple[str, str, str]]:
+    """Return the menu of a page: the whole reports that lie beside it, or are written along with it."""
+    along = () if scope.suffix else wanted
+    pages = [(name, label, file_name(name)) for name, label in LABELS.items()] + [
+        ("properties", *_PROPERTIES),
+        ("quality", *_QUALITY),
+    ]
+    # Whole reports have a page for each property, and a list of them.
+    along = [*along, "properties"] if along else along
+    return [(name, label, file) for name, label, file in pages if name in along or (folder / file).exists()]
+
+
+def link_quality_page(folder: Path, links: Sequence[tuple[str, str, str]]) -> None:
+    """Give the quality page, which the audit has written before there were reports, the menu of the other pages."""
+    page = folder / _QUALITY[1]
+    if not page.exists():
+        return
+    menu = "\n".join(f'<a href="{href}"{_HERE if href == page.name else ""}>{label}</a>' for _, label, href in links)
+    text = page.read_text(encoding="utf-8")
+    start, end = text.find("<nav>"), text.find("</nav>")
+    if 0 <= start < end:
+        menu = f'<nav>\n<a href="../index.html">All nights</a>\n{menu}\n'
+        write_in_place(page, f"{text[:start]}{menu}{text[end:]}".encode())

@@ -1,0 +1,86 @@
+"""Small charts of prices night by night, for pages that there are many of.
+
+Drawn by hand: the drawing library takes a tenth of a second for each, and a night has hundreds of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from pipeline.report.charts import SERIES
+from pipeline.report.page import shown
+from pipeline.report.words import UNNAMED, printed
+
+_WIDTH, _HEIGHT = 310, 150
+# Room for the amounts at the left, and for the dates below.
+_LEFT, _BOTTOM, _TOP = 58, 20, 8
+# Lines that coincide are all seen: thin ones lie upon thick ones.
+_WIDEST, _THINNEST = 6.0, 1.5
+_STEPS: Final = 3
+
+Path = Sequence[tuple[date, float]]
+
+
+def price_lines(paths: Mapping[str, Path], places: Mapping[str, int], nights: Sequence[date], caption: str) -> Markup:
+    """Return a chart of the price of each market over `nights`; `places` gives each market its colour.
+
+    A line breaks on nights without a price.
+    """
+    prices = [price for path in paths.values() for _, price in path]
+    low, high = min(prices), max(prices)
+    # A price that does not move is a line in the middle.
+    margin = (high - low) * 0.06 or max(high * 0.02, 0.01)
+    low, high = low - margin, high + margin
+    at = {night: place for place, night in enumerate(nights)}
+    step = (_WIDTH - _LEFT) / max(1, len(nights))
+
+    def y(price: float) -> float:
+        return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - price) / (high - low)
+
+    grid = [
+        f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{y(price):.1f}" y2="{y(price):.1f}" stroke="var(--line)"/>'
+        f'<text x="{_LEFT - 6}" y="{y(price) + 4:.1f}" text-anchor="end">{shown(price, 0 if high >= 100 else 2)}</text>'
+        for price in (low + margin + (high - low - 2 * margin) * part / (_STEPS - 1) for part in range(_STEPS))
+    ]
+    # Prices that are all one have one label.
+    grid = list(dict.fromkeys(grid))
+    thinner = (_WIDEST - _THINNEST) / max(1, len(paths) - 1)
+    lines = [
+        f'<path d="{_steps(path, at, step, y)}" fill="none" stroke="{SERIES[places[market] % len(SERIES)]}" '
+        f'stroke-width="{_WIDEST - place * thinner if len(paths) > 1 else 2:.1f}"/>'
+        for place, (market, path) in enumerate(paths.items())
+    ]
+    days = (
+        f'<text x="{_LEFT}" y="{_HEIGHT - 5}">{nights[0]:%d %b}</text>'
+        f'<text x="{_WIDTH}" y="{_HEIGHT - 5}" text-anchor="end">{nights[-1]:%d %b}</text>'
+    )
+    drawn = f"{''.join(grid)}{''.join(lines)}{days}"
+    return Markup(  # noqa: S704 - numbers and our own words; the caption is escaped
+        f'<figure class="path"><figcaption>{escape(printed(caption))}</figcaption>'
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" style="width:{_WIDTH}px" role="img" aria-label="{UNNAMED}">{drawn}'
+        "</svg></figure>"
+    )
+
+
+def key(places: Mapping[str, int]) -> Markup:
+    """Return which colour is which market."""
+    named = " ".join(
+        f'<span class="key"><svg viewBox="0 0 12 12" aria-hidden="true"><rect width="12" height="12" '
+        f'fill="{SERIES[place % len(SERIES)]}"/></svg>{escape(market)}</span>'
+        for market, place in places.items()
+    )
+    return Markup(f'<p class="keys">{named}</p>')  # noqa: S704 - the names are escaped
+
+
+def _steps(path: Path, at: Mapping[date, int], step: float, y: Callable[[float], float]) -> str:
+    """Return the path of a line: level during a night, broken where a night has no price."""
+    drawn, before = [], None
+    for night, price in path:
+        left, level = _LEFT + at[night] * step, y(price)
+        drawn.append(f"{'L' if before == at[night] - 1 else 'M'}{left:.1f} {level:.1f}H{left + step:.1f}")
+        before = at[night]
+    return "".join(drawn)

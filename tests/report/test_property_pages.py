@@ -1,0 +1,82 @@
+"""The page of a property: what is open, what it cost night by night, and where its floors and promotions are."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from nights import started_at, sweep_id
+
+from pipeline.inputs.load import load
+from pipeline.publish.refresh import refresh
+from pipeline.report import Scope, write_reports
+from pipeline.report import read as reading
+
+from .conftest import SCRIPT, night
+
+
+def page_of(lake, property_id: int, number: int) -> str:
+    return (lake.root / "reports" / sweep_id(number) / "properties" / f"{property_id}.html").read_text()
+
+
+def section(page: str, name: str) -> str:
+    """The text of a section, as it is read."""
+    (found,) = re.findall(rf'<section id="{name}">(.*?)</section>', page, re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", found)).split())
+
+
+def test_a_property_has_a_page_with_its_cases_and_promotions_and_the_digest_leads_there(nights_with_findings):
+    lake = nights_with_findings
+    (digest,) = write_reports(lake, ["digest"])
+    assert 'href="properties/2.html"' in digest.file.read_text()
+    page = page_of(lake, 2, 2)
+    assert "1 problem is open" in section(page, "cases")
+    assert "1 offer is promoted" in section(page, "promotions")
+    for link in re.findall(r'href="([^"#]+)"', page):
+        assert (digest.file.parent / "properties" / link).exists(), link
+    assert "Nothing to call about" in section(page_of(lake, 3, 2), "cases")
+
+
+def test_the_prices_of_a_property_are_drawn_night_by_night(two_nights):
+    write_reports(two_nights, ["digest"])
+    page = page_of(two_nights, 1, 1)
+    assert "The cheapest price of each stay, night by night, in EUR" in section(page, "prices")
+    # From 100 to 120 in one step: both are on the axis, and the line is level on each night.
+    assert re.findall(r'text-anchor="end">([\d,]+)</text>', page) == ["100", "110", "120"]
+    (line,) = re.findall(r'<path d="([^"]*)"', page)
+    assert re.fullmatch(r"M[\d.]+ [\d.]+H[\d.]+L[\d.]+ [\d.]+H[\d.]+", line)
+
+
+def test_the_list_of_properties_names_them_as_their_file_does(lake, tmp_path):
+    file = tmp_path / "properties.csv"
+    file.write_text("property_id,property_name,city,brand,property_group\n1,<b>Fjord</b>,Oslo,A & B,North\n")
+    load(lake, "properties", file, started_at(0))
+    refresh(lake)
+    write_reports(lake, ["digest"])
+    listed = page_of(lake, "index", 0)
+    assert 'href="1.html">&lt;b&gt;Fjord&lt;/b&gt;</a>' in listed
+    assert "Oslo" in listed
+    assert SCRIPT not in page_of(lake, 1, 0)
+    assert "&lt;b&gt;Fjord&lt;/b&gt;" in page_of(lake, 1, 0)
+
+
+def test_how_many_pages_there_are_is_bounded_and_a_report_about_one_property_has_its_page(two_nights, monkeypatch):
+    monkeypatch.setattr(reading, "PROPERTIES", 1)
+    write_reports(two_nights, ["digest"])
+    folder = two_nights.root / "reports" / sweep_id(1) / "properties"
+    assert {file.name for file in folder.iterdir()} >= {"1.html", "index.html"}
+    (folder / "1.html").unlink()
+    write_reports(two_nights, ["digest"], Scope(market="GB"))
+    assert not (folder / "1.html").exists()
+    write_reports(two_nights, ["digest"], Scope(property_id=1))
+    assert (folder / "1.html").exists()
+
+
+@pytest.mark.slow
+def test_the_same_night_gives_the_same_page(lake):
+    night(lake, 1, {1: 120, 2: 95, 3: 100})
+    write_reports(lake, ["digest"])
+    first = page_of(lake, 1, 1)
+    write_reports(lake, ["digest"])
+    assert page_of(lake, 1, 1) == first

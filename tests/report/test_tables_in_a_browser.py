@@ -1,0 +1,92 @@
+"""Tables in a real browser: they sort and filter, a link keeps what was typed, and without script they are plain."""
+
+from __future__ import annotations
+
+import shutil
+
+import polars as pl
+import pytest
+from playwright.sync_api import sync_playwright
+
+from pipeline.report.page import Column, Section, render
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def page_of_hotels(tmp_path_factory):
+    """Twelve hotels, of which the page shows nine."""
+    rows = pl.DataFrame(
+        {
+            "property_id": range(12),
+            "property_name": [f"Hotel {number:02}" for number in range(12)],
+            "city": ["Oslo", "Riga", "Praha"] * 4,
+            "gap": [float(number * 700 % 1100 - 500) for number in range(12)],
+        }
+    )
+    columns = [
+        Column("property_name", "Property", is_wide=True),
+        Column("city", "City"),
+        Column("gap", "Gap", digits=0, is_change=True),
+    ]
+    section = Section("hotels", "Hotels", "", rows, columns=columns, shown=9)
+    night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True}
+    file = tmp_path_factory.mktemp("page") / "index.html"
+    file.write_text(render("properties", {"section": section, "night": night, "links": []}))
+    return file.as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def seen(page) -> list[str]:
+    return [row.inner_text().split("\t")[0] for row in page.locator("tbody tr").all() if row.is_visible()]
+
+
+def test_a_table_sorts_by_what_is_clicked_and_shows_what_is_typed(browser, page_of_hotels):
+    page = browser.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(page_of_hotels)
+    assert len(seen(page)) == 9
+    page.get_by_role("button", name="Gap").click()
+    assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+    gaps = [number * 700 % 1100 - 500 for number in range(12)]
+    assert seen(page) == [f"Hotel {at:02}" for at in sorted(range(12), key=lambda at: -gaps[at])][:9]
+    page.get_by_role("searchbox").fill("oslo hotel")
+    assert sorted(seen(page)) == ["Hotel 00", "Hotel 03", "Hotel 06", "Hotel 09"]
+    assert page.get_by_role("status").inner_text() == "4 of 12 rows"
+    # The address holds both: who opens it sees the same.
+    other = browser.new_page()
+    other.goto(page.url)
+    assert seen(other) == seen(page)
+    page.get_by_role("searchbox").fill("")
+    page.get_by_role("button", name="Show all 12").click()
+    assert len(seen(page)) == 12
+    assert said == []
+
+
+def test_without_script_the_first_rows_are_a_plain_table(browser, page_of_hotels):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(page_of_hotels)
+    assert seen(page) == [f"Hotel {number:02}" for number in range(9)]
+    assert page.get_by_role("searchbox").count() == 0
+
+
+def test_on_a_phone_a_filter_finds_rows_beyond_the_first_six(browser, page_of_hotels):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(page_of_hotels)
+    assert len(seen(page)) == 6
+    page.get_by_role("searchbox").fill("11")
+    assert [name.split("\n")[0] for name in seen(page)] == ["Hotel 11"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
