@@ -18,14 +18,18 @@ from rich.text import Text
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import printable, printable_json, unformulated
-from pipeline.settings import read_settings
 
 if TYPE_CHECKING:
+    import subprocess
+
     from pipeline.lake.user_query import Row
+    from pipeline.settings import Settings
 
 # What is no text, and goes into a file or a pipe only.
 _BINARY = ("parquet", "xlsx")
 _ROWS_OF_A_TABLE = 50
+# Characters of a cell that a table shows in one line, at least.
+_READABLE = 10
 
 
 def show_query(sql: str, form: str, limit: int | None, seconds: float | None, output: Path | None) -> None:
@@ -37,14 +41,31 @@ def show_query(sql: str, form: str, limit: int | None, seconds: float | None, ou
     """
     if form in _BINARY and output is None and sys.stdout.isatty():
         raise InputError(f"A terminal cannot show {form}: it is binary.", hint=f"Name a file: --output result.{form}")
+    from pipeline.lake.user_query import query_process
+
+    # It imports what it needs while we do.
+    with query_process() as process:
+        from pipeline.settings import read_settings
+
+        _show(sql, form, limit, read_settings(), seconds, output, process)
+
+
+def _show(
+    sql: str,
+    form: str,
+    limit: int | None,
+    settings: Settings,
+    seconds: float | None,
+    output: Path | None,
+    process: subprocess.Popen[bytes],
+) -> None:
     from pipeline.lake import Lake
     from pipeline.lake.user_query import Bounds, user_query
 
-    settings = read_settings()
     bounds = Bounds(seconds or settings.query_seconds, settings.query_memory_mb)
     file = Lake(settings.lake).published_file
     with (
-        user_query(file, sql, bounds, as_arrow=form == "parquet") as answer,
+        user_query(file, sql, bounds, as_arrow=form == "parquet", process=process) as answer,
         _opened(output, is_binary=form in _BINARY) as place,
     ):
         if form == "table":
@@ -115,12 +136,32 @@ def as_json(value: object) -> object:
 
 def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:
     console = Terminal(file=place)
-    table = Table(header_style="bold")
-    for name in names:
-        table.add_column(Text(printable(name)))
-    for row in rows[:limit]:
-        # Texts come from the supplier: nothing in them is markup of ours. What is shown is measured.
-        table.add_row(*(Text("NULL", style="dim") if value is None else Text(printable(str(value))) for value in row))
-    console.print(table)
+    # Texts come from the supplier: nothing in them is markup of ours. What is shown is measured.
+    heads = [Text(printable(name)) for name in names]
+    cells = [
+        [Text("NULL", style="dim") if value is None else Text(printable(str(value))) for value in row]
+        for row in rows[:limit]
+    ]
+    if _is_too_wide(heads, cells, console.width):
+        for number, row in enumerate(cells, 1):
+            table = Table(title=f"Row {number}", title_justify="left", show_header=False)
+            for head, cell in zip(heads, row, strict=True):
+                table.add_row(head, cell)
+            console.print(table)
+    else:
+        table = Table(header_style="bold")
+        for head in heads:
+            table.add_column(head)
+        for row in cells:
+            table.add_row(*row)
+        console.print(table)
     if len(rows) > limit:
         console.print(f"… only {limit} rows are shown; for more, use --limit.", style="dim")
+
+
+def _is_too_wide(heads: Sequence[Text], cells: Sequence[Sequence[Text]], width: int) -> bool:
+    """Return whether columns side by side would be too narrow to read: rows stand below each other then."""
+    needed = sum(
+        min(_READABLE, max(text.cell_len for text in column)) + 3 for column in zip(heads, *cells, strict=True)
+    )
+    return len(cells) > 0 and needed + 1 > width

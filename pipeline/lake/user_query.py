@@ -78,10 +78,28 @@ class Answer:
 
 
 @contextmanager
-def user_query(file: Path, asked: str | Condition, bounds: Bounds, *, as_arrow: bool = False) -> Iterator[Answer]:
+def query_process() -> Iterator[subprocess.Popen[bytes]]:
+    """Start the process of one query before there is a question: it imports what it needs in the meantime."""
+    process = _started()
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+@contextmanager
+def user_query(
+    file: Path,
+    asked: str | Condition,
+    bounds: Bounds,
+    *,
+    as_arrow: bool = False,
+    process: subprocess.Popen[bytes] | None = None,
+) -> Iterator[Answer]:
     """Run a user's query, or the rows of a condition, over the published file, and give its answer.
 
-    `as_arrow` gives the answer as an Arrow stream, with the types of its columns, and not as rows.
+    `as_arrow` gives the answer as an Arrow stream, with the types of its columns, and not as rows. `process` is one of
+    `query_process`; unset: it is started now.
 
     Raises InputError where nothing is published or the query cannot be run, QueryStopped where it needs more than
     `bounds`, and CorruptObject where the file is damaged; the last three also while the answer is read.
@@ -89,7 +107,7 @@ def user_query(file: Path, asked: str | Condition, bounds: Bounds, *, as_arrow: 
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
     with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
-        child = _Child(file, asked, bounds, spill, as_arrow=as_arrow)
+        child = _Child(process or _started(), file, asked, bounds, spill, as_arrow=as_arrow)
         try:
             yield Answer(child)
         finally:
@@ -99,20 +117,18 @@ def user_query(file: Path, asked: str | Condition, bounds: Bounds, *, as_arrow: 
 class _Child:
     """The process of one query, seen from outside."""
 
-    def __init__(self, file: Path, asked: str | Condition, bounds: Bounds, spill: str, *, as_arrow: bool) -> None:
-        self._file, self._bounds, self._left = file, bounds, bounds.seconds
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        file: Path,
+        asked: str | Condition,
+        bounds: Bounds,
+        spill: str,
+        *,
+        as_arrow: bool,
+    ) -> None:
+        self._process, self._file, self._bounds, self._left = process, file, bounds, bounds.seconds
         self._is_late = False
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
-            [sys.executable, "-m", __name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            # It needs no secrets of ours.
-            env={name: it for name, it in os.environ.items() if not name.startswith(("NIGHTAUDIT_", "AWS_"))}
-            | FEW_ARENAS,
-            # Ctrl-C is for us: we end it.
-            start_new_session=True,
-        )
         assert self._process.stdin is not None  # noqa: S101 - asked for above
         assert self._process.stdout is not None  # noqa: S101 - asked for above
         self._output: IO[bytes] = self._process.stdout
@@ -144,12 +160,7 @@ class _Child:
 
     def end(self) -> None:
         """End the process, whatever it is at."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+        _end(self._process)
 
     def _too_late(self) -> None:
         self._is_late = True
@@ -182,6 +193,28 @@ class _Child:
         return self._too_large(message) if kind == _TOO_LARGE else InputError(message, hint=hint)
 
 
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # It needs no secrets of ours.
+        env={name: it for name, it in os.environ.items() if not name.startswith(("NIGHTAUDIT_", "AWS_"))} | FEW_ARENAS,
+        # Ctrl-C is for us: we end it.
+        start_new_session=True,
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
 # The child --------------------------------------------------------------------------------------------------
 
 _REFUSED, _DAMAGED, _TOO_LARGE, _UNFORESEEN = "refused", "damaged", "too large", "unforeseen"
@@ -193,6 +226,11 @@ def main() -> None:
     # What libraries print must not come between the parts of the answer.
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # Imported while the question is put together; what follows needs them.
+    import duckdb  # noqa: F401
+
+    import pipeline.lake.user_sql  # noqa: F401
+
     file, asked, bounds, spill, as_arrow = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own module
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _bound(**bounds)

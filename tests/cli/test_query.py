@@ -83,6 +83,14 @@ def test_markup_in_a_text_is_text(query):
     assert "[bold]no[/bold]" in query("SELECT word FROM mart.words WHERE place = 3").out
 
 
+def test_rows_of_many_columns_stand_below_each_other_where_they_do_not_fit(query):
+    columns = ", ".join(f"{number} AS column_{number:02}" for number in range(40))
+    shown = query(f"SELECT {columns} UNION ALL SELECT {columns}").out
+    assert [line.strip() for line in shown.splitlines() if "Row" in line] == ["Row 1", "Row 2"]
+    assert all(f"column_{number:02}" in shown for number in range(40))
+    assert "Row" not in query("SELECT 1 AS one, 2 AS two").out
+
+
 def test_a_query_is_given_as_much_time_as_one_says(query):
     done = query("SELECT sum(a.range) FROM range(10000000) AS a, range(10000000)", "--seconds", "1.5")
     assert (done.code, "more than 1.5 seconds" in done.err) == (2, True)
