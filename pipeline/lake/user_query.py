@@ -227,9 +227,9 @@ def main() -> None:
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     # Imported while the question is put together; what follows needs them.
-    import duckdb  # noqa: F401
+    import duckdb  # noqa: F401 - loaded ahead of its use
 
-    import pipeline.lake.user_sql  # noqa: F401
+    import pipeline.lake.user_sql  # noqa: F401 - loaded ahead of its use
 
     file, asked, bounds, spill, as_arrow = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own module
     threading.Thread(target=_end_with_parent, daemon=True).start()
