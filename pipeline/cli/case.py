@@ -28,7 +28,8 @@ def list_cases(limit: int | None, form: str, output: Path | None) -> None:
     """
     if form != "table" or output is not None:
         # Nested columns are no cells of a sheet, and `nightaudit case` shows what they hold.
-        show_query(f"SELECT * EXCLUDE (evidence, amounts) FROM ({OPEN_CASES})", form, limit, None, output)  # noqa: S608 - our own words
+        flat = "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets"
+        show_query(f"SELECT {flat} FROM ({OPEN_CASES})", form, limit, None, output)  # noqa: S608 - our own words
         return
     lake = Lake(read_settings().lake)
     table = Table(
@@ -76,7 +77,7 @@ def _whom(case: Row) -> str:
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"
     name = f" ({printable(case['property_name'])})" if case["property_name"] else ""
-    return f"property {case['property_id']}{name}, {case['market'] or 'all markets'}"
+    return f"property {case['property_id']}{name}, {case['market'] or ', '.join(case['markets']) or 'all markets'}"
 
 
 def _print(case: Row) -> None:

@@ -180,7 +180,13 @@ def _placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[
     cases = {tuple(key): case_id for case_id, *key in found}
     placed = []
     for row in rows:
-        case_id = row.get("case_id") or cases.get((row.get("rule"), row.get("property_id"), row.get("market")))
+        rule, property_id = row.get("rule"), row.get("property_id")
+        # One that has gone quiet in several markets is a case of none of them.
+        case_id = (
+            row.get("case_id")
+            or cases.get((rule, property_id, row.get("market")))
+            or cases.get((rule, property_id, None))
+        )
         page = case_pages.get(case_id) if case_id else None
         placed.append({**row, CASE_PAGE: page} if page else row)
     return placed

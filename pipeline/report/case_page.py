@@ -82,8 +82,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
             "notes": _notes(row),
             "pieces": [(piece.flag, _placed(piece.flag), lines_of(piece), *_answers(piece, hosts)) for piece in held],
             "siblings": [
-                (f"{rule_said(each['rule'])}, {each['market'] or 'all markets'}", f"{each['case_id']}.html")
-                for each in near[:_SIBLINGS]
+                (f"{rule_said(each['rule'])}, {_markets(each)}", f"{each['case_id']}.html") for each in near[:_SIBLINGS]
             ],
             "more_siblings": len(near[_SIBLINGS:]),
             "property_page": f"../{PROPERTY_PAGES}/{row['property_id']}.html"
@@ -104,7 +103,11 @@ def whom(case: Row) -> str:
         return f"market {case['market']}{pair}"
     name = case["property_name"]
     named = f"{name} ({case['property_id']})" if name else f"property {case['property_id']}"
-    return f"{named}, {case['market'] or 'all markets'}{pair}"
+    return f"{named}, {_markets(case)}{pair}"
+
+
+def _markets(case: Row) -> str:
+    return case["market"] or ", ".join(case["markets"]) or "all markets"
 
 
 def _tiles(case: Row) -> list[tuple[str, str]]:

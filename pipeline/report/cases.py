@@ -30,7 +30,7 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
     page = pl.col("case_id").map_elements(reader.case_page, return_dtype=pl.String, skip_nulls=False).alias("case_page")
     has_page = pl.col("property_id").is_in(list(reader.property_pages))
     house = pl.when(has_page).then(pl.format(f"{PROPERTY_PAGES}/{{}}.html", "property_id")).alias("property_page")
-    return reader.cases.with_columns(said, whom, texts, page, house).drop("amounts")
+    return reader.cases.with_columns(said, whom, texts, page, house, _markets()).drop("amounts")
 
 
 def ended_cases(reader: Reader) -> pl.DataFrame:
@@ -44,14 +44,23 @@ def ended_cases(reader: Reader) -> pl.DataFrame:
         (pl.col("scope") != "supplier") & rule.is_in(widest)
     )
     said = rule.map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
-    return tonight.filter((pl.col("status") == "closed") & ~is_spoken_for).with_columns(said).drop("amounts")
+    return (
+        tonight.filter((pl.col("status") == "closed") & ~is_spoken_for).with_columns(said, _markets()).drop("amounts")
+    )
+
+
+def _markets() -> pl.Expr:
+    return pl.col("markets").list.join(", ")
 
 
 def calls(cases: pl.DataFrame) -> pl.DataFrame:
     """Return one line for each property and rule, in the order of the cases: one call, in however many markets."""
     if not cases.height:
         return cases
-    is_many, many = pl.len() > 1, pl.col("market").drop_nulls().unique().sort()
+    is_many = pl.len() > 1
+    is_of_several = pl.col("market").is_null() & pl.col("property_id").is_not_null()
+    named = pl.when(is_of_several).then(pl.col("markets").str.split(", ")).otherwise(pl.concat_list("market"))
+    many = named.explode().drop_nulls().unique().sort()
     lowest, highest = pl.col("lowest_pct").cast(float).min().round(1), pl.col("highest_pct").cast(float).max().round(1)
     example = pl.col("example").first()
     # Said once: by the example where all have its size.
@@ -143,6 +152,8 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
         name = row["property_name"] or f"property {row['property_id']}"
         whom = f"Call {name}" if is_of_property else f"Call the supplier about {name}"
         place = f" ({row['market']})" if is_of_property and row["market"] else ""
+        # A case of several markets names them itself.
+        place = "" if place in row["finding"] else place
         text = f"{whom}{' about' if is_of_property else ''}: {row['rule_words']}{place}. {row['finding']}"
         told.append(Point(text, "cases", tone, row["case_page"] or "", row["property_page"] or ""))
     return told
@@ -156,7 +167,11 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
         pl.coalesce("property_name", pl.format("property {}", "property_id"))
     )
     named = ended.sort("scope", maintain_order=True).select(
-        pl.format("{} ({})", "rule_words", pl.concat_str([whom, "market"], separator=", ", ignore_nulls=True))
+        pl.format(
+            "{} ({})",
+            "rule_words",
+            pl.concat_str([whom, pl.coalesce("market", "markets")], separator=", ", ignore_nulls=True),
+        )
     )
     first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
     told = "; ".join(first) + (f"; and {more:,} more" if more > 0 else "")

@@ -130,6 +130,12 @@ class Reader:
         found = flags.with_columns(**keys).join(
             known, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
         )
+        # A property that has gone quiet in several markets is a case of none of them.
+        of_several = known.filter(pl.col("case_market").is_null() & pl.col("case_property").is_not_null()).select(
+            "case_rule", "case_property", pl.col("case_id").alias("of_several")
+        )
+        found = found.join(of_several, on=["case_rule", "case_property"], how="left", maintain_order="left")
+        found = found.with_columns(pl.coalesce("case_id", "of_several").alias("case_id")).drop("of_several")
         page = pl.col("case_id").map_elements(self.case_page, return_dtype=pl.String).alias("case_page")
         return found.drop(*keys).with_columns(page)
 

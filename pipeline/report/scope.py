@@ -16,6 +16,8 @@ _CHOSEN_BY = {
     "brand": "property_id IN (SELECT property_id FROM mart.property WHERE lower(brand) = lower($brand))",
     "group": "property_id IN (SELECT property_id FROM mart.property WHERE lower(property_group) = lower($group))",
 }
+# A case of a property may be one of several markets.
+_OF_MARKET = "(market = $market OR (property_id IS NOT NULL AND list_contains(markets, $market)))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Scope:
         """Return an SQL condition over those of property_id, market and check_in in `columns`, and its values."""
         wanted = [
             ("property_id", "property_id = $property_id", "property_id", self.property_id),
-            ("market", "market = $market", "market", self.market),
+            ("market", _OF_MARKET if "markets" in columns else "market = $market", "market", self.market),
             ("check_in", "check_in >= $first", "first", self.first),
             ("check_in", "check_in <= $last", "last", self.last),
             *(("property_id", _CHOSEN_BY[name], name, value) for name, value in self._chosen()),

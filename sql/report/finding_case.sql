@@ -1,12 +1,13 @@
 -- One row per case: findings of one rule with one cause to call about, with its status and notes.
--- A case is a rule, a property and a market. Where most of a market's properties move alike, or more than a quarter of
--- them and more than in other markets, it is the market; where most markets do, it is the supplier: `case_scope_next`
--- of `staging` says how many that takes. It ends on the second day on which too few do; its row stays, closed, and its
--- properties are cases again. A mark-up on the reference rate is always of a market and a pair of currencies.
+-- A case is a rule, a property and a market. A property that has gone quiet is one case, in however many markets, as
+-- there is one call to make. Where most of a market's properties move alike, or more than a quarter of them and more
+-- than in other markets, it is the market; where most markets do, it is the supplier: `case_scope_next` of `staging`
+-- says how many that takes. It ends on the second day on which too few do; its row stays, closed, and its properties
+-- are cases again. A mark-up on the reference rate is always of a market and a pair of currencies.
 -- case_id: For `nightaudit case`, `explain` and `confirm`: the same every night.
 -- scope: Scope of the cause: `property`, `market` or `supplier`.
 -- property_id: Property of the case; NULL: it concerns a market or the supplier.
--- market: Market of the case; NULL: it concerns the supplier.
+-- market: Market of the case; NULL: it concerns the supplier, or a property that has gone quiet in several markets.
 -- base_currency: With currency, the pair of currencies of the case; NULL: no pair.
 -- currency: ISO 4217 code of the other currency of the pair; NULL: no pair.
 -- status: `new`, `open`, `acknowledged`, `muted`, `closed`, or `part_of` a case of wider scope.
@@ -25,7 +26,7 @@
 -- last_seen_at: Start of the last sweep that observed its evidence.
 -- closed_at: When its last flag ended, or too few of its properties had the finding; NULL: open.
 -- spread: `isolated`, `undecided` or `systematic`, by the confidence interval of share_pct.
--- properties_judged: Number of properties of the market on sale.
+-- properties_judged: Number of properties of the market on sale; NULL: unknown, or a case of several markets.
 -- share_pct: Properties of the market with open flags of this rule, in percent of properties_judged.
 -- share_lowest_pct: Lower bound of share_pct: 95% Wilson interval.
 -- share_highest_pct: Upper bound of share_pct: 95% Wilson interval.
@@ -35,6 +36,7 @@
 -- muted_until: First day on which it is shown again; NULL: not muted.
 -- owner: Person who handles it; NULL: none.
 -- note: Latest note; NULL: none.
+-- markets: Markets of its open flags; of a closed case, of all its flags.
 WITH flagged AS (
     SELECT
         flag.*,
@@ -105,7 +107,11 @@ scoped AS (
     SELECT
         'property' AS scope,
         placed.property_id AS case_property,
-        placed.market AS case_market,
+        -- What no wider case speaks for is of the property, whichever markets it has gone quiet in.
+        CASE
+            WHEN placed.rule <> 'property_gone_quiet' OR placed.is_of_supplier OR placed.is_of_market
+                THEN placed.market
+        END AS case_market,
         CASE WHEN placed.is_of_supplier THEN 'supplier' WHEN placed.is_of_market THEN 'market' END AS wider,
         NULL::TIMESTAMPTZ AS since,
         NULL::TIMESTAMPTZ AS met_at,
@@ -226,6 +232,8 @@ sized AS (
         min(said.size_pct) AS lowest_pct,
         median(said.size_pct) AS median_pct,
         max(said.size_pct) AS highest_pct,
+        coalesce(list(DISTINCT said.market ORDER BY said.market) FILTER (WHERE said.market IS NOT NULL), [])
+            AS markets,
         max(said.size_pct) FILTER (WHERE said.size_pct < 0) AS highest_below_pct,
         min(said.size_pct) FILTER (WHERE said.size_pct > 0) AS lowest_above_pct,
         list(
@@ -307,7 +315,10 @@ SELECT
     grouped.rule,
     grouped.scope,
     grouped.property_id,
-    grouped.market,
+    CASE
+        WHEN grouped.scope = 'property' AND len(sized.markets) = 1 THEN sized.markets[1]
+        ELSE grouped.market
+    END AS market,
     grouped.base_currency,
     grouped.currency,
     CASE
@@ -342,10 +353,10 @@ SELECT
     grouped.first_seen_at,
     grouped.last_seen_at,
     grouped.closed_at,
-    grouped.judged AS properties_judged,
-    100.0 * grouped.showing / grouped.judged AS share_pct,
-    100 * mart.share_bound(grouped.showing, grouped.judged, -1) AS share_lowest_pct,
-    100 * mart.share_bound(grouped.showing, grouped.judged, 1) AS share_highest_pct,
+    CASE WHEN grouped.scope <> 'property' OR len(sized.markets) <= 1 THEN grouped.judged END AS properties_judged,
+    100.0 * grouped.showing / properties_judged AS share_pct, -- noqa: RF02
+    100 * mart.share_bound(grouped.showing, properties_judged, -1) AS share_lowest_pct, -- noqa: RF02
+    100 * mart.share_bound(grouped.showing, properties_judged, 1) AS share_highest_pct, -- noqa: RF02
     CASE
         WHEN share_lowest_pct > 50 THEN 'systematic' -- noqa: RF02
         WHEN share_highest_pct < 50 THEN 'isolated' -- noqa: RF02
@@ -365,6 +376,9 @@ SELECT
                     ELSE format('{} offers over {} stays', grouped.offers, grouped.stays)
                 END,
                 CASE
+                    WHEN grouped.scope = 'property' AND len(sized.markets) > 1
+                        THEN
+                            format(' in {} markets ({})', len(sized.markets), array_to_string(sized.markets, ', '))
                     WHEN grouped.scope = 'property' THEN ''
                     WHEN grouped.scope = 'market' AND grouped.judged IS NOT NULL
                         THEN
@@ -411,7 +425,8 @@ SELECT
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
     noted.owner,
-    noted.note
+    noted.note,
+    sized.markets
 FROM grouped
 CROSS JOIN latest
 INNER JOIN sized ON sized.case_id = grouped.case_id

@@ -9,6 +9,7 @@ from pipeline.report.cases import calls, cases_points, cases_section, ended_poin
 
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
+    row |= {"markets": market or ""}
     row |= {"rule": "floor_breach", "rule_words": "Sold below the floor", "status": "open", "severity": "high"}
     row |= {"scope": "property" if property_id is not None else "market" if market else "supplier"}
     row |= {"case_page": f"cases/{case_id}.html", "property_page": None} | {
@@ -100,6 +101,18 @@ def test_a_property_that_has_gone_quiet_has_no_offers():
     assert calls(frame(case("case-1", "SE", **quiet), case("case-2", "DE", **quiet)))["finding"].to_list() == [
         "4 findings in 2 markets. Of SE."
     ]
+
+
+def test_a_property_that_has_gone_quiet_in_several_markets_is_one_call_that_names_them_once():
+    said = {
+        "markets": "DE, SE",
+        "stays": 0,
+        "finding": "2 findings in 2 markets (DE, SE). No offer.",
+        "rule_words": "Quiet",
+    }
+    cases = frame(case("case-1", None, **said))
+    assert calls(cases)["market"].to_list() == ["DE, SE"]
+    assert cases_points(cases)[1].text == "Call Hotel 7 about: Quiet. 2 findings in 2 markets (DE, SE). No offer."
 
 
 def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property():
