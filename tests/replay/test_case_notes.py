@@ -67,7 +67,10 @@ def test_a_muted_case_is_muted_up_to_its_day(lake, until, status):
     (case,) = open_cases(lake, 10)
     say_of_case(lake, case["case_id"], started_at(2), muted_until=until)
     refresh(lake)
-    assert case_row(lake, case["case_id"])["status"] == status
+    said = case_row(lake, case["case_id"])
+    assert (said["status"], said["muted_until"]) == (status, until)
+    publish_anew(lake, lambda: None)
+    assert case_row(lake, case["case_id"]) == said
 
 
 def test_a_case_that_is_not_known_is_refused(lake):
