@@ -89,7 +89,7 @@ def _counts(column: Column) -> Iterator[tuple[Column, str, str]]:
 def _examples(
     session: duckdb.DuckDBPyConnection, table: Table, column: Column, condition: str, market: str | None
 ) -> str:
-    """Return a few of a market's rows of which a condition holds."""
+    """Return a few of a market's rows that meet a condition."""
     rows = session.execute(
         f"SELECT {place(table)}, '{column.name} is ' || coalesce({column.name}::VARCHAR, 'missing') AS reason "  # noqa: S608 - our own names
         f"FROM sweep_files.{table.name} WHERE ({condition}) AND market IS NOT DISTINCT FROM ? LIMIT {EXAMPLES}",

@@ -122,7 +122,7 @@ def published_view(published: Published) -> RenderableType:
     table.add_row("Sweep", row["sweep_id"])
     table.add_row("Published file", str(published.file))
     table.add_row("Offers first seen", f"{row['offers_first']:,}")
-    table.add_row("Offers changed", f"{row['offers_changed']:,}, of which in price {row['price_changes']:,}")
+    table.add_row("Offers changed", f"{row['offers_changed']:,}, {row['price_changes']:,} of them in price")
     table.add_row("Offers gone, back", f"{row['offers_gone']:,}, {row['offers_back']:,}")
     said = Text(_PUBLISHED[published.is_new, published.is_built], style="green")
     return Group(said, table, _simulated(row["is_simulated"]))

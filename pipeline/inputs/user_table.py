@@ -287,7 +287,7 @@ def typed(texts: pl.DataFrame, columns: Sequence[InputColumn], findings: Finding
 
 
 def readable(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of which none of `columns` was refused; a value that is not given is none that was."""
+    """Return the rows in which none of `columns` was refused; a value that is not given is none that was."""
     return rows.filter(pl.col(REFUSED).list.set_intersection(list(columns)).list.len() == 0)
 
 

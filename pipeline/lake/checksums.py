@@ -109,7 +109,7 @@ class Recorded:
         return self._of_folder(place.parent).get(place.name, set())
 
     def names(self, folder: Path) -> set[str]:
-        """Return the files of a folder of which anything is recorded."""
+        """Return the files of a folder that have a record."""
         return set(self._of_folder(folder))
 
     def there(self, folder: Path) -> set[str]:
@@ -130,12 +130,12 @@ class Recorded:
         return [folder / name for name in sorted(self.there(folder) - held) if not (folder / name).is_file()]
 
     def folders(self, below: Path) -> list[Path]:
-        """Return a folder and those below it of which anything is recorded."""
+        """Return a folder and those below it that have a record."""
         sums = _folder_of_sums(self._root, below).rglob(_SUMS)
         return sorted({self._root / file.parent.relative_to(self._root / FOLDER) for file in sums})
 
     def damaged(self) -> dict[Path, int]:
-        """Return the files of checksums of which lines cannot be read, with how many; the last may be cut off."""
+        """Return the checksum files with unreadable lines, and how many each has; the last line may be cut off."""
         found = {}
         for sums in sorted(file for file in (self._root / FOLDER).rglob(_SUMS) if file.is_file()):
             self._of_folder(self._root / sums.parent.relative_to(self._root / FOLDER))

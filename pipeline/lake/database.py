@@ -22,10 +22,10 @@ _MEMORY_LIMIT = "1500MB"
 # A report's process may take 700 MB; drawing its charts takes half of that.
 _REPORT_MEMORY = "250MB"
 
-# Tables of which a row belongs to an offer.
+# Tables whose rows belong to an offer.
 OF_OFFERS = ("offer", "penalty", "promotion")
 
-# Tables of a sweep of which a row is about one property.
+# Tables of a sweep whose rows are about one property.
 _OF_PROPERTIES = frozenset({*OF_OFFERS, "reject", "cell"})
 
 _SQL_TYPES = {

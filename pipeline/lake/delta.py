@@ -184,7 +184,7 @@ def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> Non
 def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable[str] = ()) -> None:
     """Raise LakeError where a log ends before what was recorded of it: nothing takes the place of a lost commit.
 
-    A table of which nothing is left but the folders of what is added is made again from its first row.
+    A table with nothing left but the folders of added files is made again from its first row.
     """
     root = lake.table_root(table.name)
     log, known = root / "_delta_log", {lake.local(path).parent for path in added}

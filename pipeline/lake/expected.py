@@ -46,7 +46,7 @@ def missing_files(lake: Lake, recorded: Recorded) -> Iterator[Path]:
 
 
 def without_checksums(lake: Lake, recorded: Recorded) -> dict[Path, list[Path]]:
-    """Return the files of which no checksum is left, by where those should be; none of a lake that has kept none.
+    """Return the files whose checksums are lost, by where those should be; none of a lake that has kept none.
 
     A list that was cut at the end of a line has lost those of its last files. Where all lists are gone from the lake,
     that is one place.

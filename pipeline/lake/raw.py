@@ -215,7 +215,7 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
 
 
 def drop_sweep(lake: Lake, sweep_id: str) -> None:
-    """Take away a sweep of which nothing has landed: there is nothing to keep, and nothing refers to it."""
+    """Remove a sweep that has landed nothing: there is nothing to keep, and nothing refers to it."""
     lake.remove(lake.manifest_path(sweep_id))
     # A sweep is one by its manifest; an empty folder that a crash leaves here is none.
     lake.remove_folder(lake.raw_folder(sweep_id))

@@ -46,7 +46,7 @@ class Cells:
         self.offers += offers
 
     def add_all(self, search: int, property_ids: Sequence[int], status: CellStatus, code: int | None = None) -> None:
-        """Add the cells of a search of which one thing is to be said, and no offers."""
+        """Add the cells of a search that share one status and have no offers."""
         count = len(property_ids)
         self.add(search, property_ids, [(status, code)] * count, [0] * count)
 

@@ -44,7 +44,7 @@ _NO_PENALTIES: tuple[wire.Penalty[float], ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A deviation that did not cost the offer: where in the product, of which kind, and what was met."""
+    """A deviation that did not cost the offer: where in the product, its kind, and what was met."""
 
     path: str
     kind: str

@@ -37,7 +37,7 @@ class Reading:
     rest: tuple[Rest, int | None] = (Rest.FAILURE, None)
     """What it says of the properties that it does not list, and the code that says so."""
     unreadable: frozenset[int] = frozenset()
-    """Properties of which a part was refused."""
+    """Properties with a part that was refused."""
     is_unreadable: bool = False
     """Nothing of the body could be read."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Reading:
         return tuple(each for each in asked if not self.returned.get(each)) if self.is_failure else ()
 
     def in_doubt(self, asked: Collection[int]) -> tuple[int, ...]:
-        """Return the properties of which a part without an id may be: those of several asked that it does not list."""
+        """Return the properties that a part without an id may belong to: requested ones that the answer does not list."""
         if self.is_failure or len(asked) == 1 or not any(map(is_nameless, self.refusals)):
             return ()
         return tuple(each for each in asked if each not in self.returned)

@@ -18,7 +18,7 @@ _SAMPLE_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A part that could not be read, or of which something may be missing."""
+    """A part that could not be read, or from which something may be missing."""
 
     part: str
     property_id: int | None
@@ -34,7 +34,7 @@ def refusal(part: str, property_id: int | None, place: str, reason: str, value: 
 
 
 def is_nameless(refused: Refusal) -> bool:
-    """Return whether a part is a property of which no id is known."""
+    """Return whether a part is a property whose id is unknown."""
     return refused.part == "property" and refused.property_id is None
 
 

@@ -59,7 +59,7 @@ class SegmentResult:
     rejects: int
     cells_by_status: dict[str, int]
     unanswered: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Properties, by search id, of which an answer says nothing: it is unreadable, or the server failed."""
+    """Properties, by search id, that an answer says nothing about: it is unreadable, or the server failed."""
     in_doubt: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     """By search id: how many parts of an answer have no id, and the properties not listed that they may be of."""
 
@@ -97,7 +97,7 @@ def _shards_there(lake: Lake, sweep_id: str, segment: Segment) -> tuple[str, ...
 def unanswered(
     body: bytes, content_encoding: str, operation: Operation, property_ids: tuple[int, ...], max_body_bytes: int
 ) -> tuple[int, ...]:
-    """Return the properties of which a 200 says nothing, or that are in doubt, as its rows would be read."""
+    """Return the properties that a 200 says nothing about, or that are in doubt, as its rows would be read."""
     try:
         plain = inflate(body, content_encoding, limit_bytes=max_body_bytes)
     except UnreadableBody:
@@ -122,7 +122,7 @@ def normalise_segment(
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
     result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, open_ids, in_doubt)
     file_bytes: dict[str, int] = {}
-    # Normalised before, it may have had rows of a table of which it has none now that some was asked again.
+    # When it was normalised before, it may have had rows in a table for which it has none since the new requests.
     for name in _HELD - built.keys():
         lake.remove(lake.table_file(name, sweep_id, segment.name))
     for name, table in built.items():
@@ -136,7 +136,7 @@ def normalise_segment(
 def _tables(
     lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
 ) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]], dict[int, tuple[int, tuple[int, ...]]]]:
-    """Return the rows of a segment, by table; by search, properties of which an answer says nothing, or in doubt."""
+    """Return the rows of a segment, by table; by search, properties that its answer does not cover, or in doubt."""
     left: dict[int, tuple[int, ...]] = {}
     in_doubt: dict[int, tuple[int, tuple[int, ...]]] = {}
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
@@ -209,7 +209,7 @@ def _add(
     max_body_bytes: int,
     asked_again: Container[int] = (),
 ) -> tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]:
-    """Add one record's rows. Returns the properties of which its answer says nothing, and those that are in doubt.
+    """Add one record's rows. Returns the properties that its answer says nothing about, and those in doubt.
 
     With the latter comes how many parts of the answer have no id.
     """

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pipeline.domain.errors import OutOfResources
 
 # Address space that libraries reserve on their own and for each processor (stacks and arenas of threads), and what a
-# session of DuckDB may take. With two processors a small night reserves 2,800 to 3,150 MB, of which it uses 400.
+# session of DuckDB may take. With two processors a small night reserves 2,800 to 3,150 MB and uses 400.
 _RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
 # Commands that read settings alone; that read the lake or its published file; that normalise a few answers again; and
 # what looking at the files of a lake takes more.

@@ -51,7 +51,7 @@ def enter(lake: Lake, entry: LedgerEntry) -> None:
 
 
 def lost_entries(lake: Lake) -> list[str]:
-    """Return the sweeps of which only the copy of the entry is left."""
+    """Return the sweeps that have only the copy of their entry left."""
     return sorted(lake.names(_COPIES, ".json") - lake.names(_FOLDER, ".json"))
 
 

@@ -20,7 +20,7 @@ Identity = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many offers are quoted, and of which markets and properties; empty: of all. Equal seeds choose alike."""
+    """How many offers are quoted, and in which markets and properties; empty: of all. Equal seeds choose alike."""
 
     size: int
     markets: tuple[str, ...] = ()

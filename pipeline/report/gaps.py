@@ -60,7 +60,7 @@ def gap_decomposition(reader: Reader) -> Section:
         "that the answers do not state, and the market's own price difference. Pairs that meet are left out, even if "
         "the supplier's exchange rate makes them differ: see exchange rates. Explained is the share of the gaps that "
         "is not residual. Not stated is the residual of pairs with an unknown part; own price is the rest: all parts "
-        "are known, and the market simply asks another price for the same offer. The chart shows "
+        "are known, and the market simply charges another price for the same offer. The chart shows "
         "exact pairs of list answers in the currency of most of them; grades are never mixed, nor currencies compared.",
         parts,
         drawn,

@@ -182,7 +182,7 @@ def cut(text: str) -> str:
 
 
 def measured(value: float) -> str:
-    """Return a measure of which the unit is not known here: a count whole, a share with four digits."""
+    """Return a measure whose unit is not known here: a count whole, a share with four digits."""
     return _level(f"{value:,.0f}" if value == int(value) else f"{value:,.4g}")
 
 

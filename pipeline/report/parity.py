@@ -112,14 +112,15 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
     first = worst.row(0, named=True) if worst.height else None
     return Section(
         "score",
-        f"Lowest score: {first['market']} ({first['product_type']}, {first['currency']}), "
-        f"{first['parity_score']:.1f} of 100 by offers, {first['property_score']:.1f} by properties"
+        f"{first['market']} has the lowest parity score: {first['parity_score']:.1f} of 100 ({first['product_type']}, "
+        f"{first['currency']}); {first['property_score']:.1f} where each property counts once"
         if first
         else "No market could be compared",
-        "The chart shows exact pairs of list answers: same room, board, policy, stay and party, seen in one sweep. Win "
-        "and lose are beyond the tolerance. Pairs of other grades (same board family, or cheapest only) compare "
-        "different products: they have rows of their own and are never added to exact ones. Nor are scores of "
-        "different currency bases: a market's score uses pairs in one currency wherever there are any.",
+        "How a market's offers compare with the same offer in the reference market: win is cheaper, lose is dearer, "
+        "meet is within the tolerance. The chart shows exact pairs of list answers: same room, board, policy, stay and "
+        "party, seen in one sweep. Pairs of the same board family, or of the cheapest offers only, compare different "
+        "products: they have rows of their own and are never added to exact ones. A market is scored on pairs in one "
+        "currency wherever there are any.",
         score,
         [svg(drawn, _of_all(lowest.height, worst.height))] if worst.height else (),
         [
@@ -196,9 +197,10 @@ def _persistence(reader: Reader) -> Section:
         f"{counted(running, 'offer is', 'offers are')} currently dearer than in the reference market"
         if running
         else "No offer is dearer than in the reference market",
-        "An episode is a run of sweeps in which an exact pair, on one currency basis, was dearer. Nights without an "
-        "answer neither count nor end it. Open episodes have no time to resolve and are in no median. The title "
-        "counts each offer of a list answer once; the table counts it again in a second currency.",
+        "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on one "
+        "currency basis. Nights without an answer neither count nor end it. The median leaves out episodes that are "
+        "still running. The title counts each offer of a list answer once; the table counts it again in a second "
+        "currency.",
         resolution,
         columns=[
             Column("source", "Answers"),

@@ -66,7 +66,7 @@ class Reader:
         return self.query(f"SELECT 1 FROM mart.cell_latest WHERE {limits} LIMIT 1", values).is_empty()  # noqa: S608 - our own names; what users give is a parameter
 
     def counts(self, columns: str, relation: str, where: str) -> dict[str, Any]:
-        """Return the one row of sums over a relation's rows within the scope, all of which it must know."""
+        """Return the one row of sums over a relation's rows within the scope; it has a column for each limit."""
         limits, values = self.scope.condition("property_id", "market", "check_in")
         return self.query(f"SELECT {columns} FROM {relation} WHERE {where} AND {limits}", values).row(0, named=True)  # noqa: S608 - our own names; what users give is a parameter
 

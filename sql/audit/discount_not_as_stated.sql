@@ -1,6 +1,6 @@
 -- One row per offer whose stated discount is not that of its prices, by more than rounding explains.
--- The discount is stated in whole percent by some and prices in whole units by others: half a percent, and what
--- half a unit of money is of the price, can both be rounding.
+-- Some properties state the discount in whole percent, others prices in whole units: half a percent, and half a unit
+-- of money as a share of the price, can both be rounding.
 SELECT
     offer.market,
     offer.property_id,

@@ -1,5 +1,5 @@
 -- One row per property and market whose hotel-only offers state no floor tonight, but did when last published.
--- By the share of them that did, that so many state none tonight would be chance once in a million.
+-- By their earlier share of stated floors, so many without one would be chance once in a million.
 SELECT
     property.market,
     property.property_id,

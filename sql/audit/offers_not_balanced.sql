@@ -1,4 +1,4 @@
--- One row per search of which not all that was read is stored: served is not stored and rejected.
+-- One row per search whose offers do not add up: those served are not those stored plus those rejected.
 SELECT
     coalesce(search.market, stored.market) AS market,
     NULL::BIGINT AS property_id,

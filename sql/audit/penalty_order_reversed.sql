@@ -1,8 +1,8 @@
 -- One row per penalty that costs less than one of the same offer that applies earlier: cancelling later gets cheaper.
--- Compared are percentages of the same number of nights only; where both have a window. Windows beyond ten years
--- stand for "at any time".
--- Put in order first are only offers that can break it: whose shortest window does not cost the most, or that have more
--- than two steps.
+-- Only percentages of the same number of nights are compared, where both have a window. Windows beyond ten years mean
+-- "at any time".
+-- Only offers that can break the rule are sorted: those whose shortest window does not cost the most, or with more than
+-- two steps.
 SELECT
     later.market,
     later.property_id,

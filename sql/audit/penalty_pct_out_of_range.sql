@@ -1,4 +1,4 @@
--- One row per penalty of less than nothing or of more than all of what it is a part of.
+-- One row per penalty below 0% or above 100% of what it is a part of.
 SELECT
     penalty.market,
     penalty.property_id,

@@ -1,5 +1,5 @@
 -- One row per cell whose lowest price moved further since the last published night than its lead time makes plausible.
--- What is plausible comes from the nights before, per market and lead time; until there are enough, nothing is said.
+-- What is plausible follows from earlier nights, by market and lead time; until there are enough, nothing is flagged.
 SELECT
     move.market,
     move.property_id,

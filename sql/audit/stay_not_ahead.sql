@@ -1,4 +1,4 @@
--- One row per search for a stay that begins on the day of the sweep or before, or has no night.
+-- One row per search for a stay that begins on or before the day of the sweep, or has no night.
 SELECT
     search.market,
     NULL::BIGINT AS property_id,

@@ -1,4 +1,4 @@
--- Id of a case: `case-` and a stable hash of its rule and of whom to call about it; NULL parts are the wider scopes.
+-- Id of a case: `case-` and a stable hash of its rule and its property and market; NULL parts are the wider scopes.
 CREATE OR REPLACE MACRO mart.case_id(rule, property_id, market, base_currency, currency) AS printf(
     'case-%016x',
     mart.subject_key(

@@ -1,7 +1,7 @@
 -- One row per room, board and policy offered to a party of several rooms, against booking its rooms one by one.
 -- rooms: Rooms of the party.
 -- rooms_offered: Rooms of the party that this room id, board and policy was offered to, with a total.
--- rooms_found: Of those, rooms of which the same sweep saw the same offer to their guests alone.
+-- rooms_found: Of those, rooms whose guests alone were shown the same offer in the same sweep.
 -- total: Sum of the totals of all rooms, in currency; NULL: not offered to each of them.
 -- singles_total: Sum of the totals of the rooms asked for alone, in currency; NULL: not all were seen.
 -- premium: total - singles_total, in currency.

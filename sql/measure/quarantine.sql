@@ -1,5 +1,5 @@
 -- One row per offer that breaks a rule so that it cannot be used, as a row of `reject`.
--- Penalties and promotions without an offer are rows of their own kind: of one offer that is not there, one row.
+-- Penalties and promotions without an offer are rows of their own kind: one row for each missing offer.
 SELECT
     sweep.sweep_id,
     violation.search_id,

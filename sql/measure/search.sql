@@ -1,5 +1,5 @@
--- One row per market, and one for all of them: what its answers are like beside those of the last published night.
--- A share of few searches is given so much room for chance that it cannot fail: the sum of all has more of them.
+-- One row per market, and one for all of them: its answers compared with those of the last published night.
+-- With few searches, chance explains any share, so that a market alone cannot fail: all of them together can.
 SELECT
     search.market,
     count(before.body_sha256) / nullif(count(search.body_sha256), 0) AS repeated_body_share,

@@ -8,7 +8,7 @@
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
 -- at_risk: Cells on sale in the answer before, be it of the same day, and answered at this lead time or nearer.
 -- ended: Of those, found ended at this lead time; the event lies between this answer and the one before.
--- censored: Cells of which nothing more is known, or that ended otherwise, from this lead time on.
+-- censored: Cells that are no longer observed, or ended otherwise, from this lead time on.
 -- entered: Cells found on sale for the first time at this lead time.
 -- reopened: Cells found on sale again at this lead time; not part of the estimate.
 -- on_sale_share: Kaplan-Meier estimate of the share still on sale after this lead time.

@@ -1,8 +1,8 @@
 -- One row per market, or the supplier, that has ever been a case of a rule, as it stands after this sweep.
 -- A market is one case where at least five of its properties show a rule in the same direction, and these are surely
--- more than half of its properties; or surely more than a quarter of them, and more than in the other markets together:
--- then the cause is of the market, and one call is made about it. Surely means by the bounds of Wilson's interval of
--- 95%. The supplier is one case where more than half of the markets, and at least three, are.
+-- more than half of its properties; or surely more than a quarter of them, and more than in the other markets together.
+-- The cause is then the market's, and one call is enough. "Surely" is by the bounds of Wilson's 95% interval.
+-- The supplier is one case where more than half of the markets, and at least three, are.
 -- It takes more to open a case of a market than to keep it, or one whose share hovers about the bound would open and
 -- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter,
 -- and a larger share than in the other markets. It ends on the second day on which they do not.
@@ -41,7 +41,7 @@ beside_others AS (
         in_market.judged,
         greatest(in_market.higher, in_market.lower) AS alike,
         mart.share_bound(alike, in_market.judged, -1) AS surely, -- noqa: RF02
-        -- As many as move in its direction elsewhere, of the properties there.
+        -- How many properties of the other markets move in its direction.
         CASE
             WHEN in_market.higher >= in_market.lower THEN sum(in_market.higher) OVER of_rule - in_market.higher
             ELSE sum(in_market.lower) OVER of_rule - in_market.lower

@@ -1,10 +1,10 @@
--- One row per cell of the sweep of which a part of an answer without a property may be.
--- Parts of the answer before are explained by the cells that were in doubt for them and are still missing: first by
+-- One row per cell of the sweep that an answer's part without a property id may belong to.
+-- Parts of the previous answer are explained by the cells that were in doubt for them and are still missing: first by
 -- properties that their market has never named, or not since they fell in doubt. Only parts beyond these put others in
--- doubt: likeliest is a cell that was on sale whenever it was answered, and is missing now; then one that was on sale
--- when it was answered last; then any other that the answer does not name. As many of the likeliest as there are such
--- parts are in doubt, equally likely ones all of them. A property that is missing where there are no more parts than
--- before is not in doubt. An answer may name properties of several ranges.
+-- doubt. The likeliest is a cell that was on sale whenever it was answered and is missing now; then one that was on
+-- sale when last answered; then any other that the answer does not name. As many of the likeliest are in doubt as there
+-- are such parts; cells that are equally likely are all in doubt. A property that is missing although there are no more
+-- parts than before is not in doubt. An answer may name properties of several ranges.
 -- parts: Parts of the answer that name no property.
 WITH nameless AS (
     SELECT
@@ -123,7 +123,7 @@ SELECT
     missing.property_id,
     missing.parts
 FROM missing
--- Likelier ones than it, of the same search, are fewer than the parts that it may be.
+-- Fewer cells of the same search are likelier than there are parts.
 QUALIFY
     coalesce(
         count(*) OVER (

@@ -1,4 +1,4 @@
--- One row per cell of the sweep, with whether its answer tells what is on sale and what is not.
+-- One row per cell of the sweep, with whether its answer shows what is on sale and what is not.
 SELECT
     cell.*,
     mart.cell_key(
@@ -12,7 +12,7 @@ SELECT
     ) AS cell_key,
     CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
     cell.status IN ('offered', 'no_offer', 'absent') AS is_answered,
-    -- What could not be read in an answer, or what an error beside its offers speaks of, may be the very offer that
+    -- The part that could not be read, or that an error beside the offers refers to, may be the very offer that
     -- seems to be gone.
     is_answered -- noqa: RF02
     AND unread.search_id IS NULL

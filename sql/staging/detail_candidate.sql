@@ -1,7 +1,7 @@
 -- One row per property that a rule of the detail sweep chooses, with the first rule that does, in the order of asking.
 -- reason: The first of the given rules that chooses it.
 -- place: Position in the order of asking.
--- detail_at: When a single search about it was answered last, since the given instant; NULL: not since then.
+-- detail_at: When a single search about it was last answered, since the given instant; NULL: not since then.
 WITH latest AS (
     SELECT
         sweep_id,

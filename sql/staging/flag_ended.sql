@@ -7,11 +7,11 @@ WITH evidence AS (
         unnest(before.evidence) AS item
     FROM state.flag_open AS before
     ANTI JOIN night.finding AS finding ON finding.flag_id = before.flag_id
-    -- A rule that could not be asked says nothing of its flags.
+    -- A rule that could not be evaluated says nothing about its flags.
     ANTI JOIN night.failed_rule AS failed ON failed.relation = before.relation
 ),
 
--- What is found of a property as a whole rests on answers without an offer: any answer about it counts.
+-- Findings about a property as a whole rest on answers without an offer: any answer about it counts.
 cell AS (
     SELECT
         cell.operation,
@@ -28,7 +28,7 @@ cell AS (
     GROUP BY cell.operation, cell.property_id, cell.market, cell.product_type
 ),
 
--- A market without any offer for a night or two is a failure more likely than a sold-out market: nothing ends by it.
+-- A market without any offer for a night or two has more likely failed than sold out: this ends nothing.
 silent AS (
     SELECT
         counted.operation,
@@ -43,7 +43,7 @@ silent AS (
         >= sweep.snapshot_date - analysis.silent_nights
 ),
 
--- An offer of which the stay began is in the state no more, and has nothing to say.
+-- An offer whose stay has begun is no longer in the state.
 answered AS (
     SELECT
         evidence.flag_id,
@@ -53,7 +53,7 @@ answered AS (
             cell.is_seen
             OR (
                 offer.seen_sweep_id = sweep.sweep_id
-                -- Of a detail that could not all be read, the product that it was found in may be what was not.
+                -- Where a detail answer was not fully readable, the flagged product may be in the unread part.
                 AND (offer.is_whole OR offer.source = 'multi')
             )
             OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)

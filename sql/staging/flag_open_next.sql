@@ -1,4 +1,4 @@
--- One row per flag that stands after this sweep.
+-- One row per flag that is open after this sweep.
 WITH observed AS (
     SELECT
         evidence.flag_id,
@@ -28,7 +28,7 @@ WHERE before.flag_id IS NULL OR observed.is_observed
 
 UNION ALL BY NAME
 
--- Not observed tonight, at least not all of its evidence: nothing new is known, so it stands as it was last seen.
+-- Tonight did not observe all of its evidence: nothing new is known, so it stays open as it was last seen.
 SELECT before.*
 FROM state.flag_open AS before
 ANTI JOIN night.flag_ended AS ended ON ended.flag_id = before.flag_id

@@ -1,6 +1,6 @@
 -- One row per source and offer key of the sweep: the cheapest where an answer names a key twice.
--- What is named twice is looked for first, by what a key is made of: sorting all rows, as wide as they are, doubled the
--- cost of this, and holding them twice took more memory than a range may have.
+-- Keys that are named twice are found first, by the columns that make up a key: sorting all rows in full width doubled
+-- the cost, and holding them twice took more memory than a range may use.
 WITH asked AS NOT MATERIALIZED (
     SELECT
         offer.source,

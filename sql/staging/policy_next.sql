@@ -9,7 +9,7 @@ WITH example AS (
     GROUP BY observed.policy_key
 ),
 
--- A penalty that is said twice is one, and the order is not part of the key.
+-- A penalty that is stated twice counts once, and the order is not part of the key.
 stated AS (
     SELECT DISTINCT
         example.policy_key,

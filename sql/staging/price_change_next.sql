@@ -1,4 +1,4 @@
--- One row per source, market, product type, whether a promotion is at either end, and size of change, of this sweep.
+-- One row per source, market, product type, promotion at either end or not, and size of change in this sweep.
 -- Offers are compared with themselves as last seen. Changes are counted by their size, so that the median of a
 -- market can be found however many ranges its properties are published in.
 WITH pair AS (

@@ -1,6 +1,6 @@
 -- One row per source, market, product type and lead days of this sweep: how totals moved since offers were last seen.
 -- A change of a total is spread over the days between its two answers, as its time is unknown: a pair of weekly
--- sweeps covers seven lead days, of which only the last is one that offers were seen on.
+-- sweeps covers seven lead days, and offers were seen on the last of them only.
 WITH pair AS (
     SELECT
         observed.source,
@@ -43,7 +43,7 @@ seen AS (
     GROUP BY pair.source, pair.market, pair.product_type, pair.lead_days
 ),
 
--- Added up before it is spread: as many rows as there are distances between two answers, not as there are offers.
+-- Summed before it is spread: there are fewer distances between two answers than offers.
 by_distance AS (
     SELECT
         pair.source,

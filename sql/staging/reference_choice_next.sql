@@ -1,8 +1,8 @@
 -- One row: the market that others are compared with after this sweep, where the settings name none.
 -- It is kept once it is chosen: with another reference, scores and episodes would start over. Only where it has had no
 -- offer for reference_gone_days (ref.analysis), the market with the most offers of this sweep takes its place, the
--- first by name among equals. What a market was asked for in several currencies counts once, in the one with most
--- offers; and a sweep that ended early chooses none, as it may not have reached the market that has most.
+-- first by name among equals. A market requested in several currencies counts once, in the one with the most offers. A
+-- sweep that ended early chooses none, as it may not have reached the market with the most.
 WITH in_currency AS (
     SELECT
         offer.market,

@@ -13,7 +13,7 @@ WITH observed AS (
     GROUP BY property_id, room_id
 ),
 
--- Properties of which every answer could be read, and at least one had offers: a room in none of them is not sold.
+-- Properties whose answers could all be read, at least one with offers: a room that is in none of them is not sold.
 answered AS (
     SELECT
         property_id,

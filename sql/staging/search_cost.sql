@@ -1,5 +1,5 @@
 -- One row per operation: what a search cost in the sweeps that `lake.search` holds. Latency in seconds.
--- Twenty bytes an offer are what the tables take on generated nights.
+-- On generated nights, the tables take twenty bytes an offer.
 SELECT
     search.operation,
     count(DISTINCT search.sweep_id) AS sweeps,

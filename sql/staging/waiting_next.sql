@@ -1,5 +1,5 @@
 -- One row per source, market, product type and lead days: what waiting brought with the stays that have begun.
--- A market that was asked in several currencies is counted in one of them, the first by name.
+-- A market requested in several currencies is counted in one of them, the first by name.
 -- Of each offer of such a stay, the total on each day on which it was on sale is compared with later answers.
 WITH begun AS (
     SELECT
@@ -52,7 +52,7 @@ state_of AS (
             begun.source = offer.source
             AND begun.property_id = offer.property_id
             AND begun.offer_key = offer.offer_key
-    -- Few days of check-in begin with a night: by far the most of what has ended is passed over here.
+    -- Only a few check-in dates begin with a night: most of what has ended is skipped here.
     WHERE
         offer.check_in <= (SELECT max(last_begun.check_in) FROM begun AS last_begun)
         AND offer.check_in >= (SELECT min(first_begun.check_in) FROM begun AS first_begun)

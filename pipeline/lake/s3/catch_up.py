@@ -23,7 +23,7 @@ _COMES_LATE = ("_delta_log/", "lake.json", PUBLISHED)
 
 
 class CatchUp:
-    """Brings the folder `root`, of which `index` is known, up to a listing; the index goes along."""
+    """Brings the folder `root`, whose contents `index` lists, up to a listing; the index goes along."""
 
     def __init__(self, store: Store, root: Path, index: Index) -> None:
         self._store = store

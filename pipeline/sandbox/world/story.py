@@ -57,7 +57,7 @@ CHAPTERS: Final = (
 
 
 def told(profile: Profile, night: int, nights: int, opened: date) -> Profile:
-    """Return a property as it is on a night of a story of `nights` nights, the first of which was on `opened`."""
+    """Return a property as it is on a night of a story of `nights` nights that began on `opened`."""
     if profile.anomaly is not None:
         return profile
     left = nights - 1 - night
