@@ -67,7 +67,7 @@ class Reading:
         return tuple(each for each in asked if not self.returned.get(each)) if self.is_failure else ()
 
     def in_doubt(self, asked: Collection[int]) -> tuple[int, ...]:
-        """Return the properties that a part without an id may belong to: requested ones that the answer does not list."""
+        """Return the properties that a part without an id may belong to: requested ones that the answer lacks."""
         if self.is_failure or len(asked) == 1 or not any(map(is_nameless, self.refusals)):
             return ()
         return tuple(each for each in asked if each not in self.returned)
