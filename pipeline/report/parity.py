@@ -198,8 +198,8 @@ def _persistence(reader: Reader) -> Section:
         if running
         else "No offer is dearer than in the reference market",
         "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on "
-        "one currency basis. Nights without an answer neither count nor end it. The median leaves out episodes that are "
-        "still running. The title counts each offer of a list answer once; the table counts it again in a second "
+        "one currency basis. Nights without an answer neither count nor end it. The median leaves out episodes that "
+        "are still running. The title counts each offer of a list answer once; the table counts it again in a second "
         "currency.",
         resolution,
         columns=[
