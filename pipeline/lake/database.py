@@ -43,8 +43,13 @@ _SQL_TYPES = {
 
 
 def sql_type(column: Column) -> str:
-    """Return the DuckDB type of a declared column."""
+    """Return the DuckDB type of a declared column in its files."""
     return _sql_type(column.type)
+
+
+def read_sql_type(column: Column) -> str:
+    """Return the DuckDB type of a declared column for readers."""
+    return _sql_type(column.read_type)
 
 
 def _sql_type(kind: pa.DataType) -> str:
@@ -129,13 +134,23 @@ def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Pa
 
 def select_files(table: str, files: Iterable[Path | str]) -> str:
     """Return a SELECT of a table's declared columns over Parquet files or patterns."""
-    columns = (TABLES | SIDE_TABLES)[table].columns
+    return select_columns((TABLES | SIDE_TABLES)[table].columns, files)
+
+
+def select_columns(columns: Iterable[Column], files: Iterable[Path | str]) -> str:
+    """Return a SELECT of declared columns, in the types that readers see, over Parquet files or patterns."""
     paths = [quoted(str(file)) for file in files]
     if not paths:
-        empty = ", ".join(f"NULL::{sql_type(column)} AS {column.name}" for column in columns)
+        empty = ", ".join(f"NULL::{read_sql_type(column)} AS {column.name}" for column in columns)
         return f"SELECT {empty} WHERE false"
-    names = ", ".join(f"{column.derived} AS {column.name}" if column.derived else column.name for column in columns)
-    return f"SELECT {names} FROM read_parquet([{', '.join(paths)}])"  # noqa: S608 - our own names; paths are quoted
+    return f"SELECT {', '.join(map(_read, columns))} FROM read_parquet([{', '.join(paths)}])"  # noqa: S608 - our own names; paths are quoted
+
+
+def _read(column: Column) -> str:
+    if column.derived:
+        return f"{column.derived} AS {column.name}"
+    is_wider = column.read_type != column.type
+    return f"{column.name}::{read_sql_type(column)} AS {column.name}" if is_wider else column.name
 
 
 def quoted(text: str) -> str:

@@ -24,6 +24,7 @@ from pipeline.domain.tables import (
     QUALITY,
     QUOTE_TABLES,
     SIDE_TABLES,
+    STATE_TABLES,
     SWEEP_PUBLISHED,
     TABLES,
 )
@@ -50,7 +51,7 @@ _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "board_basis": (
         "One row per board basis of the supplier's document.",
         {
-            "board_id": ("INTEGER", "Board basis id."),
+            "board_id": ("BIGINT", "Board basis id."),
             "name": ("VARCHAR", "Name in the supplier's document."),
             "qualifier": ("VARCHAR", "Qualifier in the supplier's document; NULL: none."),
             "family": ("VARCHAR", "Boards similar enough to compare where the exact one is missing."),
@@ -198,8 +199,10 @@ def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None
 
 @cache
 def _fingerprint() -> str:
-    """Return a digest of all files that define views."""
+    """Return a digest of all that defines views: their files, and the types of what they read."""
     text = "".join(f"{_kind(made)} {made.full_name} {made.sql}\0" for made in views())
+    tables = (*STATE_TABLES, *TABLES.values(), *SIDE_TABLES.values())
+    text += "".join(f"{table.name} {column.name} {column.read_type}\0" for table in tables for column in table.columns)
     return xxhash.xxh3_128_hexdigest(text.encode())
 
 

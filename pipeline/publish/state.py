@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP_PUBLISHED, Table
-from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.database import quoted, read_sql_type
 from pipeline.lake.relations import relation, sql_folder
 
 # What is computed first; each is a table of schema `night` until the night is done.
@@ -215,7 +215,7 @@ def move_on(session: duckdb.DuckDBPyConnection) -> None:
 def create(name: str, table: Table) -> str:
     """Return the statement that creates a declared table unless it exists."""
     columns = ", ".join(
-        f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in table.columns
+        f"{column.name} {read_sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in table.columns
     )
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns})"
 

@@ -16,7 +16,7 @@ import duckdb
 from pipeline.domain.tables import STATE_FILE, Table
 from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.checksums import Recorded, note_gone
-from pipeline.lake.database import quoted, sql_type
+from pipeline.lake.database import quoted, select_columns, sql_type
 from pipeline.lake.relations import relation
 from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import FILED, Step
@@ -127,13 +127,8 @@ def write_state_views(
 
 
 def _select(lake: Lake, table: Table, files: Sequence[StateFile], within: PropertyRange | None) -> str:
-    if not files:
-        empty = ", ".join(f"NULL::{sql_type(column)} AS {column.name}" for column in table.stored)
-        return f"SELECT {empty} WHERE false"
-    paths = ", ".join(quoted(str(lake.local(file.path))) for file in files)
-    names = ", ".join(column.name for column in table.stored)
-    select = f"SELECT {names} FROM read_parquet([{paths}])"  # noqa: S608 - our own names; paths are quoted
-    return select if within is None else f"{select} WHERE {within.condition}"
+    select = select_columns(table.stored, [lake.local(file.path) for file in files])
+    return select if within is None or not files else f"{select} WHERE {within.condition}"
 
 
 def are_whole(lake: Lake, files: Iterable[StateFile]) -> bool:

@@ -83,6 +83,26 @@ def test_a_room_stay_with_the_largest_number_there_is_stays_on_sale(published):
     assert query_published(published.published_file, query, {"own": number}).fetchall() == [(True,)]
 
 
+def test_every_id_is_wide_enough_for_one_more_than_the_largest_int32(published):
+    with open_published(published.published_file) as session:
+        ids = session.execute(
+            "SELECT schema_name || '.' || table_name, column_name, data_type FROM duckdb_columns() "
+            "WHERE database_name = 'nightaudit' AND schema_name <> 'main' AND column_name LIKE '%\\_id' ESCAPE '\\' "
+            "AND data_type <> 'VARCHAR' ORDER BY ALL"
+        ).fetchall()
+        assert {(name, column) for name, column, _ in ids} >= {
+            ("lake.offer", "room_stay_id"), ("mart.offer_latest", "board_id"), ("ref.board_basis", "board_id"),
+            ("mart.market_parity", "reference_board_id"), ("lake.selling_price", "board_id"),
+        }  # fmt: skip
+        assert [(name, column) for name, column, kind in ids if kind != "BIGINT"] == []
+        # What is declared is also what is read.
+        for name, column, _ in ids:
+            added = f"CASE WHEN {column} BETWEEN 0 AND 2147483647 THEN {column} + 2147483647 END"
+            session.execute(f"SELECT max({added}) FROM {name}")  # noqa: S608 - our own names
+        at_most = session.execute("SELECT max(room_stay_id) + 1 FROM mart.offer_latest").fetchall()
+    assert at_most == [(2**31,)]
+
+
 def drawn(dice: random.Random) -> dict[str, dict[str, object]]:
     """Values for a property: of about half the tables, of about half their columns."""
     return {

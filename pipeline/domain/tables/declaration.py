@@ -41,6 +41,11 @@ class Column:
     highest: float | None = None
     derived: str = ""
 
+    @property
+    def read_type(self) -> pa.DataType:
+        """Its type for readers: every id is wide enough to be counted with, also one that files hold as int32."""
+        return LONG if self.type == INT and self.name.endswith("_id") else self.type
+
 
 @dataclass(frozen=True)
 class Table:
