@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.domain.errors import InputError, LakeFull
+from pipeline.domain.errors import InputError, LakeFull, first_line
 from pipeline.lake import beside, sync
 from pipeline.lake.database import lies_elsewhere, open_published, quoted, told
 from pipeline.publish.catalogue import describe
@@ -78,7 +78,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
         if lies_elsewhere(published):
             raise told(published, error) from None
         raise LakeFull(
-            f"{target} could not be written: {str(error).splitlines()[0]}",
+            f"{target} could not be written: {first_line(error)}",
             kept="Nothing was written, and the published file is unchanged.",
             hint="Free some space, or export less: --property, --market, --from, --to.",
         ) from None

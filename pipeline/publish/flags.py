@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
+from pipeline.domain.errors import first_line
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
 from pipeline.lake.database import sql_type
 from pipeline.lake.relations import relation
@@ -45,7 +46,7 @@ def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         except _NO_FAULT_OF_A_RULE:
             raise
         except duckdb.Error as error:
-            reason = str(error).splitlines()[0][:_REASON_CHARACTERS]
+            reason = first_line(error)[:_REASON_CHARACTERS]
             logger.error("The rule %s failed, so its flags are unchanged tonight: %s", name, reason)  # noqa: TRY400 - a traceback adds nothing
             session.execute("INSERT INTO memory.night.failed_rule VALUES (?, ?)", [name, reason])
 

@@ -7,7 +7,7 @@ import shutil
 
 import duckdb
 
-from pipeline.domain.errors import CorruptObject
+from pipeline.domain.errors import CorruptObject, first_line
 from pipeline.lake import Lake, put_in_place
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted
@@ -54,7 +54,7 @@ def refresh(lake: Lake) -> bool:
     except (OSError, duckdb.Error, CorruptObject) as error:
         logger.warning(
             "The published file could not be updated now; the next night updates it: %s",
-            str(error).splitlines()[0],
+            first_line(error),
         )
         return False
     finally:
