@@ -21,7 +21,7 @@ def load(kind: str, file: Path, *, check: bool) -> None:
     console = Terminal()
     if check:
         checked = check_file(lake, kind, file)
-        console.print(Text(f"{file.name} can be loaded: {checked.rows:,} rows."))
+        console.print(Text(f"{file.name} can be loaded: {_rows(checked.rows)}."))
         return
     with lake.writing("a loading"):
         loaded = load_file(lake, kind, file, settings.clock())
@@ -29,6 +29,10 @@ def load(kind: str, file: Path, *, check: bool) -> None:
     if not loaded.is_new:
         console.print(Text(f"{file.name} was already loaded; nothing changed."))
         return
-    console.print(Text(f"Loaded {loaded.rows:,} rows of {file.name}.", style="green"))
+    console.print(Text(f"Loaded {_rows(loaded.rows)} of {file.name}.", style="green"))
     if not is_shown:
         console.print("They appear in the published file after the next night.")
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} {'row' if number == 1 else 'rows'}"
