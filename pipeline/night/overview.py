@@ -81,7 +81,7 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
     return {row["sweep_id"]: row for row in rows}
 
 
-def _begun_at(sweep_id: str) -> datetime:
+def begun_at(sweep_id: str) -> datetime:
     """Return when a sweep was begun, as its id tells."""
     return datetime.strptime(sweep_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
@@ -92,7 +92,7 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
     except CorruptObject:
         # The other sweeps are unchanged.
         return SweepOverview(
-            sweep_id, _begun_at(sweep_id), False, "unknown", 0, 0, 0, "damaged", counts.get(sweep_id, {})
+            sweep_id, begun_at(sweep_id), False, "unknown", 0, 0, 0, "damaged", counts.get(sweep_id, {})
         )
     there = landed(lake, sweep_id)
     searches = sum(

@@ -10,8 +10,9 @@ from pipeline.domain.addresses import host_and_port
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
-from pipeline.lake.raw import Manifest, landed, read_manifest
+from pipeline.lake.raw import Manifest, landed
 from pipeline.night.demo_lake import story_nights
+from pipeline.night.overview import begun_at
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Allowance, Unlimited
@@ -90,7 +91,7 @@ def _sandbox(settings: Settings, lake: Lake, manifest: Manifest | None) -> Sandb
     return SandboxProcess(
         seed=seed,
         night=sweeps.index(manifest.sweep_id),
-        opened=read_manifest(lake, sweeps[0]).snapshot_date,
+        opened=begun_at(sweeps[0]).date(),
         today=manifest.snapshot_date,
         clock=settings.sandbox_clock,
         properties=properties,

@@ -148,3 +148,12 @@ def test_a_night_that_was_stopped_is_gone_on_with_at_its_own_instant(tmp_path):
     lake = Lake(settings.lake)
     begun = steps.start(settings, lake, settings.clock())
     assert steps.start_or_go_on(settings, lake, settings.clock()) == begun
+
+
+def test_a_damaged_manifest_of_the_first_sweep_costs_no_later_night(tmp_path):
+    night_at(tmp_path, FIRST)
+    night_at(tmp_path, FIRST + timedelta(days=1))
+    lake = Lake(str(tmp_path / "lake"))
+    (lake.root / "raw" / lake.sweep_ids()[0] / "sweep.json").write_text("{")
+    third = sweep_at(settings_at(tmp_path, FIRST + timedelta(days=2)))
+    assert lake.sweep_ids()[-1] == third
