@@ -65,7 +65,6 @@ LONGER = {
     "pipeline/publish/publish.py": "building the next file beside the last one",
     "pipeline/report/availability.py": "one page: its sections in order",
     "pipeline/report/promotions.py": "one page: its sections in order",
-    "pipeline/report/property_pages.py": "one page: its queries and sections in order",
     "pipeline/sandbox/world/prices.py": "all that a simulated price is made of",
     "pipeline/sandbox/world/profiles.py": "all that is fixed about a simulated property",
     "pipeline/settings.py": "every setting with its help",

@@ -1,0 +1,199 @@
+"""The sections of a property's page: its cases, prices night by night, parity, floors and promotions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import polars as pl
+from markupsafe import Markup
+
+from pipeline.report.page import Column, Section, counted, shown
+from pipeline.report.price_lines import key, price_lines
+
+# Check-ins that have a chart, and markets that have a line.
+_CHARTS, _MARKETS = 6, 6
+
+
+@dataclass(frozen=True, slots=True)
+class OfProperty:
+    """What is known of one property: rows of the queries of `property_pages`, its open problems, and its offers."""
+
+    prices: pl.DataFrame
+    parity: pl.DataFrame
+    floors: pl.DataFrame
+    promotions: pl.DataFrame
+    problems: pl.DataFrame
+    offers: int
+
+    @property
+    def cases(self) -> int:
+        """How many cases are open."""
+        return int(self.problems["cases"].sum()) if self.problems.height else 0
+
+
+def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
+    """Return the numbers at the top of the page, with what they count."""
+    floors, pairs = known.floors, int(known.parity["pairs"].sum())
+    return [
+        (shown(known.cases, 0), "open cases"),
+        (shown(known.offers, 0), "offers on sale"),
+        (
+            shown(int(known.parity["lose"].sum()), 0),
+            f"dearer than in the reference market, of {counted(pairs, 'pair')}",
+        ),
+        (
+            shown(int(floors["above_total"].sum()), 0),
+            f"floors at or above the total, of {int(floors['with_floor'].sum()):,}",
+        ),
+        (shown(int(known.promotions["promoted"].sum()), 0), "offers promoted"),
+    ]
+
+
+def sections_of(known: OfProperty) -> list[Section]:
+    """Return the sections of the page in their order."""
+    return [
+        _cases(known.problems),
+        _prices(known.prices),
+        _parity(known.parity),
+        _floors(known.floors),
+        _promotions(known.promotions),
+    ]
+
+
+def _cases(lines: pl.DataFrame) -> Section:
+    if lines.height:
+        lines = lines.with_columns(
+            pl.col("pages").list.eval(
+                pl.struct(
+                    pl.element().struct.field("text"),
+                    (pl.lit("../") + pl.element().struct.field("href")).alias("href"),
+                )
+            )
+        )
+    return Section(
+        "cases",
+        counted(lines.height, "problem is open", "problems are open") if lines.height else "Nothing to call about",
+        "Each line is one problem, in every market where it was found, with the answers that show it.",
+        lines,
+        columns=[
+            Column("rule_words", "Problem", is_wide=True),
+            Column("market", "Markets", is_wide=True),
+            Column("severity", "Severity"),
+            Column("status", "Status"),
+            Column("flags", "Findings", digits=0),
+            Column("finding", "In words, and the evidence by market", is_wide=True, links="pages"),
+        ],
+        why_empty="No case of this property is open.",
+        source="report.finding_case",
+    )
+
+
+def _prices(path: pl.DataFrame) -> Section:
+    charts: list[Markup] = []
+    markets = path.group_by("market").len().sort(["len", "market"], descending=[True, False])["market"]
+    places = {market: place for place, market in enumerate(markets.head(_MARKETS).sort().to_list())}
+    nights: list[date] = path["snapshot_date"].unique().sort().to_list()
+    if nights:
+        nights = pl.date_range(nights[0], nights[-1], eager=True).to_list()
+    by_stay = path.filter(pl.col("market").is_in(list(places))).partition_by(
+        ["check_in", "nights", "party"], maintain_order=True
+    )
+    for stay in by_stay[:_CHARTS]:
+        first = stay.row(0, named=True)
+        paths: dict[str, list[tuple[date, float]]] = {market: [] for market in places}
+        for market, night, total in stay.select("market", "snapshot_date", "total").iter_rows():
+            paths[market].append((night, total))
+        caption = f"Check-in {first['check_in']}, {counted(first['nights'], 'night')}, party {first['party']}"
+        charts.append(price_lines({name: path for name, path in paths.items() if path}, places, nights, caption))
+    currency = path["currency"][0] if path.height else ""
+    left = f" The first {_CHARTS} of {len(by_stay)} stays are drawn." if len(by_stay) > _CHARTS else ""
+    return Section(
+        "prices",
+        f"The cheapest price of each stay, night by night, in {currency}" if charts else "No price has been seen",
+        "The lowest hotel-only total in list answers, by market. Lines that coincide are drawn thin upon thick. A "
+        f"line breaks where the property was not on sale.{left}",
+        path,
+        [key(places), *charts] if charts else (),
+        why_empty="No list answer had a hotel-only price for a stay that is still ahead.",
+        source="mart.offer_history",
+    )
+
+
+def _parity(rows: pl.DataFrame) -> Section:
+    reference = rows["reference_market"][0] if rows.height else ""
+    lose, pairs = int(rows["lose"].sum()), int(rows["pairs"].sum())
+    return Section(
+        "parity",
+        f"{lose:,} of {counted(pairs, 'offer')} {'is' if lose == 1 else 'are'} dearer than in {reference}"
+        if rows.height
+        else "No market could be compared",
+        "The same room, board, policy, stay and party in both markets, both answered in one currency in one sweep. "
+        "Above 0: dearer than in the reference market.",
+        rows,
+        columns=[
+            Column("market", "Market"),
+            Column("check_in", "Check-in"),
+            Column("currency", "Currency"),
+            Column("pairs", "Compared", digits=0),
+            Column("win", "Cheaper", digits=0),
+            Column("meet", "Equal", digits=0),
+            Column("lose", "Dearer", digits=0),
+            Column("median_gap_pct", "Median gap", "%", 1, is_change=True),
+        ],
+        why_empty="No offer of this property is on sale both in the reference market and in another one.",
+        source="mart.market_parity",
+    )
+
+
+def _floors(rows: pl.DataFrame) -> Section:
+    above, stated = int(rows["above_total"].sum()), int(rows["with_floor"].sum())
+    return Section(
+        "floors",
+        f"{above:,} of {counted(stated, 'floor')} {'lies' if above == 1 else 'lie'} at or above the total"
+        if stated
+        else "No floor is stated",
+        "The floor is the lowest price at which a hotel-only offer may be sold. Closest floor: the mark-up on the "
+        "total at which it is reached; below 0, the total is above the floor.",
+        rows,
+        columns=[
+            Column("check_in", "Check-in"),
+            Column("nights", "Nights", digits=0),
+            Column("market", "Market"),
+            Column("cheapest", "Cheapest total", digits=2, currency="currency"),
+            Column("offers", "Offers", digits=0),
+            Column("with_floor", "With a floor", digits=0),
+            Column("above_total", "Floor above total", digits=0),
+            Column("closest_pct", "Closest floor", "%", 1, is_change=True),
+        ],
+        why_empty="No hotel-only offer of this property is on sale.",
+        source="mart.floor_headroom",
+    )
+
+
+def _promotions(rows: pl.DataFrame) -> Section:
+    promoted, never = int(rows["promoted"].sum()), int(rows["never_charged"].sum())
+    return Section(
+        "promotions",
+        f"{counted(promoted, 'offer is', 'offers are')} promoted"
+        + (f"; {never:,} struck-through {'price was' if never == 1 else 'prices were'} never charged" if never else "")
+        if promoted
+        else "Nothing is promoted",
+        "List offers below their price before promotions, and that price against what was charged earlier for the "
+        "same offer: an indicator, not proof.",
+        rows,
+        columns=[
+            Column("market", "Market"),
+            Column("product_type", "Product"),
+            Column("currency", "Currency"),
+            Column("promoted", "Promoted", digits=0),
+            Column("depth_pct", "Mean discount", "%", 1),
+            Column("since", "First seen"),
+            Column("honest", "Honest", digits=0),
+            Column("above_lowest", "Above the earlier lowest", digits=0),
+            Column("never_charged", "Never charged", digits=0),
+            Column("too_new", "Too little history", digits=0),
+        ],
+        why_empty="No offer of this property is below its price before promotions.",
+        source="mart.reference_price",
+    )
