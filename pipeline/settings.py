@@ -24,6 +24,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.cluster_address import Cluster, cluster_address, is_readable_on_its_way
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
+from pipeline.domain.mailbox import mailbox_of
 from pipeline.domain.store_address import is_store_in_the_clear, store_address
 
 logger = logging.getLogger(__name__)
@@ -203,6 +204,11 @@ class Settings(BaseSettings):
     notify_webhook: SecretStr | None = Field(
         None, description="Webhook that is sent the reasons if a sweep is blocked, one POST of JSON each. Never logged."
     )
+    notify_mail: SecretStr | None = Field(
+        None,
+        description="E-mail that is sent the same, as `smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS`. "
+        "Never logged.",
+    )
     notify_block: str | None = Field(
         None,
         description="Prefect notification block that is sent the same, as `type/name`, such as `slack-webhook/watch`.",
@@ -346,6 +352,13 @@ class Settings(BaseSettings):
     @classmethod
     def _is_a_receiver(cls, value: SecretStr | None) -> SecretStr | None:
         return None if value is None else SecretStr(receiving_address(value.get_secret_value()))
+
+    @field_validator("notify_mail")
+    @classmethod
+    def _is_a_mailbox(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            mailbox_of(value.get_secret_value())
+        return value
 
     @field_validator("sandbox_clock", mode="before")
     @classmethod

@@ -22,6 +22,7 @@ from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.costs import timed
 from pipeline.night.order import refuse_earlier
 from pipeline.notify.blocked import tell_of
+from pipeline.notify.mail import mail
 from pipeline.notify.ways import Tell, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import stoppable
@@ -79,6 +80,8 @@ def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callabl
         ways[f"block {settings.notify_block}"] = through(block, settings.notify_block)
     if settings.notify_webhook:
         ways["webhook"] = webhook(settings.notify_webhook.get_secret_value())
+    if settings.notify_mail:
+        ways["mail"] = mail(settings.notify_mail.get_secret_value())
     published = {entry.sweep_id for entry in published_sweeps(lake)}
     tell_of(lake, found.sweep_id, found.causes("critical"), report_page(lake, found.sweep_id), ways, published)
 

@@ -52,15 +52,16 @@ class Rule(_Table):
 
 
 class Receiver(_Table):
-    """Where messages go: an address in an environment variable, a Prefect notification block, or both."""
+    """Where messages go: by webhook, e-mail or Prefect notification block; addresses are in environment variables."""
 
     webhook_from: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    mail_from: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     block: str | None = Field(None, pattern=r"^[a-z0-9-]+/[a-z0-9-]+$")
 
     @model_validator(mode="after")
     def _leads_somewhere(self) -> Self:
-        if not (self.webhook_from or self.block):
-            msg = "needs webhook_from or block"
+        if not (self.webhook_from or self.mail_from or self.block):
+            msg = "needs webhook_from, mail_from or block"
             raise ValueError(msg)
         return self
 
@@ -127,6 +128,7 @@ _FORMS = {
     "relation": "must be a relation of mart or report, such as report.flag",
     "name": "must be up to 80 letters, digits, blanks and . : % + -, beginning with a letter or digit",
     "webhook_from": "must be the name of an environment variable that holds the address, not the address itself",
+    "mail_from": "must be the name of an environment variable that holds the address, not the address itself",
     "block": "must be a notification block as type/name, such as slack-webhook/watch",
 }
 

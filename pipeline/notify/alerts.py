@@ -18,6 +18,7 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
+from pipeline.notify.mail import mail
 from pipeline.notify.match import CASE_PAGE, PROPERTY_NAME, News, Row, messages, news
 from pipeline.notify.outbox import Outbox, Outgoing
 from pipeline.notify.ways import Tell, through, webhook
@@ -209,6 +210,8 @@ def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> 
     ways: dict[str, Tell] = {}
     if receiver.webhook_from:
         ways[who] = partial(_by_webhook, who, receiver.webhook_from)
+    if receiver.mail_from:
+        ways[f"{who}, mail" if ways else who] = partial(_by_mail, who, receiver.mail_from)
     if receiver.block:
         ways[f"{who}, block {receiver.block}" if ways else who] = partial(_by_block, block, receiver.block)
     return ways
@@ -216,6 +219,10 @@ def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> 
 
 def _by_webhook(who: str, variable: str, subject: str, text: str) -> None:
     webhook(_address(who, variable))(subject, text)
+
+
+def _by_mail(who: str, variable: str, subject: str, text: str) -> None:
+    mail(_address(who, variable))(subject, text)
 
 
 def _by_block(block: Callable[[str], Tell] | None, slug: str, subject: str, text: str) -> None:
