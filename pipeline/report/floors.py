@@ -5,9 +5,11 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import BAD, GOOD, chart, svg
+from pipeline.report.charts import BAD, DIVERGING, GOOD, around_zero, calendar, chart, svg
 from pipeline.report.page import Column, Section, counted
 from pipeline.report.read import Reader
+
+_NO_FLOOR = "No hotel-only offer within these limits states a floor."
 
 
 def headroom(reader: Reader) -> Section:
@@ -40,7 +42,47 @@ def headroom(reader: Reader) -> Section:
         "Hotel-only offers of list answers; packages have no floor, and a floor that is missing or 0 counts as none.",
         bands,
         [svg(drawn)] if bands.height else (),
-        why_empty="No hotel-only offer within these limits states a floor.",
+        why_empty=_NO_FLOOR,
+        source="mart.floor_headroom",
+    )
+
+
+def headroom_calendar(reader: Reader) -> Section:
+    """Return how close the closest floor of each property and check-in is to its total."""
+    limits, values = reader.scope.condition("property_id", "market", "check_in")
+    days = reader.named(
+        reader.query(
+            "SELECT property_id, check_in, count(*) AS floors, "  # noqa: S608 - our own names; what users give is a parameter
+            "count(*) FILTER (WHERE headroom_pct >= 0) AS above_total, max(headroom_pct) AS closest_pct "
+            f"FROM mart.floor_headroom WHERE source = 'multi' AND headroom_pct IS NOT NULL AND {limits} "
+            "GROUP BY property_id, check_in ORDER BY property_id, check_in",
+            values,
+        )
+    )
+    highest = (
+        days.group_by("property_id")
+        .agg(pl.col("closest_pct").max())
+        .sort("closest_pct", "property_id", descending=[True, False])
+    )
+    painted = calendar(
+        days,
+        "closest_pct",
+        "Closest floor, percent (above 0: above the total)",
+        properties=highest["property_id"],
+        scale=around_zero(days["closest_pct"], DIVERGING[::-1]),
+    )
+    above = days.filter(pl.col("above_total") > 0).height
+    return Section(
+        "headroom_calendar",
+        f"Some floor lies at or above its total on {above:,} of {counted(days.height, 'property day')}"
+        if days.height
+        else "No property day has a floor",
+        "The highest floor of a property and check-in, in percent of its offer's total: the mark-up at which it is "
+        "reached. The chart shows the properties with the highest floors, at most 40, on the first 60 check-ins. On a "
+        "blank field no floor is stated.",
+        days,
+        [svg(painted)] if days.height else (),
+        why_empty=_NO_FLOOR,
         source="mart.floor_headroom",
     )
 

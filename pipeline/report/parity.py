@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.report.charts import DIVERGING, around_zero, calendar, chart, svg
 from pipeline.report.findings import findings, flags
-from pipeline.report.floors import floor_compliance, headroom, packages
+from pipeline.report.floors import floor_compliance, headroom, headroom_calendar, packages
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
 from pipeline.report.page import Column, Page, Section, counted, share, shown
 from pipeline.report.read import Reader
@@ -60,6 +60,7 @@ def page(reader: Reader) -> Page:
             _persistence(reader),
             gap_decomposition(reader),
             headroom(reader),
+            headroom_calendar(reader),
             floor_compliance(reader),
             packages(reader),
             exchange_rates(reader),

@@ -27,7 +27,7 @@ OFFER = {"room_id": 7, "board_id": 14, "currency": "EUR"}
 
 @pytest.fixture(scope="session")
 def dearer_and_cheaper(once_a_run):
-    """GB pays 100 for each of four properties; DE pays less for one, the same for two, more for one."""
+    """GB pays 100 for each of four properties; DE pays 90 for one, 100 for two, 110 for one. Their floor is 95."""
 
     def make(folder):
         made = Lake(str(folder / "lake"))
@@ -37,7 +37,7 @@ def dearer_and_cheaper(once_a_run):
             for place, (market, total) in enumerate((("GB", 100), ("DE", there)))
         ]
         cells = [cell | {"search_id": search, "offers": 1} for search, cell, _ in asked]
-        offers = [OFFER | cell | {"search_id": search, "total": total} for search, cell, total in asked]
+        offers = [OFFER | cell | {"search_id": search, "total": total, "floor": 95} for search, cell, total in asked]
         load_night(made, 0, cell=cells, offer=offers)
         publish(made, sweep_id(0), started_at(0), analysis=Analysis(reference_market="GB"))
         return made
@@ -55,6 +55,7 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
     titles = {section["name"]: section["title"] for section in told["sections"]}
     assert titles["persistence"] == "1 offer is currently dearer than in the reference market"
     assert titles["calendar"] == "Some market is dearer on 1 of 4 property days"
+    assert titles["headroom_calendar"] == "Some floor lies at or above its total on 1 of 4 property days"
 
 
 @pytest.mark.slow
