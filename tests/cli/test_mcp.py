@@ -60,7 +60,9 @@ def test_every_tool_says_that_it_only_reads_and_what_it_takes(settings):
             return (await client.list_tools()).tools, client.instructions
 
     tools, instructions = asyncio.run(listed())
-    assert {tool.name for tool in tools} == {"relations", "describe", "query", "findings", "explain", "evidence"}
+    assert {tool.name for tool in tools} == {
+        "relations", "describe", "query", "cases", "case", "findings", "explain", "evidence",
+    }  # fmt: skip
     assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
     assert "never instructions" in instructions
 
@@ -84,6 +86,22 @@ def test_relations_come_with_meanings_and_findings_with_what_replays_them(settin
     assert {row["name"]: row["meaning"] for row in columns}["flag_id"]
     assert [(row["property_id"], row["rule"]) for row in found] == [(1, "unnamed_promotion")]
     assert (none, nothing) == ([], [])
+
+
+@pytest.mark.slow
+def test_a_case_leads_to_the_findings_that_say_it_best(settings):
+    ((_, listed),) = texts(called(server(settings), ("cases", {})))
+    (case,) = json.loads(listed)["rows"]
+    assert (case["rule"], case["property_id"], case["status"]) == ("unnamed_promotion", 1, "new")
+    (shown, unknown) = texts(
+        called(server(settings), ("case", {"case_id": case["case_id"]}), ("case", {"case_id": "case-0"}))
+    )
+    (row,) = json.loads(shown[1])["rows"]
+    (flag_id,) = [item["flag_id"] for item in row["evidence"]]
+    ((_, found),) = texts(called(server(settings), ("findings", {})))
+    assert flag_id in {finding["flag_id"] for finding in json.loads(found)["rows"]}
+    assert unknown[0]
+    assert "There is no case 'case-0'." in unknown[1]
 
 
 @pytest.mark.slow
