@@ -29,3 +29,16 @@ def printable_json(document: str) -> str:
 def unformulated(text: str) -> str:
     """Return text for a cell of a spreadsheet: what begins like a formula is marked as text."""
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+# A longer word is cut: an address or a number that nobody has broken into parts.
+_LONGEST_WORD = 40
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most `most` characters: a longer one ends behind a word, and with `…`."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 1]
+    whole = kept.rpartition(" ")[0].rstrip()
+    return f"{whole if len(kept) - len(whole) <= _LONGEST_WORD else kept}…"

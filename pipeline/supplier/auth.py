@@ -19,6 +19,7 @@ from urllib.parse import quote_plus, urlencode
 import httpx
 
 from pipeline.domain.errors import TokenRefused
+from pipeline.domain.texts import shortened
 from pipeline.settings import Credentials
 
 TOKEN_PATH = "/auth/oauth/token"  # noqa: S105 - an address
@@ -160,7 +161,7 @@ class ClientCredentials(httpx.Auth):
 
     def _safe(self, said: object) -> str:
         """Return words of the token address, on one line, short, and without what we sent it."""
-        return self.redact(" ".join(str(said).split()))[:_DETAIL_CHARACTERS]
+        return shortened(self.redact(" ".join(str(said).split())), _DETAIL_CHARACTERS)
 
 
 def _token_request(

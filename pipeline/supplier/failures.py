@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import httpx
 
+from pipeline.domain.texts import shortened
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import is_plainly_not_json
 
@@ -97,7 +98,7 @@ def describe(error: BaseException) -> str:
     """Return the error's kind and message on one line, cut to what a report can hold."""
     message = " ".join(str(error).split())
     kind = type(error).__name__
-    return (f"{kind}: {message}" if message else kind)[:_DETAIL_CHARACTERS]
+    return shortened(f"{kind}: {message}" if message else kind, _DETAIL_CHARACTERS)
 
 
 def _host(location: str) -> str:

@@ -75,6 +75,8 @@ def test_a_description_is_one_line_of_bounded_length():
     assert text.startswith("OSError: first second x")
     assert len(text) == 200
     assert describe(OSError()) == "OSError"
+    # A reader sees that there is more, and no half of a word.
+    assert describe(OSError("the certificate of this server " * 10)).endswith(" of this server the…")
 
 
 def test_every_status_but_200_and_400_is_a_failure_that_says_so():
