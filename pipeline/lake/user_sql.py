@@ -144,16 +144,27 @@ def rows_where(session: duckdb.DuckDBPyConnection, relation: str, where: str, or
 
     Raises InputError where the text is anything but one condition on a row.
     """
+    chosen, tree = _chosen(session, relation, where)
+    return Question(f"{chosen} ORDER BY {order}", _names_files(session, tree))
+
+
+def refuse_unreadable(where: str) -> None:
+    """Raise InputError where a text is anything but one condition on a row. What it names is not looked up."""
+    with duckdb.connect(":memory:") as session:
+        _chosen(session, "relation", where)
+
+
+def _chosen(session: duckdb.DuckDBPyConnection, relation: str, where: str) -> tuple[str, dict[str, Any]]:
+    """Return the query for the rows that a condition chooses, and its tree. Raises InputError; see `rows_where`."""
     chosen = f"SELECT * FROM {relation} WHERE (\n{where}\n)"  # noqa: S608 - compared with what it must be, below
     try:
         tree, plain = _parsed(session, chosen), _parsed(session, f"SELECT * FROM {relation} WHERE (true)")  # noqa: S608 - names of ours
     except InputError as error:
         raise InputError(f"The condition cannot be read: {error.message.removeprefix(_CANNOT_RUN)}") from None
-    names_files = _names_files(session, tree)
     # It is a condition if nothing differs from a query with another condition; else it closed its bracket early.
     if _without_condition(tree) != _without_condition(plain):
         raise InputError("A condition is what follows WHERE, such as: market = 'GB' AND size_pct > 5.")
-    return Question(f"{chosen} ORDER BY {order}", names_files)
+    return chosen, tree
 
 
 def _without_condition(tree: dict[str, Any]) -> object:

@@ -17,9 +17,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pipeline.domain.errors import InputError
+from pipeline.lake.user_sql import refuse_unreadable
 from pipeline.spec.bounds import Unreadable, read_bounded
 from pipeline.spec.documents import Document, read_toml
 
@@ -42,6 +43,15 @@ class Rule(_Table):
     who: tuple[str, ...] = Field(min_length=1)
     least: int = Field(1, ge=1)
     confirm: bool = False
+
+    @field_validator("where")
+    @classmethod
+    def _is_a_condition(cls, value: str) -> str:
+        try:
+            refuse_unreadable(value)
+        except InputError as error:
+            raise ValueError(error.message) from None
+        return value
 
     @model_validator(mode="after")
     def _only_flags_can_be_confirmed(self) -> Self:

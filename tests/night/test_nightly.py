@@ -235,6 +235,17 @@ def test_a_mistake_in_the_alert_rules_is_refused_before_anything_is_asked(settin
     assert not Path(given.lake).exists()
 
 
+@pytest.mark.parametrize("where", ["severity =", "true) OR (SELECT", "true; DROP TABLE mart.sweep", "1 = 1) --"])
+def test_a_condition_that_is_none_is_refused_before_anything_is_asked(settings, tmp_path, where):
+    file = rule_file(tmp_path, 'webhook_from = "ADDRESS"')
+    file.write_text(file.read_text().replace("key =", f"where = {where!r}\nkey ="))
+    given = settings(alerts=file)
+    with pytest.raises(InputError, match=r"alerts\.toml:\d+: rule\[1\]\.where: ") as refused:
+        run(given)
+    assert "condition" in refused.value.message
+    assert not Path(given.lake).exists()
+
+
 def rule_file(folder: Path, receiver: str, relation: str = "mart.sweep") -> Path:
     file = folder / "alerts.toml"
     file.write_text(

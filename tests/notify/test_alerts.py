@@ -198,7 +198,7 @@ def test_an_address_that_is_not_set_is_told_by_its_name(lake, monkeypatch):
     assert "ADDRESS_ONE" in told.failure
 
 
-@pytest.mark.parametrize("where", ["no_such_column = 1", "1 = 1; DROP TABLE mart.sweep", ")"])
+@pytest.mark.parametrize("where", ["no_such_column = 1", "1 = (SELECT count(*) FROM mart.none)"])
 def test_a_condition_that_cannot_be_asked_sends_nothing(lake, monkeypatch, where):
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
