@@ -60,16 +60,31 @@ FROM mart.floor_headroom
 WHERE source = 'multi' AND list_contains($ids::BIGINT[], property_id)
 GROUP BY ALL ORDER BY ALL
 """
+# How honest each price before promotions is takes the whole history: what was found of it is in the findings.
 _PROMOTIONS: Final = """
-SELECT property_id, market, currency, product_type, count(*) AS promoted, avg(depth_pct) AS depth_pct,
-    min(began_at)::DATE AS since,
-    count(*) FILTER (WHERE reference_verdict = 'honest') AS honest,
-    count(*) FILTER (WHERE reference_verdict = 'above_lowest') AS above_lowest,
-    count(*) FILTER (WHERE reference_verdict = 'never_charged') AS never_charged,
-    count(*) FILTER (WHERE reference_verdict = 'not_enough_history') AS too_new
-FROM mart.reference_price
-WHERE source = 'multi' AND list_contains($ids::BIGINT[], property_id)
-GROUP BY ALL ORDER BY ALL
+WITH found AS (
+    SELECT property_id, market, currency, product_type,
+        count(*) FILTER (WHERE rule = 'reference_never_charged') AS never_charged,
+        count(*) FILTER (WHERE rule = 'reference_above_lowest') AS above_lowest,
+        count(*) FILTER (WHERE rule = 'evergreen_promotion') AS evergreen
+    FROM report.flag
+    WHERE source = 'multi' AND list_contains($ids::BIGINT[], property_id)
+    GROUP BY ALL
+),
+
+promoted AS (
+    SELECT property_id, market, currency, product_type, count(*) AS promoted,
+        median(100 * (1 - total::DOUBLE / pre_promo_total::DOUBLE)) AS depth_pct
+    FROM mart.offer_latest
+    WHERE source = 'multi' AND total < pre_promo_total AND list_contains($ids::BIGINT[], property_id)
+    GROUP BY ALL
+)
+
+SELECT promoted.*, coalesce(found.never_charged, 0) AS never_charged, coalesce(found.above_lowest, 0) AS above_lowest,
+    coalesce(found.evergreen, 0) AS evergreen
+FROM promoted
+LEFT JOIN found USING (property_id, market, currency, product_type)
+ORDER BY ALL
 """
 _OFFERS: Final = """
 SELECT property_id, count(*) AS offers FROM mart.offer_latest

@@ -179,21 +179,19 @@ def _promotions(rows: pl.DataFrame) -> Section:
         + (f"; {never:,} struck-through {'price was' if never == 1 else 'prices were'} never charged" if never else "")
         if promoted
         else "Nothing is promoted",
-        "List offers below their price before promotions, and that price against what was charged earlier for the "
-        "same offer: an indicator, not proof.",
+        "List offers below their price before promotions, and the open findings about that price: never charged "
+        "before, above the lowest total seen before, or promoted without an end. They are indicators, not proof.",
         rows,
         columns=[
             Column("market", "Market"),
             Column("product_type", "Product"),
             Column("currency", "Currency"),
             Column("promoted", "Promoted", digits=0),
-            Column("depth_pct", "Mean discount", "%", 1),
-            Column("since", "First seen"),
-            Column("honest", "Honest", digits=0),
-            Column("above_lowest", "Above the earlier lowest", digits=0),
+            Column("depth_pct", "Median discount", "%", 1),
             Column("never_charged", "Never charged", digits=0),
-            Column("too_new", "Too little history", digits=0),
+            Column("above_lowest", "Above the earlier lowest", digits=0),
+            Column("evergreen", "Without an end", digits=0),
         ],
         why_empty="No offer of this property is below its price before promotions.",
-        source="mart.reference_price",
+        source="mart.offer_latest",
     )
