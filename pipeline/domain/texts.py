@@ -31,7 +31,7 @@ def unformulated(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-# A longer word is cut: an address or a number that nobody has broken into parts.
+# A longer word is cut, such as an address.
 _LONGEST_WORD = 40
 
 
