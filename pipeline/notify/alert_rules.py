@@ -62,7 +62,7 @@ class Rule(_Table):
 
 
 class Receiver(_Table):
-    """Where messages go: by webhook, e-mail or Prefect notification block; addresses are in environment variables."""
+    """Where messages go: a webhook or e-mail, with its address in an environment variable, or a notification block."""
 
     webhook_from: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     mail_from: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")

@@ -78,8 +78,8 @@ def headroom_calendar(reader: Reader) -> Section:
         if days.height
         else "No property day has a floor",
         "The highest floor of a property and check-in, in percent of its offer's total: the mark-up at which it is "
-        "reached. The chart shows the properties with the highest floors, at most 40, on the first 60 check-ins. On a "
-        "blank field no floor is stated.",
+        "reached. The chart shows the properties with the highest floors, at most 40, on the first 60 check-ins. A "
+        "blank field has no stated floor.",
         days,
         [svg(painted)] if days.height else (),
         why_empty=_NO_FLOOR,

@@ -97,7 +97,7 @@ exchange AS (
             AND there.currency <> here.currency
 ),
 
--- Materialized: otherwise DuckDB pairs every market with every other one, many times as many rows, and chooses after.
+-- Materialized: otherwise DuckDB first pairs every market with every other one, which makes many times as many rows.
 reference AS MATERIALIZED (
     SELECT comparable.*
     FROM comparable
