@@ -17,7 +17,6 @@ from pipeline.sandbox.server.options import (
     DEFAULT_CLIENT_SECRET,
     LOOPBACK,
     Options,
-    utc_today,
 )
 from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
 
@@ -26,36 +25,19 @@ _FAULTS = "faults to inject, as JSON, or @FILE to read them from a file. Keys: "
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted. Returns 0 at the end, 1 where the address cannot be had, 2 on a wrong argument."""
-    given = _parser().parse_args(arguments)
+    given = vars(_parser().parse_args(arguments))
+    host, port = given.pop("host"), given.pop("port")
     try:
-        options = Options(
-            seed=given.seed,
-            night=given.night,
-            today=given.today or (given.clock.date() if given.clock else utc_today()),
-            clock=given.clock,
-            opened=given.opened,
-            properties=given.properties,
-            plant_share=given.plant_share,
-            missing_share=given.missing_share,
-            nulls=not given.no_nulls,
-            client_id=given.client_id,
-            client_secret=given.client_secret,
-            expires_in_s=given.expires_in,
-            rate_type_required=not given.rate_type_optional,
-            faults=given.faults,
-            story=given.story,
-            conditions_share=given.conditions_share,
-        )
+        options = Options(**given)
         options.world()
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     try:
-        serve(options, given.host, given.port, announce=lambda base_url: _announce(base_url, options))
+        serve(options, host, port, announce=lambda base_url: _announce(base_url, options))
     except OSError as error:
         sys.stderr.write(
-            f"The sandbox cannot listen on {given.host}:{given.port}: {error.strerror}. "
-            "Choose another --host or --port.\n"
+            f"The sandbox cannot listen on {host}:{port}: {error.strerror}. Choose another --host or --port.\n"
         )
         return 1
     return 0
@@ -111,15 +93,25 @@ def _parser() -> argparse.ArgumentParser:
         help="share of the properties with a minimum stay, a supplement for several rooms, or full board beside room "
         "only, 0 to 1 (default: %(default)s)",
     )
-    parser.add_argument("--no-nulls", action="store_true", help="omit fields whose value is null")
+    parser.add_argument("--no-nulls", dest="nulls", action="store_false", help="omit fields whose value is null")
     parser.add_argument(
         "--client-id", default=DEFAULT_CLIENT_ID, help="client id that is granted a token (default: %(default)s)"
     )
     parser.add_argument("--client-secret", default=DEFAULT_CLIENT_SECRET, help="its secret (default: %(default)s)")
     parser.add_argument(
-        "--expires-in", type=int, default=3600, help="lifetime of a token in seconds (default: %(default)s)"
+        "--expires-in",
+        dest="expires_in_s",
+        metavar="EXPIRES_IN",
+        type=int,
+        default=3600,
+        help="lifetime of a token in seconds (default: %(default)s)",
     )
-    parser.add_argument("--rate-type-optional", action="store_true", help="accept searches without a rateType")
+    parser.add_argument(
+        "--rate-type-optional",
+        dest="rate_type_required",
+        action="store_false",
+        help="accept searches without a rateType",
+    )
     parser.add_argument("--faults", type=_faults, default="{}", help=_FAULTS)
     return parser
 

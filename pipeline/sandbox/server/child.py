@@ -1,4 +1,4 @@
-"""What runs inside a `SandboxProcess`: settings in on stdin, the address out on stdout, the end with the parent.
+"""What runs inside a `SandboxProcess`: options in on stdin, the address out on stdout, the end with the parent.
 
 Two watches end the process when its parent is gone. The pipe's end tells at once; but a process that the parent
 forked keeps the pipe open, so the parent's number is checked as well. The kernel's own parent-death signal is
@@ -14,10 +14,10 @@ import socket
 import sys
 import threading
 import time
-from datetime import date, datetime
-from typing import Any, Final
+from typing import Final
 
-from pipeline.sandbox.faults.faults import read_faults
+import msgspec
+
 from pipeline.sandbox.server.network import serve
 from pipeline.sandbox.server.options import LOOPBACK, Options
 
@@ -26,20 +26,11 @@ _READY_WITHIN_S: Final = 30.0
 
 
 def main() -> None:
-    """Run the sandbox of the settings on stdin."""
-    parent = int(sys.argv[1])
-    settings = json.loads(sys.stdin.buffer.readline())
+    """Run the sandbox of the options on stdin."""
+    parent, port = map(int, sys.argv[1:])
+    options = msgspec.json.decode(sys.stdin.buffer.readline(), type=Options)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    port = settings.pop("port")
-    serve(_options(settings), LOOPBACK, port, announce=_announce_when_ready)
-
-
-def _options(settings: dict[str, Any]) -> Options:
-    settings["today"] = date.fromisoformat(settings["today"])
-    settings["clock"] = datetime.fromisoformat(settings["clock"]) if settings["clock"] else None
-    settings["opened"] = date.fromisoformat(settings["opened"]) if settings["opened"] else None
-    settings["faults"] = read_faults(settings["faults"])
-    return Options(**settings)
+    serve(options, LOOPBACK, port, announce=_announce_when_ready)
 
 
 def _announce_when_ready(base_url: str) -> None:

@@ -11,14 +11,14 @@ import threading
 import time
 import urllib.request
 from collections.abc import Mapping
-from datetime import date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
+import msgspec
+
 from pipeline.sandbox.faults.faults import read_faults
-from pipeline.sandbox.server.options import DEFAULT_CLIENT_ID, DEFAULT_CLIENT_SECRET, utc_today
-from pipeline.sandbox.world.world import DEFAULT_MISSING_SHARE, DEFAULT_PLANT_SHARE, DEFAULT_PROPERTIES
+from pipeline.sandbox.server.options import Options
 
 _STOP_S: Final = 5.0
 
@@ -34,59 +34,26 @@ class SandboxProcess:
             ... sandbox.base_url, sandbox.client_id, sandbox.client_secret, sandbox.pid
 
     It is stopped on exit. It also ends on its own when this process is gone, however that happened (kill -9
-    included). `faults` are the keys of `faults.Faults`. Raises FaultError on a wrong one, and SandboxStartError
-    where the process does not answer within `ready_s` seconds.
+    included). `chosen` are fields of `Options`, `faults` keys of `faults.Faults`. Raises FaultError on a wrong one of
+    these, and SandboxStartError where the process does not answer within `ready_s` seconds.
     """
 
     def __init__(
         self,
-        seed: int = 1,
-        night: int = 0,
-        today: date | None = None,
-        properties: int = DEFAULT_PROPERTIES,
+        *,
         faults: Mapping[str, Any] | None = None,
         port: int = 0,
-        *,
-        opened: date | None = None,
-        clock: datetime | None = None,
-        plant_share: float = DEFAULT_PLANT_SHARE,
-        missing_share: float = DEFAULT_MISSING_SHARE,
-        nulls: bool = True,
-        client_id: str = DEFAULT_CLIENT_ID,
-        client_secret: str = DEFAULT_CLIENT_SECRET,
-        expires_in_s: int = 3600,
-        rate_type_required: bool = True,
-        cache_mb: int = 64,
-        story: int = 0,
-        conditions_share: float = 0.0,
         ready_s: float = 30.0,
+        **chosen: Any,  # noqa: ANN401 - any field of Options
     ) -> None:
-        read_faults(dict(faults or {}))  # a wrong key is the caller's mistake, and reported at once
-        self.client_id = client_id
-        self.client_secret = client_secret
+        # A wrong key is the caller's mistake, and reported at once.
+        self._options = Options(faults=read_faults(dict(faults or {})), **chosen)
+        self.client_id = self._options.client_id
+        self.client_secret = self._options.client_secret
         self.base_url = ""
         self.pid = 0
+        self._port = port
         self._ready_s = ready_s
-        self._settings = {
-            "seed": seed,
-            "night": night,
-            "today": (today or (clock.date() if clock else utc_today())).isoformat(),
-            "clock": clock.isoformat() if clock else "",
-            "opened": opened.isoformat() if opened else "",
-            "properties": properties,
-            "faults": dict(faults or {}),
-            "port": port,
-            "plant_share": plant_share,
-            "missing_share": missing_share,
-            "nulls": nulls,
-            "client_id": client_id,
-            "client_secret": client_secret,
-            "expires_in_s": expires_in_s,
-            "rate_type_required": rate_type_required,
-            "cache_mb": cache_mb,
-            "story": story,
-            "conditions_share": conditions_share,
-        }
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
 
@@ -98,7 +65,7 @@ class SandboxProcess:
         root = str(Path(__file__).parents[3])
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
-            [sys.executable, "-m", "pipeline.sandbox.server.child", str(os.getpid())],
+            [sys.executable, "-m", "pipeline.sandbox.server.child", str(os.getpid()), str(self._port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -153,7 +120,7 @@ class SandboxProcess:
         self.stop()
 
     def _await_address(self) -> str:
-        """Hand the settings over and return the base address the child writes once it accepts connections."""
+        """Hand the options over and return the base address the child writes once it accepts connections."""
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             raise SandboxStartError("the sandbox has not been started")
@@ -163,7 +130,7 @@ class SandboxProcess:
         # Secrets go through the pipe: arguments and environment of a process can be read by others. The pipe
         # stays open, and its end tells the child that this process is gone.
         try:
-            process.stdin.write(json.dumps(self._settings).encode() + b"\n")
+            process.stdin.write(msgspec.json.encode(self._options) + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it ended at once; what it wrote is in the message below

@@ -14,18 +14,14 @@ DEFAULT_CLIENT_ID: Final = "sandbox-client"
 DEFAULT_CLIENT_SECRET: Final = "sandbox-secret"  # noqa: S105 - opens nothing but this simulation
 
 
-def utc_today() -> date:
-    """Return today's date in UTC: what 'in the future' is judged against unless something else is said."""
-    return datetime.now(UTC).date()
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Everything that decides how a sandbox answers."""
 
     seed: int = 1
     night: int = 0
-    today: date = field(default_factory=utc_today)
+    today: date | None = None
+    """The date that check-ins must lie after; None: that of `clock`, in UTC."""
     clock: datetime | None = None
     """Instant at which all answers are given, as their headers say; None: the real time."""
     opened: date | None = None
@@ -53,7 +49,7 @@ class Options:
         return World(
             self.seed,
             self.night,
-            self.today,
+            self.today or (self.clock or datetime.now(UTC)).date(),
             self.properties,
             self.plant_share,
             self.missing_share,

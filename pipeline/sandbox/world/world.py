@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ DEFAULT_PLANT_SHARE: Final = 0.02
 DEFAULT_MISSING_SHARE: Final = 0.05
 
 
+@dataclass(slots=True)
 class World:
     """The properties of a seed as they are on one night.
 
@@ -30,51 +32,27 @@ class World:
     is the share of the properties with conditions of their own (`world.conditions`).
     """
 
-    def __init__(
-        self,
-        seed: int,
-        night: int,
-        today: date,
-        properties: int = DEFAULT_PROPERTIES,
-        plant_share: float = DEFAULT_PLANT_SHARE,
-        missing_share: float = DEFAULT_MISSING_SHARE,
-        nulls: bool = True,
-        opened: date | None = None,
-        story: int = 0,
-        conditions_share: float = 0.0,
-    ) -> None:
-        if night < 0:
-            raise ValueError(f"a night is 0 or later, not {night}")
-        if not 0 <= properties <= identifiers.MAX_PROPERTIES:
-            raise ValueError(f"a world has 0 to {identifiers.MAX_PROPERTIES} properties, not {properties}")
-        self.seed = seed
-        self.night = night
-        self.today = today
-        self.properties = properties
-        self.plant_share = plant_share
-        self.missing_share = missing_share
-        self.nulls = nulls
-        self.opened = opened
-        self.story = story
-        self.conditions_share = conditions_share
-        self._profiles: dict[int, Profile] = {}
+    seed: int
+    night: int
+    today: date
+    properties: int = DEFAULT_PROPERTIES
+    plant_share: float = DEFAULT_PLANT_SHARE
+    missing_share: float = DEFAULT_MISSING_SHARE
+    nulls: bool = True
+    opened: date | None = None
+    story: int = 0
+    conditions_share: float = 0.0
+    _profiles: dict[int, Profile] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.night < 0:
+            raise ValueError(f"a night is 0 or later, not {self.night}")
+        if not 0 <= self.properties <= identifiers.MAX_PROPERTIES:
+            raise ValueError(f"a world has 0 to {identifiers.MAX_PROPERTIES} properties, not {self.properties}")
 
     def at(self, night: int, today: date) -> World:
         """Return the same properties on another night; what was built is kept."""
-        moved = World(
-            self.seed,
-            night,
-            today,
-            self.properties,
-            self.plant_share,
-            self.missing_share,
-            self.nulls,
-            self.opened,
-            self.story,
-            self.conditions_share,
-        )
-        moved._profiles = self._profiles
-        return moved
+        return replace(self, night=night, today=today)
 
     def price_lead_days(self, check_in: date) -> int:
         """Return the days from this night's own date to check-in: what prices and sales are derived from."""
