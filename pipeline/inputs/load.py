@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
 import polars as pl
 
-from pipeline.domain.errors import CorruptObject, InputError
+from pipeline.domain.errors import InputError
 from pipeline.domain.tables import FX_RATE, PROPERTY_CHECK_IN, PROPERTY_FILE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
 from pipeline.inputs.property_file import read_properties
 from pipeline.inputs.property_map import read_map
@@ -25,6 +24,7 @@ from pipeline.inputs.selling_prices import read_prices
 from pipeline.inputs.weights import read_weights
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
+from pipeline.lake.records import read_record, write_record
 
 _HASH_DIGITS = 16
 
@@ -116,9 +116,7 @@ def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
     rows = _rows(kind, data, file.name, known_rates(lake))
     note = Note(len(notes), sha256, file.suffix.lower(), file.name, now, rows.height)
     lake.put_new(_kept_path(kind, note), data)
-    lake.put_new(
-        f"{lake.inputs_folder(kind.name)}/{note.input_id}.json", msgspec.json.format(msgspec.json.encode(note))
-    )
+    write_record(lake, f"{lake.inputs_folder(kind.name)}/{note.input_id}.json", note)
     _commit(lake, kind, note, rows)
     return Loaded(kind.name, rows.height, is_new=True, note=note)
 
@@ -135,14 +133,8 @@ def notes_of(lake: Lake, kind: InputKind) -> Iterator[Note]:
     """Yield the notes of a kind, oldest first. Raises CorruptObject."""
     folder = lake.inputs_folder(kind.name)
     for name in sorted(lake.names(folder, ".json")):
-        try:
-            yield msgspec.json.decode(lake.get(f"{folder}/{name}.json"), type=Note)
-        except msgspec.MsgspecError as error:
-            raise CorruptObject(
-                f"{lake.local(folder)}/{name}.json cannot be read: {error}",
-                kept="The loaded files, in the same folder, are untouched.",
-                hint="Restore it from a backup.",
-            ) from None
+        kept = "The loaded files, in the same folder, are untouched."
+        yield read_record(lake, f"{folder}/{name}.json", Note, kept=kept, hint="Restore it from a backup.")
 
 
 def known_rates(lake: Lake) -> pl.DataFrame:

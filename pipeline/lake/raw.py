@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -22,9 +21,9 @@ from pipeline.domain.addresses import host_alone
 from pipeline.domain.errors import CorruptObject, UnknownSweep, first_line
 from pipeline.domain.shards import Partition
 from pipeline.lake.objects import Lake
+from pipeline.lake.records import read_record, write_record
 
-T = TypeVar("T")
-
+_HINT = "Restore it from a backup; the raw answers are untouched."
 # What a sweep's id may be, so that no mistyped id leads out of the raw zone.
 _SWEEP_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 
@@ -193,7 +192,7 @@ class Ending:
 
 def write_manifest(lake: Lake, manifest: Manifest) -> bool:
     """Write a sweep's manifest. False: a sweep of that id was started before."""
-    return lake.put_new(lake.manifest_path(manifest.sweep_id), msgspec.json.format(msgspec.json.encode(manifest)))
+    return write_record(lake, lake.manifest_path(manifest.sweep_id), manifest)
 
 
 def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
@@ -201,7 +200,7 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
     try:
         if not _SWEEP_ID.fullmatch(sweep_id):
             raise FileNotFoundError(sweep_id)
-        manifest = _read(lake, lake.manifest_path(sweep_id), Manifest)
+        manifest = read_record(lake, lake.manifest_path(sweep_id), Manifest, kept="", hint=_HINT)
         # Earlier versions wrote the host down as the settings spelled it.
         return dataclasses.replace(manifest, supplier=host_alone(manifest.supplier))
     except FileNotFoundError:
@@ -229,17 +228,6 @@ def write_ending(lake: Lake, sweep_id: str, ending: Ending) -> bool:
 def read_ending(lake: Lake, sweep_id: str) -> Ending | None:
     """Read a sweep's ending; None: it has not ended."""
     try:
-        return _read(lake, lake.ending_path(sweep_id), Ending)
+        return read_record(lake, lake.ending_path(sweep_id), Ending, kept="", hint=_HINT)
     except FileNotFoundError:
         return None
-
-
-def _read(lake: Lake, path: str, kind: type[T]) -> T:
-    data = lake.get(path)
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
-        raise CorruptObject(
-            f"{lake.local(path)} cannot be read: {error}",
-            hint="Restore it from a backup; the raw answers are untouched.",
-        ) from None

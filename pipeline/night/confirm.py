@@ -13,13 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Search
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.raw import encode_shard, read_manifest
+from pipeline.lake.records import write_record
 from pipeline.night.confirm_plan import AskedAgain, ConfirmRun, choose_flags, plan_run, shard_of
 from pipeline.night.confirm_settle import settle, settle_left_over
 from pipeline.night.order import refuse_earlier
@@ -73,7 +72,7 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
         return request_for(sent, today=today, send_rate_type=settings.send_rate_type).to_wire()
 
     async with open_client(settings, lake, manifest, now=now, allowance=allowance) as client:
-        lake.put_new(lake.confirmation_path(run.run_id), msgspec.json.format(msgspec.json.encode(run)))
+        write_record(lake, lake.confirmation_path(run.run_id), run)
         rows: list[Row] = []
         try:
             await _ask_all(lake, run, client.ask, request_of, settings.in_flight)

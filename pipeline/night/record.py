@@ -7,25 +7,19 @@ from __future__ import annotations
 
 import msgspec
 
-from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
+from pipeline.lake.records import read_record
 
 _FOLDER = "nights"
+_HINT = "Remove this file; its night then counts as finished if it has been published."
 
 
 def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
     """Return the names of a night's steps that are done; None where nothing was recorded."""
-    path = _path(sweep_id)
     try:
-        return msgspec.json.decode(lake.get(path), type=frozenset[str])
+        return read_record(lake, _path(sweep_id), frozenset[str], kept="Nothing was started.", hint=_HINT)
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
-        raise CorruptObject(
-            f"{lake.local(path)} cannot be read: {error}",
-            kept="Nothing was started.",
-            hint="Remove this file; its night then counts as finished if it has been published.",
-        ) from None
 
 
 def note_done(lake: Lake, sweep_id: str, step: str) -> None:

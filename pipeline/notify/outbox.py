@@ -12,11 +12,14 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from pipeline.domain.errors import CorruptObject, InputError
+from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
+from pipeline.lake.records import read_record
 from pipeline.notify.ways import NotDelivered, Tell
 
 T = TypeVar("T")
+
+_HINT = "Remove the file; open findings are then sent once more."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +39,9 @@ class Outbox(Generic[T]):
         self._lake = lake
         self._path = path
         try:
-            self.held = msgspec.json.decode(lake.get(path), type=kind)
+            self.held = read_record(lake, path, kind, kept="Nothing was sent.", hint=_HINT)
         except FileNotFoundError:
             self.held = empty
-        except msgspec.MsgspecError as error:
-            raise CorruptObject(
-                f"{lake.local(path)} cannot be read: {error}",
-                kept="Nothing was sent.",
-                hint="Remove the file; open findings are then sent once more.",
-            ) from None
 
     def save(self) -> None:
         """Write the outbox down."""

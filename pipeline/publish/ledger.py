@@ -14,6 +14,7 @@ from pipeline.domain.errors import CorruptObject, NightauditError
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.database import query_published
+from pipeline.lake.records import read_record
 
 logger = logging.getLogger(__name__)
 
@@ -96,12 +97,6 @@ def copies_of_entry(sweep_id: str) -> tuple[str, str]:
 
 
 def _read(lake: Lake, name: str) -> LedgerEntry:
-    path = f"{_FOLDER}/{name}.json"
-    try:
-        return msgspec.json.decode(lake.get(path), type=LedgerEntry)
-    except msgspec.MsgspecError as error:
-        raise CorruptObject(
-            f"{lake.local(path)} cannot be read: {error}",
-            kept="The published file is unchanged.",
-            hint=f"Move it away, then: nightaudit publish {name}",
-        ) from None
+    hint = f"Move it away, then: nightaudit publish {name}"
+    kept = "The published file is unchanged."
+    return read_record(lake, f"{_FOLDER}/{name}.json", LedgerEntry, kept=kept, hint=hint)

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-import msgspec
-
-from pipeline.domain.errors import CorruptObject
 from pipeline.lake import Lake
+from pipeline.lake.records import read_record, write_record
 from pipeline.quote.sample import ChosenOffer, Sample
 
 T = TypeVar("T")
@@ -70,17 +68,17 @@ class Entry:
 
 def begin(lake: Lake, run: Run) -> bool:
     """Write down a run. False: there was one of that id."""
-    return _put(lake, f"{lake.quotes_folder(run.run_id)}/run.json", run)
+    return write_record(lake, f"{lake.quotes_folder(run.run_id)}/run.json", run)
 
 
 def intend(lake: Lake, run_id: str, intent: Intent) -> bool:
     """Write down an intent, before the call. False: it was written before, and must not be asked."""
-    return _put(lake, _path(lake, run_id, intent.quote_no, "intent"), intent)
+    return write_record(lake, _path(lake, run_id, intent.quote_no, "intent"), intent)
 
 
 def answered(lake: Lake, run_id: str, quote_no: int, answer: QuoteAnswer) -> None:
     """Write down an answer."""
-    _put(lake, _path(lake, run_id, quote_no, "answer"), answer)
+    write_record(lake, _path(lake, run_id, quote_no, "answer"), answer)
 
 
 def runs(lake: Lake) -> list[Run]:
@@ -92,9 +90,7 @@ def runs(lake: Lake) -> list[Run]:
 def entries(lake: Lake, run_id: str) -> Iterator[Entry]:
     """Yield the quotes of a run in their order."""
     for name in sorted(lake.names(lake.quotes_folder(run_id), "-intent.json")):
-        intent = _read(lake, _path(lake, run_id, int(name), "intent"), Intent)
-        path = _path(lake, run_id, int(name), "answer")
-        yield Entry(intent, _read(lake, path, QuoteAnswer) if lake.exists(path) else None)
+        yield _entry(lake, run_id, int(name))
 
 
 def entry_at(lake: Lake, address: str) -> tuple[str, Entry] | None:
@@ -109,14 +105,18 @@ def entry_at(lake: Lake, address: str) -> tuple[str, Entry] | None:
     run_id, number = match["run"], int(match["number"])
     if not lake.exists(_path(lake, run_id, number, match["part"])):
         return None
-    intent = _read(lake, _path(lake, run_id, number, "intent"), Intent)
-    path = _path(lake, run_id, number, "answer")
-    return run_id, Entry(intent, _read(lake, path, QuoteAnswer) if lake.exists(path) else None)
+    return run_id, _entry(lake, run_id, number)
 
 
 def address(lake: Lake, run_id: str, entry: Entry) -> str:
     """Return the object that tells most of a quote."""
     return _path(lake, run_id, entry.intent.quote_no, "intent" if entry.answer is None else "answer")
+
+
+def _entry(lake: Lake, run_id: str, number: int) -> Entry:
+    intent = _read(lake, _path(lake, run_id, number, "intent"), Intent)
+    path = _path(lake, run_id, number, "answer")
+    return Entry(intent, _read(lake, path, QuoteAnswer) if lake.exists(path) else None)
 
 
 def _has_run(lake: Lake, name: str) -> bool:
@@ -127,16 +127,6 @@ def _path(lake: Lake, run_id: str, quote_no: int, part: str) -> str:
     return f"{lake.quotes_folder(run_id)}/{quote_no:06d}-{part}.json"
 
 
-def _put(lake: Lake, path: str, value: object) -> bool:
-    return lake.put_new(path, msgspec.json.format(msgspec.json.encode(value)))
-
-
 def _read(lake: Lake, path: str, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(lake.get(path), type=kind)
-    except msgspec.MsgspecError as error:
-        raise CorruptObject(
-            f"{lake.local(path)} cannot be read: {error}",
-            kept="Nothing was sent.",
-            hint="Restore it from a backup; it may record a reservation.",
-        ) from None
+    hint = "Restore it from a backup; it may record a reservation."
+    return read_record(lake, path, kind, kept="Nothing was sent.", hint=hint)

@@ -1,0 +1,26 @@
+"""Small objects of the lake as JSON: written whole, and read as the type that they were written from."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from pipeline.domain.errors import CorruptObject
+from pipeline.lake.objects import Lake
+
+T = TypeVar("T")
+
+
+def write_record(lake: Lake, path: str, value: object) -> bool:
+    """Write an object that must not exist yet, in lines for people. False: it was there already."""
+    return lake.put_new(path, msgspec.json.format(msgspec.json.encode(value)))
+
+
+def read_record(lake: Lake, path: str, kind: type[T], *, hint: str, kept: str = "Nothing was changed.") -> T:
+    """Read an object. Raises FileNotFoundError, and CorruptObject with that `hint` where it is none of that kind."""
+    data = lake.get(path)
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        raise CorruptObject(f"{lake.local(path)} cannot be read: {error}", kept=kept, hint=hint) from None
