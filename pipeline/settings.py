@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import croniter
-from pydantic import AwareDatetime, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_address
@@ -70,6 +70,87 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+def _market(value: str) -> str:
+    """Return a valid market code unchanged. Raises ValueError that names the nearest one."""
+    if value in MARKETS:
+        return value
+    close = get_close_matches(value.upper(), MARKETS, n=1)
+    msg = f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}"
+    raise ValueError(msg)
+
+
+def _once(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(values)) if values else None
+
+
+def _parts(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+def _mailbox(address: str) -> str:
+    mailbox_of(address)
+    return address
+
+
+def _instant(value: object) -> object:
+    """Return an instant in UTC. Raises ValueError where it names no time zone, or is near an end of the calendar."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError as error:
+            msg = f"{value!r} is not an instant like 2026-10-01T02:00:00Z"
+            raise ValueError(msg) from error
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        msg = f"{value.isoformat()} names no time zone; {value.isoformat()}Z is in UTC"
+        raise ValueError(msg)
+    if value.year not in _CLOCK_YEARS:
+        msg = f"the year {value.year} is not from {_CLOCK_YEARS.start} to {_CLOCK_YEARS.stop - 1}"
+        raise ValueError(msg)
+    return value.astimezone(UTC)
+
+
+def _time_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        msg = f"{value!r} is not a time zone like Europe/Stockholm"
+        raise ValueError(msg) from error
+    return value
+
+
+def _cron(value: str) -> str:
+    try:
+        # The library that the scheduler uses. It also accepts seconds and years, so require five fields.
+        is_cron = len(value.split()) == 5 and croniter(value, utc_now()).get_next() > 0
+    except ValueError:
+        is_cron = False
+    if not is_cron:
+        msg = (
+            f"{value!r} is not a valid cron expression. It has five fields: minute, hour, day of the "
+            "month, month, day of the week. 30 2 * * * is 02:30 each night"
+        )
+        raise ValueError(msg)
+    return value
+
+
+def _secret(checked: Callable[[str], str]) -> AfterValidator:
+    return AfterValidator(lambda secret: SecretStr(checked(secret.get_secret_value())))
+
+
+def _compared(name: str) -> Any:  # noqa: ANN401 - pydantic's own type of a field
+    """Return a setting that is a column of `ref.analysis` too: default, bounds and meaning are declared there."""
+    declared = next(each for each in fields(Analysis) if each.name == name)
+    return Field(declared.default, description=declared.metadata["meaning"], **declared.metadata["bounds"])
+
+
+WebAddress = Annotated[str, AfterValidator(web_address)]
+Receiver = Annotated[SecretStr, _secret(receiving_address)]
+Market = Annotated[str, AfterValidator(_market)]
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Each field's description is the text of the settings table."""
 
@@ -77,12 +158,14 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True, validate_default=True
     )
 
-    base_url: str | None = Field(
+    base_url: WebAddress | None = Field(
         None, description="Address of the supplier. Unset: the bundled sandbox answers, and all data is simulated."
     )
     client_id: str | None = Field(None, description="OAuth client id.")
     client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
-    auth_url: str | None = Field(None, description="Address of the token service, if it differs from the base address.")
+    auth_url: WebAddress | None = Field(
+        None, description="Address of the token service, if it differs from the base address."
+    )
     allow_clear_text: bool = Field(
         False, description="Allow http to another machine: others can then read the secret, token and prices."
     )
@@ -96,7 +179,7 @@ class Settings(BaseSettings):
     requests_per_second: Annotated[float, Field(gt=0, le=10_000)] | None = Field(
         None, description="Maximum requests per second of a sweep. Unset: 5, or 500 for the sandbox."
     )
-    rate_store: SecretStr | None = Field(
+    rate_store: Annotated[SecretStr, _secret(store_address)] | None = Field(
         None,
         description="Redis server (`rediss://…`) through which all processes that call the supplier share one rate "
         "limit and one daily cap. Unset: each process has its own. Never logged.",
@@ -160,7 +243,7 @@ class Settings(BaseSettings):
     property_limit: Annotated[int, Field(ge=1)] | None = Field(
         None, description="Sweep only the first N properties of the spec. Unset: all."
     )
-    markets: Annotated[tuple[str, ...] | None, NoDecode] = Field(
+    markets: Annotated[tuple[Market, ...] | None, NoDecode, BeforeValidator(_parts), AfterValidator(_once)] = Field(
         None, description="Sweep only these markets of the spec, separated by commas. Unset: all."
     )
     workers: int = Field(
@@ -169,7 +252,7 @@ class Settings(BaseSettings):
         le=64,
         description="Worker processes that normalise. Unset: one per processor, at most 8.",
     )
-    cluster: str | None = Field(
+    cluster: Annotated[str, AfterValidator(cluster_address)] | None = Field(
         None,
         description="Dask scheduler (`tls://host:port`) whose workers normalise and publish. Unset: this machine does.",
     )
@@ -201,10 +284,10 @@ class Settings(BaseSettings):
     audit_cold_nights: int = Field(
         5, ge=2, description="Earlier nights that checks against history need; with fewer, only absolute rules apply."
     )
-    notify_webhook: SecretStr | None = Field(
+    notify_webhook: Receiver | None = Field(
         None, description="Webhook that is sent the reasons if a sweep is blocked, one POST of JSON each. Never logged."
     )
-    notify_mail: SecretStr | None = Field(
+    notify_mail: Annotated[SecretStr, _secret(_mailbox)] | None = Field(
         None,
         description="E-mail that is sent the same, as `smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS`. "
         "Never logged.",
@@ -213,7 +296,7 @@ class Settings(BaseSettings):
         None,
         description="Prefect notification block that is sent the same, as `type/name`, such as `slack-webhook/watch`.",
     )
-    published_webhook: SecretStr | None = Field(
+    published_webhook: Receiver | None = Field(
         None,
         description="Webhook that is sent one POST of JSON after each published night: where to find it and its "
         "changes. Never logged.",
@@ -225,79 +308,28 @@ class Settings(BaseSettings):
     alerts: Path | None = Field(
         None, description="File of alert rules (TOML): who gets which findings after each night. Unset: no alerts."
     )
-    total_role: TotalRole = Field(
-        TotalRole.UNKNOWN,
-        description="What `total` means: `unknown`, `net` or `sell`. No report shows margins while unknown.",
-    )
+    total_role: TotalRole = _compared("total_role")
 
-    reference_market: str | None = Field(
-        None,
-        description="Market that others are compared with. Unset: the one with the most offers in the first sweep.",
-    )
-    tolerance_pct: float = Field(0.5, ge=0, le=100, description="Percent within which two prices count as equal.")
-    what_if_markup_pct: float | None = Field(
-        None, ge=0, le=1000, description="Mark-up on `total`, in percent, to compare with the floor. Unset: none."
-    )
-    reference_rate_pct: float = Field(
-        3.0,
-        ge=0,
-        le=100,
-        description="Percent added to the tolerance if prices can be compared only at a reference rate.",
-    )
-    disparity_pct: float = Field(
-        1.0, ge=0, le=100, description="Percent from which a gap between markets is a finding."
-    )
-    medium_pct: float = Field(2.0, ge=0, le=1000, description="Percent from which a finding is of medium severity.")
-    high_pct: float = Field(5.0, ge=0, le=1000, description="Percent from which a finding is of high severity.")
-    price_days: int = Field(
-        7, ge=0, le=365, description="Maximum days between a selling price and the floor it is compared with."
-    )
-    reference_days: int = Field(
-        30, ge=1, le=365, description="Days before a promotion in which its reference price must have been charged."
-    )
-    plausible_rooms: int = Field(
-        10000, ge=1, description="Available rooms above which the number is a placeholder and ignored."
-    )
-    quiet_nights: int = Field(
-        3, ge=1, le=60, description="Days without an offer after which a property counts as gone quiet."
-    )
-    silent_nights: int = Field(
-        2, ge=0, le=60, description="Days that findings stay open in a market that has no offers at all."
-    )
-    unobserved_nights: int = Field(
-        2,
-        ge=1,
-        le=60,
-        description="Days of partly unreadable answers after which missing offers count as gone.",
-    )
-    ladder_stays: int = Field(
-        5, ge=1, le=1000, description="Minimum number of stays to decide which of two rooms is the better one."
-    )
-    ladder_pct: float = Field(
-        90.0, ge=50, le=100, description="Percent of those stays in which the better room must be dearer."
-    )
-    discount_rounding: float = Field(
-        0.51,
-        ge=0,
-        le=100,
-        description="Percentage points, and currency units, by which a stated discount may differ from the prices.",
-    )
-    cancel_horizon_days: int = Field(
-        30, ge=1, le=365, description="Days before check-in over which the strictness of a cancel policy is measured."
-    )
-    check_in_hour: int = Field(
-        15,
-        ge=0,
-        le=23,
-        description="Hour of check-in that penalty windows count back from; the properties file can override it.",
-    )
-    check_in_time_zone: str = Field(
-        "UTC",
-        description="Time zone of that hour, such as `Europe/Stockholm`; the properties file can override it.",
-    )
-    reference_gone_days: int = Field(
-        14, ge=1, le=365, description="Days without an offer after which another market replaces the reference market."
-    )
+    reference_market: Market | None = _compared("reference_market")
+    tolerance_pct: float = _compared("tolerance_pct")
+    what_if_markup_pct: float | None = _compared("what_if_markup_pct")
+    reference_rate_pct: float = _compared("reference_rate_pct")
+    disparity_pct: float = _compared("disparity_pct")
+    medium_pct: float = _compared("medium_pct")
+    high_pct: float = _compared("high_pct")
+    price_days: int = _compared("price_days")
+    reference_days: int = _compared("reference_days")
+    plausible_rooms: int = _compared("plausible_rooms")
+    quiet_nights: int = _compared("quiet_nights")
+    silent_nights: int = _compared("silent_nights")
+    unobserved_nights: int = _compared("unobserved_nights")
+    ladder_stays: int = _compared("ladder_stays")
+    ladder_pct: float = _compared("ladder_pct")
+    discount_rounding: float = _compared("discount_rounding")
+    cancel_horizon_days: int = _compared("cancel_horizon_days")
+    check_in_hour: int = _compared("check_in_hour")
+    check_in_time_zone: TimeZone = _compared("check_in_time_zone")
+    reference_gone_days: int = _compared("reference_gone_days")
 
     query_seconds: float = Field(
         300,
@@ -307,108 +339,18 @@ class Settings(BaseSettings):
     )
     query_memory_mb: int = Field(2000, ge=100, description="Memory limit of such a query, in megabytes.")
 
-    schedule_cron: str = Field("30 2 * * *", description="When the nightly run starts, as a cron expression.")
-    schedule_timezone: str = Field("UTC", description="Time zone of the schedule, such as `Europe/Stockholm`.")
+    schedule_cron: Annotated[str, AfterValidator(_cron)] = Field(
+        "30 2 * * *", description="When the nightly run starts, as a cron expression."
+    )
+    schedule_timezone: TimeZone = Field("UTC", description="Time zone of the schedule, such as `Europe/Stockholm`.")
 
     sandbox_seed: int = Field(1, ge=0, description="Seed of the sandbox's simulated world.")
     sandbox_properties: int = Field(3000, ge=1, le=100_000, description="Number of properties in the sandbox.")
 
-    sandbox_clock: AwareDatetime | None = Field(
+    sandbox_clock: Annotated[AwareDatetime, BeforeValidator(_instant)] | None = Field(
         None,
         description="Time that the sandbox's nights take place, such as `2026-10-01T02:00:00Z`. Unset: the real time.",
     )
-
-    @field_validator("base_url", "auth_url")
-    @classmethod
-    def _is_an_address(cls, value: str | None) -> str | None:
-        return None if value is None else web_address(value)
-
-    @field_validator("cluster")
-    @classmethod
-    def _is_a_scheduler(cls, value: str | None) -> str | None:
-        return None if value is None else cluster_address(value)
-
-    @field_validator("rate_store")
-    @classmethod
-    def _is_a_store(cls, value: SecretStr | None) -> SecretStr | None:
-        return None if value is None else SecretStr(store_address(value.get_secret_value()))
-
-    @field_validator("reference_market")
-    @classmethod
-    def _is_a_market(cls, value: str | None) -> str | None:
-        return None if value is None else _market(value)
-
-    @field_validator("markets", mode="before")
-    @classmethod
-    def _are_separated_by_commas(cls, value: object) -> object:
-        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
-
-    @field_validator("markets")
-    @classmethod
-    def _are_markets(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return tuple(dict.fromkeys(map(_market, value))) if value else None
-
-    @field_validator("notify_webhook", "published_webhook")
-    @classmethod
-    def _is_a_receiver(cls, value: SecretStr | None) -> SecretStr | None:
-        return None if value is None else SecretStr(receiving_address(value.get_secret_value()))
-
-    @field_validator("notify_mail")
-    @classmethod
-    def _is_a_mailbox(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None:
-            mailbox_of(value.get_secret_value())
-        return value
-
-    @field_validator("sandbox_clock", mode="before")
-    @classmethod
-    def _names_its_time_zone(cls, value: object) -> object:
-        if isinstance(value, str):
-            try:
-                value = datetime.fromisoformat(value)
-            except ValueError as error:
-                msg = f"{value!r} is not an instant like 2026-10-01T02:00:00Z"
-                raise ValueError(msg) from error
-        if isinstance(value, datetime) and value.tzinfo is None:
-            msg = f"{value.isoformat()} names no time zone; {value.isoformat()}Z is in UTC"
-            raise ValueError(msg)
-        return value
-
-    @field_validator("sandbox_clock")
-    @classmethod
-    def _is_in_utc(cls, value: datetime | None) -> datetime | None:
-        if value is None:
-            return None
-        if value.year not in _CLOCK_YEARS:
-            msg = f"the year {value.year} is not from {_CLOCK_YEARS.start} to {_CLOCK_YEARS.stop - 1}"
-            raise ValueError(msg)
-        return value.astimezone(UTC)
-
-    @field_validator("schedule_timezone", "check_in_time_zone")
-    @classmethod
-    def _is_a_time_zone(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            msg = f"{value!r} is not a time zone like Europe/Stockholm"
-            raise ValueError(msg) from error
-        return value
-
-    @field_validator("schedule_cron")
-    @classmethod
-    def _is_a_cron_expression(cls, value: str) -> str:
-        try:
-            # The library that the scheduler uses. It also accepts seconds and years, so require five fields.
-            is_cron = len(value.split()) == 5 and croniter(value, utc_now()).get_next() > 0
-        except ValueError:
-            is_cron = False
-        if not is_cron:
-            msg = (
-                f"{value!r} is not a valid cron expression. It has five fields: minute, hour, day of the "
-                "month, month, day of the week. 30 2 * * * is 02:30 each night"
-            )
-            raise ValueError(msg)
-        return value
 
     @model_validator(mode="after")
     def _credentials_are_complete(self) -> Self:
@@ -543,15 +485,6 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
             kept="Nothing was started.",
             hint="Correct the option, the environment or .env. Every setting is described by: nightaudit settings",
         ) from None
-
-
-def _market(value: str) -> str:
-    """Return a valid market code unchanged. Raises ValueError that names the nearest one."""
-    if value in MARKETS:
-        return value
-    close = get_close_matches(value.upper(), MARKETS, n=1)
-    msg = f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}"
-    raise ValueError(msg)
 
 
 def _explain(location: tuple[int | str, ...], message: str) -> str:

@@ -1,12 +1,14 @@
-"""What the analytics compare with: the numbers that a user may want otherwise, in one place."""
+"""What the analytics compare with: numbers that are settings, and columns of `ref.analysis`, by the same names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 
-def _meaning(text: str) -> dict[str, str]:
-    return {"meaning": text}
+def _compared(default: object, meaning: str, **bounds: float) -> Any:  # noqa: ANN401 - the type of the field
+    """Return a field with its meaning, for readers of the setting and of the column, and bounds of the setting."""
+    return field(default=default, metadata={"meaning": meaning, "bounds": bounds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,83 +18,61 @@ class Analysis:
     Kept with each published sweep, so that a rebuilt file says what it said.
     """
 
-    reference_market: str | None = field(
-        default=None,
-        metadata=_meaning(
-            "Market that others are compared with; NULL: the one chosen by its offers, see mart.reference_market."
-        ),
+    reference_market: str | None = _compared(
+        None, "Market that others are compared with. Unset (NULL): the one with the most offers in the first sweep."
     )
-    tolerance_pct: float = field(
-        default=0.5, metadata=_meaning("Percent within which two prices meet; never less than one minor unit.")
+    tolerance_pct: float = _compared(0.5, "Percent within which two prices count as equal.", ge=0, le=100)
+    reference_rate_pct: float = _compared(
+        3.0, "Percent added to the tolerance if prices can be compared only at a reference rate.", ge=0, le=100
     )
-    reference_rate_pct: float = field(
-        default=3.0,
-        metadata=_meaning(
-            "Percent added to the tolerance where two currencies are compared at the reference rate alone: what a "
-            "supplier may add to it."
-        ),
+    what_if_markup_pct: float | None = _compared(
+        None, "Mark-up on `total`, in percent, to compare with the floor. Unset (NULL): none.", ge=0, le=1000
     )
-    what_if_markup_pct: float | None = field(
-        default=None, metadata=_meaning("Mark-up on total, in percent, of the what-if; NULL: none.")
+    total_role: str = _compared(
+        "unknown", "What `total` means: `unknown`, `net` or `sell`. No report shows margins while unknown."
     )
-    total_role: str = field(default="unknown", metadata=_meaning("What total is: `unknown`, `net` or `sell`."))
-    medium_pct: float = field(
-        default=2.0, metadata=_meaning("Percent from which a finding is of medium severity; below it is low.")
+    medium_pct: float = _compared(2.0, "Percent from which a finding is of medium severity.", ge=0, le=1000)
+    high_pct: float = _compared(5.0, "Percent from which a finding is of high severity.", ge=0, le=1000)
+    price_days: int = _compared(
+        7, "Maximum days between a selling price and the floor it is compared with.", ge=0, le=365
     )
-    high_pct: float = field(default=5.0, metadata=_meaning("Percent from which a finding is of high severity."))
-    price_days: int = field(
-        default=7, metadata=_meaning("Maximum days between a selling price and the floor it is compared with.")
+    disparity_pct: float = _compared(1.0, "Percent from which a gap between markets is a finding.", ge=0, le=100)
+    reference_days: int = _compared(
+        30, "Days before a promotion in which its reference price must have been charged.", ge=1, le=365
     )
-    disparity_pct: float = field(
-        default=1.0,
-        metadata=_meaning("Percent from which a gap between markets is a finding; smaller ones only count in scores."),
+    plausible_rooms: int = _compared(
+        10000, "Available rooms above which the number is a placeholder and ignored.", ge=1
     )
-    reference_days: int = field(
-        default=30, metadata=_meaning("Days before a promotion in which its reference price must have been charged.")
+    quiet_nights: int = _compared(3, "Days without an offer after which a property counts as gone quiet.", ge=1, le=60)
+    unobserved_nights: int = _compared(
+        2, "Days of partly unreadable answers after which missing offers count as gone.", ge=1, le=60
     )
-    plausible_rooms: int = field(
-        default=10_000, metadata=_meaning("Available rooms above which the number is a placeholder and ignored.")
+    silent_nights: int = _compared(
+        2, "Days that findings stay open in a market that has no offers at all.", ge=0, le=60
     )
-    quiet_nights: int = field(
-        default=3, metadata=_meaning("Days without an offer after which a property counts as gone quiet.")
+    ladder_stays: int = _compared(
+        5, "Minimum number of stays to decide which of two rooms is the better one.", ge=1, le=1000
     )
-    unobserved_nights: int = field(
-        default=2,
-        metadata=_meaning(
-            "Days of answers that leave an offer out, with a part that could not be read, until it is not on sale."
-        ),
+    ladder_pct: float = _compared(
+        90.0, "Percent of those stays in which the better room must be dearer.", ge=50, le=100
     )
-    silent_nights: int = field(
-        default=2,
-        metadata=_meaning(
-            "Days for which findings of a market stay open that has no offer at all: a failure is likelier than that."
-        ),
+    discount_rounding: float = _compared(
+        0.51,
+        "Percentage points, and currency units, by which a stated discount may differ from the prices.",
+        ge=0,
+        le=100,
     )
-    ladder_stays: int = field(
-        default=5, metadata=_meaning("Stays in which two rooms must be compared before one of them is the better room.")
+    cancel_horizon_days: int = _compared(
+        30, "Days before check-in over which the strictness of a cancel policy is measured.", ge=1, le=365
     )
-    ladder_pct: float = field(
-        default=90.0, metadata=_meaning("Percent of those stays in which the better room must be dearer.")
+    check_in_hour: int = _compared(
+        15, "Hour of check-in that penalty windows count back from; the properties file can override it.", ge=0, le=23
     )
-    discount_rounding: float = field(
-        default=0.51,
-        metadata=_meaning(
-            "Points and units of money by which a stated discount may miss that of the prices: each may be rounded."
-        ),
+    reference_gone_days: int = _compared(
+        14, "Days without an offer after which another market replaces the reference market.", ge=1, le=365
     )
-    cancel_horizon_days: int = field(
-        default=30, metadata=_meaning("Days before check-in over which the strictness of a cancel policy is measured.")
-    )
-    check_in_hour: int = field(
-        default=15,
-        metadata=_meaning("Hour of check-in that windows of penalties are counted from, where a property states none."),
-    )
-    reference_gone_days: int = field(
-        default=14,
-        metadata=_meaning("Days without any offer after which another market takes the place of the reference market."),
-    )
-    check_in_time_zone: str = field(
-        default="UTC", metadata=_meaning("Time zone of the time of check-in, where a property states none.")
+    check_in_time_zone: str = _compared(
+        "UTC", "Time zone of that hour, such as `Europe/Stockholm`; the properties file can override it."
     )
 
 
