@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer.models import OptionInfo
 
 from pipeline import __version__
 from pipeline.process.limits import begin
@@ -34,6 +35,10 @@ Markets = Annotated[
     list[str] | None,
     typer.Option("--market", help="Only this market of the spec; may be repeated.", show_default=False),
 ]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False),
+]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Form of the output.")]
 RowsForm = Annotated[
     Literal["table", "csv", "json", "parquet", "xlsx"], typer.Option("--format", help="Form of the output.")
@@ -44,8 +49,11 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        msg = f"{text!r} is not a day like 2027-01-31."
-        raise typer.BadParameter(msg) from None
+        raise typer.BadParameter(f"{text!r} is not a day like 2027-01-31.") from None
+
+
+def _day_option(name: str, meaning: str) -> OptionInfo:
+    return typer.Option(name, help=meaning, parser=_day, metavar="YYYY-MM-DD")
 
 
 Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
@@ -126,10 +134,7 @@ def nightly(spec: Spec = None, limit: Limit = None, market: Markets = None) -> N
 @app.command()
 def demo(
     nights: Annotated[int, typer.Option("--nights", min=1, max=400, help="Number of nights, one per day.")] = 45,
-    until: Annotated[
-        date | None,
-        typer.Option("--until", help="Day of the last night. Default: yesterday.", parser=_day, metavar="YYYY-MM-DD"),
-    ] = None,
+    until: Annotated[date | None, _day_option("--until", "Day of the last night. Default: yesterday.")] = None,
 ) -> None:
     """Fill an empty lake with simulated nights that contain findings, and print where to look."""
     from pipeline.cli import demo
@@ -167,9 +172,7 @@ def health(
 
 @app.command()
 def metrics(
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.", show_default=False)
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Write metrics of the lake and its last published night as OpenMetrics."""
     from pipeline.cli import metrics
@@ -187,10 +190,7 @@ def query(
             "--limit", min=1, help="Maximum number of rows. Default: 50 in a table, otherwise all.", show_default=False
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False),
-    ] = None,
+    output: Output = None,
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", min=0.001, help="Time limit. Default: NIGHTAUDIT_QUERY_SECONDS.", show_default=False),
@@ -249,10 +249,7 @@ def cases(
         ),
     ] = None,
     form: RowsForm = "table",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False),
-    ] = None,
+    output: Output = None,
 ) -> None:
     """List the open cases, the most urgent first. A case groups the findings that have one cause."""
     from pipeline.cli import case
@@ -264,10 +261,7 @@ def cases(
 def case(
     case_id: Annotated[str, typer.Argument(help="A case_id of report.finding_case.")],
     acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Mark it as known and being handled.")] = False,
-    mute: Annotated[
-        date | None,
-        typer.Option("--mute", help="Hide it until this day, when it reappears.", parser=_day, metavar="YYYY-MM-DD"),
-    ] = None,
+    mute: Annotated[date | None, _day_option("--mute", "Hide it until this day, when it reappears.")] = None,
     note: Annotated[
         str | None, typer.Option("--note", help="A note to keep with the case.", show_default=False)
     ] = None,
@@ -341,12 +335,8 @@ def report(
     ] = None,
     property_id: Annotated[int | None, typer.Option("--property", help="Only this property.")] = None,
     market: Annotated[str | None, typer.Option("--market", help="Only this market.")] = None,
-    first: Annotated[
-        date | None, typer.Option("--from", help="First check-in date.", parser=_day, metavar="YYYY-MM-DD")
-    ] = None,
-    last: Annotated[
-        date | None, typer.Option("--to", help="Last check-in date.", parser=_day, metavar="YYYY-MM-DD")
-    ] = None,
+    first: Annotated[date | None, _day_option("--from", "First check-in date.")] = None,
+    last: Annotated[date | None, _day_option("--to", "Last check-in date.")] = None,
     city: Annotated[str | None, typer.Option("--city", help="Only properties in this city (mart.property).")] = None,
     brand: Annotated[str | None, typer.Option("--brand", help="Only properties of this brand.")] = None,
     group: Annotated[str | None, typer.Option("--group", help="Only properties of this group.")] = None,
@@ -445,13 +435,8 @@ def export(
     market: Annotated[
         list[str] | None, typer.Option("--market", help="Only this market; may be repeated.", show_default=False)
     ] = None,
-    first: Annotated[
-        date | None, typer.Option("--from", help="Only nights from this day on.", parser=_day, metavar="YYYY-MM-DD")
-    ] = None,
-    last: Annotated[
-        date | None,
-        typer.Option("--to", help="Only nights up to and including this day.", parser=_day, metavar="YYYY-MM-DD"),
-    ] = None,
+    first: Annotated[date | None, _day_option("--from", "Only nights from this day on.")] = None,
+    last: Annotated[date | None, _day_option("--to", "Only nights up to and including this day.")] = None,
 ) -> None:
     """Write a self-contained DuckDB file: every relation as a table, of some properties, markets or nights."""
     from pipeline.cli import export

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import obstore
 from filelock import FileLock, Timeout
@@ -158,26 +158,23 @@ class Lake:
     def put_new(self, path: str, data: bytes) -> bool:
         """Write an object that must not exist yet, and see it to the disk. False: it was there already."""
         try:
-            store = self._made()
-            record(self.root, self.local(path), sum_of(data))
-            obstore.put(store, path, data, mode="create", use_multipart=False)
-            note_there(self.root, self.local(path))
+            self._put(path, data, "create")
         except AlreadyExistsError:
             return False
-        except (OSError, BaseError) as error:
-            raise _write_failed(self.root, path, error) from None
-        self._settle(path)
-        if self._section is not None:
-            self._section.written(path)
         return True
 
     def put(self, path: str, data: bytes) -> None:
         """Write an object whole, in place of an older one if there is one."""
+        self._put(path, data, "overwrite")
+
+    def _put(self, path: str, data: bytes, mode: Literal["create", "overwrite"]) -> None:
         try:
             store = self._made()
             record(self.root, self.local(path), sum_of(data))
-            obstore.put(store, path, data, use_multipart=False)
+            obstore.put(store, path, data, mode=mode, use_multipart=False)
             note_there(self.root, self.local(path))
+        except AlreadyExistsError:
+            raise
         except (OSError, BaseError) as error:
             raise _write_failed(self.root, path, error) from None
         self._settle(path)

@@ -20,6 +20,7 @@ from pipeline.domain.errors import CorruptObject, GateBlocked, InputError
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.costs import timed
+from pipeline.night.latest import is_published
 from pipeline.night.order import refuse_earlier
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.mail import mail
@@ -110,8 +111,7 @@ def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
 
 def is_unaudited(lake: Lake, sweep_id: str) -> bool:
     """Whether a loaded sweep has neither been audited nor published."""
-    is_published = any(entry.sweep_id == sweep_id for entry in published_sweeps(lake))
-    return not is_published and is_sweep_loaded(lake, sweep_id) and stored_audit(lake, sweep_id) is None
+    return not is_published(lake, sweep_id) and is_sweep_loaded(lake, sweep_id) and stored_audit(lake, sweep_id) is None
 
 
 def publish_checked(
@@ -138,7 +138,7 @@ def publish_checked(
     refuse_earlier(lake, now)
     restore_entries(lake)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit publish {sweep_id}"):
-        if any(entry.sweep_id == sweep_id for entry in published_sweeps(lake)):
+        if is_published(lake, sweep_id):
             return publish(lake, sweep_id, now, cluster=cluster)
         with timed(lake, manifest, Step.PUBLISH):
             return _publish_checked(lake, sweep_id, now, override, analysis, cluster)
