@@ -53,7 +53,8 @@ def _day(text: str) -> date:
 
 
 def _day_option(name: str, meaning: str) -> OptionInfo:
-    return typer.Option(name, help=meaning, parser=_day, metavar="YYYY-MM-DD")
+    option: OptionInfo = typer.Option(name, help=meaning, parser=_day, metavar="YYYY-MM-DD")
+    return option
 
 
 Sweep = Annotated[str | None, typer.Argument(help="Sweep id. Default: the latest suitable one.", show_default=False)]
