@@ -119,7 +119,11 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
 
 
 def analysis_of(analysis: Analysis, flag: Row, answers: Answers) -> Analysis:
-    """Return what the night compared with. Which market has the most offers does not follow from a few answers."""
+    """Return what the night compared with.
+
+    Which market has the most offers, and whether one sold nothing at all, does not follow from a few answers.
+    """
+    analysis = replace(analysis, silent_nights=0)
     if analysis.reference_market is not None:
         return analysis
     markets = [

@@ -10,7 +10,7 @@ from pipeline.report.cases import cases_points, cases_section, ended_cases, ende
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles, up_and_down
-from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, percent, share, shown
+from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, money, percent, share
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
@@ -98,7 +98,7 @@ def _largest_moves(reader: Reader) -> pl.DataFrame:
 def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
     first = moves.row(0, named=True) if moves.height else None
     title = (
-        f"Largest move: {percent(first['change_pct'], is_change=True)}, to {shown(first['total'])} {first['currency']}"
+        f"Largest move: {percent(first['change_pct'], is_change=True)}, to {money(first['total'], first['currency'])}"
         if first
         else "No large moves"
     )

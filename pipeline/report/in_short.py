@@ -9,13 +9,15 @@ from typing import Any
 import polars as pl
 
 from pipeline.report.findings import by_severity
-from pipeline.report.page import Point, counted, percent, share, shown
+from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
 
 # Share of the planned cells that failed or were not asked above which a night is reported as bad.
 _MANY_LOST = 0.05
 # Share of the prices that moved which rose, or fell, above which they moved alike.
 _ALIKE = 0.75
+# Properties that a market must have had on sale for its silence to be told: fewer sell out by chance.
+_SEVERAL = 5
 # Nights over which offers that came and went are added up beside those of the last one.
 _RECENT = 7
 
@@ -58,6 +60,7 @@ def points(reader: Reader, changes: Changes) -> list[Point]:
         changed
         if reader.scope.words
         else [
+            *_of_silent_markets(reader),
             *_of_reference(reader),
             *_of_rules(reader),
             *changed,
@@ -133,7 +136,7 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
         return [Point("No price changed since the offers were last seen.", "price_changes")]
     row = changes.largest.row(0, named=True)
     up, down = up_and_down(changes.moves)
-    largest = f"{percent(row['change_pct'], is_change=True)}, to {shown(row['total'])} {row['currency']}"
+    largest = f"{percent(row['change_pct'], is_change=True)}, to {money(row['total'], row['currency'])}"
     return [
         Point(
             f"{up:,} prices rose and {down:,} fell.{_together(reader, changes.moves)} The largest move: {largest} "
@@ -165,6 +168,28 @@ def _of_coverage(reader: Reader) -> Point:
         earlier = reader.nights[1]
         before = f"; the night before {share(answered(earlier), earlier['planned'])} of {earlier['planned']:,}"
     return Point(f"{told}, {night['failed']:,} failed{before}.", "coverage", tone)
+
+
+def _of_silent_markets(reader: Reader) -> list[Point]:
+    """Say which markets sell nothing tonight, although several of their properties did: it is no property's doing."""
+    silent = reader.query(
+        "SELECT counted.market, any_value(sale.properties) AS properties, "
+        "sum(planned - rejected - failed - not_swept) FILTER (WHERE sweep_id = $sweep_id) AS answered, "
+        "max(snapshot_date) FILTER (WHERE offered > 0) AS sold_date "
+        "FROM state.cell_count AS counted INNER JOIN mart.market_on_sale AS sale USING (market) "
+        "WHERE sale.properties >= $properties GROUP BY counted.market "
+        "HAVING answered > 0 AND sum(offered) FILTER (WHERE sweep_id = $sweep_id) = 0 ORDER BY counted.market",
+        {"sweep_id": reader.night["sweep_id"], "properties": _SEVERAL},
+    )
+    return [
+        Point(
+            f"Call the supplier about market {row['market']}: none of its {counted(row['answered'], 'answered cell')} "
+            f"has an offer. {row['properties']:,} properties were on sale there on {row['sold_date']}.",
+            "coverage",
+            "bad",
+        )
+        for row in silent.iter_rows(named=True)
+    ]
 
 
 def _of_reference(reader: Reader) -> list[Point]:

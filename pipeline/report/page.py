@@ -55,8 +55,8 @@ class Column:
             return str(row[self.below])
         written = cut(said(self.name, value)) if isinstance(value, str) else shown(value, self.digits)
         sign = "+" if self.is_change and value is not None and value > 0 and _is_seen(written) else ""
-        money = f" {row[self.currency]}" if self.currency and value is not None else ""
-        return f"{sign}{written}{money}"
+        unit = f" {row[self.currency]}" if self.currency and value is not None and row[self.currency] else ""
+        return f"{sign}{written}{unit}"
 
     def small(self, row: Mapping[str, Any]) -> str | None:
         """Return what stands beneath the value of a row."""
@@ -169,6 +169,11 @@ def share(part: float, whole: float) -> str:
     if part in (0, whole) or whole == 0:
         return "100%" if part and whole else "0%"
     return percent(min(99.9, max(0.1, 100 * part / whole)))
+
+
+def money(amount: object, currency: str | None) -> str:
+    """Return an amount with its currency, which an answer may leave out."""
+    return f"{shown(amount)} {currency or '(currency not stated)'}"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -1,9 +1,20 @@
 -- One row per market: how many of its properties are on sale.
 -- market: Market.
 -- properties: Number of properties that have had an offer there, in list or detail answers, and have not gone quiet.
+-- While a market sells nothing at all for a day or two, what it sold last counts as on sale.
+WITH placed AS (
+    SELECT
+        sale.*,
+        sale.last_offered_at = max(sale.last_offered_at) OVER (PARTITION BY sale.operation, sale.market) AS is_of_last
+    FROM state.property_sale AS sale
+)
+
 SELECT
-    sale.market,
-    count(DISTINCT sale.property_id) AS properties
-FROM state.property_sale AS sale
-WHERE sale.quiet_date IS NULL
-GROUP BY sale.market
+    placed.market,
+    count(DISTINCT placed.property_id) AS properties
+FROM placed
+CROSS JOIN ref.analysis AS analysis
+WHERE
+    placed.quiet_date IS NULL
+    OR (placed.is_of_last AND placed.quiet_nights <= analysis.silent_nights)
+GROUP BY placed.market

@@ -5,10 +5,56 @@
 -- quiet_since: Start of the last sweep that found an offer.
 -- answered_searches: Searches in the evidence that were answered without an offer.
 -- offered_elsewhere: Other markets and product types of this property that have had an offer since.
-WITH sale AS (
+-- A day or two on which a market sells nothing at all is a failure, or the market's: it counts for none of its properties.
+WITH market_day AS (
+    SELECT
+        counted.operation,
+        counted.market,
+        counted.snapshot_date,
+        sum(counted.offered) > 0 AS is_selling,
+        sum(counted.planned) > sum(counted.rejected + counted.failed + counted.not_swept) AS is_answered
+    FROM state.cell_count AS counted
+    GROUP BY counted.operation, counted.market, counted.snapshot_date
+),
+
+market_around AS (
+    SELECT
+        market_day.*,
+        max(market_day.snapshot_date) FILTER (WHERE market_day.is_selling) OVER past AS sold_before,
+        coalesce(
+            min(market_day.snapshot_date) FILTER (WHERE market_day.is_selling) OVER future,
+            max(market_day.snapshot_date) OVER () + 1
+        ) AS sold_after
+    FROM market_day
+    WINDOW
+        past AS (PARTITION BY market_day.operation, market_day.market ORDER BY market_day.snapshot_date ASC),
+        future AS (PARTITION BY market_day.operation, market_day.market ORDER BY market_day.snapshot_date DESC)
+),
+
+silent_day AS (
+    SELECT
+        around.operation,
+        around.market,
+        around.snapshot_date
+    FROM market_around AS around
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        NOT around.is_selling
+        AND around.is_answered
+        AND around.sold_after - around.sold_before - 1 <= analysis.silent_nights
+),
+
+sale AS (
     SELECT
         sale.*,
-        sale.quiet_nights >= analysis.quiet_nights AS is_quiet,
+        sale.quiet_nights - (
+            SELECT count(*)
+            FROM silent_day AS silent
+            WHERE
+                silent.operation = sale.operation
+                AND silent.market = sale.market
+                AND silent.snapshot_date > (sale.last_offered_at AT TIME ZONE 'UTC')::DATE
+        ) >= analysis.quiet_nights AS is_quiet,
         -- Of what was before nothing is said: the evidence begins with the last offer.
         count(*) OVER (
             PARTITION BY sale.operation, sale.property_id

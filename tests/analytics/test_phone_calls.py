@@ -1,8 +1,8 @@
 """A revenue manager who reads the digest, and nothing else, makes the right calls and no other, night after night.
 
 Nothing is planted here but what befalls whole nights: markets in their own currencies, one that is dearer for three
-days, one that joins, a supplier that raises all prices, a property that goes quiet, and one with a hundred times the
-offers.
+days, one that joins, one that sells nothing for a night, a supplier that raises all prices, a property that goes quiet,
+and one with a hundred times the offers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from confounders import RISE, dearer
+from confounders import NO_OFFER, RISE, dearer
 from planted_world import OPENED, load_rates, rows
 from spoiler import Spoiler
 
@@ -29,6 +29,7 @@ from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.night import Night
 from pipeline.publish import publish
+from pipeline.replay.explain import explain
 from pipeline.report import write_reports
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.settings import Settings
@@ -37,7 +38,7 @@ from pipeline.sweep import normalisers
 pytestmark = pytest.mark.slow
 
 NIGHTS = range(8)
-DEAR, JOINS, QUIET_FROM, RISES = range(2, 5), 2, 4, 5
+DEAR, JOINS, SILENT, QUIET_FROM, RISES = range(2, 5), 2, 3, 4, 5
 SPEC = """
 [properties]
 ids = {ids}
@@ -65,6 +66,8 @@ class Supplier:
         self.sold: set[str] = set()
 
     def spoil(self, market, _request, answer):
+        if market == "FR" and self.night == SILENT:
+            return NO_OFFER
         said = json.loads(answer)
         if self.night >= RISES:
             dearer(said, RISE)
@@ -124,19 +127,20 @@ def nights(tmp_path_factory):
             manifest = steps.start(settings, lake, at)
             asyncio.run(steps.collect(Night(settings, lake, manifest, clock=lambda at=at: at)))
             publish(lake, manifest.sweep_id, at, analysis=settings.analysis)
-            if number < QUIET_FROM:
+            if number < SILENT:
                 on_sale = f"SELECT DISTINCT market FROM mart.offer_latest WHERE property_id = {supplier.quiet}"  # noqa: S608 - our own id
                 supplier.sold = {market for (market,) in rows(lake, on_sale)}
             waiting.append(set(rows(lake, WAITING)))
             (page,) = write_reports(lake, ["digest"])
             told.append(json.loads(page.file.with_name("digest.json").read_text()))
-    return waiting, told, supplier
+    return waiting, told, supplier, lake
 
 
 def test_each_night_the_cases_that_wait_are_those_that_there_are_and_no_other(nights):
-    waiting, _, supplier = nights
+    waiting, _, supplier, _ = nights
     always = {("fx_markup", "market", "GB", None), ("market_disparity", "property", "US", supplier.large)}
     assert len(supplier.sold) > 2
+    assert "FR" in supplier.sold
     quiet = {("property_gone_quiet", "property", None, supplier.quiet)}
     for number, found in enumerate(waiting):
         expected = always | ({("market_disparity", "market", "SE", None)} if number in DEAR else set())
@@ -144,7 +148,7 @@ def test_each_night_the_cases_that_wait_are_those_that_there_are_and_no_other(ni
 
 
 def test_the_digest_names_whom_to_call_and_what_is_over(nights):
-    _, told, supplier = nights
+    _, told, supplier, _ = nights
     called = [[point for point in digest["points"] if point.startswith("Call ")] for digest in told]
     assert called[1][0].split(" about")[0] != "Call the supplier"
     assert called[2][0].startswith("Call the supplier about market SE: Price differs from the reference market.")
@@ -157,3 +161,14 @@ def test_the_digest_names_whom_to_call_and_what_is_over(nights):
     many = len(supplier.sold)
     assert f"gone quiet. {many} findings in {many} markets ({', '.join(sorted(supplier.sold))}). No offer" in quiet
     assert "and none in any other market or product type since" in quiet
+
+
+def test_a_market_that_sells_nothing_is_called_about_and_its_properties_are_not(nights):
+    _, told, supplier, lake = nights
+    silent = [[point for point in digest["points"] if "none of its" in point] for digest in told]
+    assert [number for number in NIGHTS if silent[number]] == [SILENT]
+    assert silent[SILENT][0].startswith("Call the supplier about market FR: none of its 16 answered cells has an offer.")
+    query = f"SELECT flag_id, finding FROM report.flag WHERE property_id = {supplier.quiet} AND market = 'FR'"  # noqa: S608 - our own id
+    ((flag_id, finding),) = rows(lake, query)
+    assert "No offer on 5 days in a row" in finding
+    assert explain(lake, flag_id, 64_000_000).is_reproduced

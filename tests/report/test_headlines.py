@@ -94,6 +94,43 @@ def test_what_most_prices_do_is_not_put_down_to_a_property(lake):
     assert "alike" not in said()
 
 
+@pytest.mark.slow
+def test_the_largest_move_may_be_of_an_offer_without_a_currency(tmp_path):
+    made = Lake(str(tmp_path / "lake"))
+    cell = STAY | {"property_id": 1, "market": "GB", "search_id": 1}
+    for number, total in ((0, 100), (1, 130)):
+        load_night(made, number, cell=[cell | {"offers": 1}], offer=[OFFER | cell | {"currency": None, "total": total}])
+        publish(made, sweep_id(number), started_at(number))
+    (page,) = write_reports(made, ["digest"])
+    told = page.file.with_name("digest.json").read_text()
+    assert "The largest move: +30.0%, to 130.00 (currency not stated) (property 1, GB" in told
+    assert "None" not in told
+
+
+@pytest.mark.slow
+def test_a_market_that_sells_nothing_is_a_call_about_the_market(tmp_path):
+    """GB sells nothing on the second night, and SE nothing of its one property; DE sells throughout."""
+    made = Lake(str(tmp_path / "lake"))
+    of_market = {"GB": range(1, 7), "DE": range(1, 7), "SE": range(1, 2)}
+    for number in range(2):
+        cells, offers = [], []
+        for market, properties in of_market.items():
+            is_silent = number == 1 and market != "DE"
+            for each in properties:
+                cell = STAY | {"property_id": each, "market": market, "search_id": each}
+                cells.append(cell | ({"status": "no_offer", "code": 1023} if is_silent else {"offers": 1}))
+                if not is_silent:
+                    offers.append(OFFER | cell | {"total": 100})
+        load_night(made, number, cell=cells, offer=offers)
+        publish(made, sweep_id(number), started_at(number))
+    (page,) = write_reports(made, ["digest"])
+    points = json.loads(page.file.with_name("digest.json").read_text())["points"]
+    assert [point for point in points if "Call the supplier" in point] == [
+        "Call the supplier about market GB: none of its 6 answered cells has an offer. 6 properties were on sale there on "
+        "2030-01-01."
+    ]
+
+
 @pytest.mark.parametrize(
     ("gaps", "furthest"), [([0.1, -0.4], 2.0), ([5.0, -12.5, None], 12.5), ([None], 2.0), ([], 2.0)]
 )
