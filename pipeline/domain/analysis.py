@@ -48,7 +48,7 @@ class Analysis:
         2, "Days of partly unreadable answers after which missing offers count as gone.", ge=1, le=60
     )
     silent_nights: int = _compared(
-        2, "Days that findings stay open in a market that has no offers at all.", ge=0, le=60
+        2, "Days on which a market without any offer ends no finding and makes no property quiet.", ge=0, le=60
     )
     ladder_stays: int = _compared(
         5, "Minimum number of stays to decide which of two rooms is the better one.", ge=1, le=1000

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.report.conditions import conditions
 from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
@@ -16,8 +17,6 @@ from pipeline.report.read import Reader
 _MANY_LOST = 0.05
 # Share of the prices that moved which rose, or fell, above which they moved alike.
 _ALIKE = 0.75
-# Properties that a market must have had on sale for its silence to be told: fewer sell out by chance.
-_SEVERAL = 5
 # Nights over which offers that came and went are added up beside those of the last one.
 _RECENT = 7
 
@@ -60,9 +59,7 @@ def points(reader: Reader, changes: Changes) -> list[Point]:
         changed
         if reader.scope.words
         else [
-            *_of_silent_markets(reader),
-            *_of_reference(reader),
-            *_of_rules(reader),
+            *conditions(reader),
             *changed,
             _of_coverage(reader),
             _of_quality(reader),
@@ -168,59 +165,6 @@ def _of_coverage(reader: Reader) -> Point:
         earlier = reader.nights[1]
         before = f"; the night before {share(answered(earlier), earlier['planned'])} of {earlier['planned']:,}"
     return Point(f"{told}, {night['failed']:,} failed{before}.", "coverage", tone)
-
-
-def _of_silent_markets(reader: Reader) -> list[Point]:
-    """Say which markets sell nothing tonight, although several of their properties did: it is no property's doing."""
-    silent = reader.query(
-        "SELECT counted.market, any_value(sale.properties) AS properties, "
-        "sum(planned - rejected - failed - not_swept) FILTER (WHERE sweep_id = $sweep_id) AS answered, "
-        "max(snapshot_date) FILTER (WHERE offered > 0) AS sold_date "
-        "FROM state.cell_count AS counted INNER JOIN mart.market_on_sale AS sale USING (market) "
-        "WHERE sale.properties >= $properties GROUP BY counted.market "
-        "HAVING answered > 0 AND sum(offered) FILTER (WHERE sweep_id = $sweep_id) = 0 ORDER BY counted.market",
-        {"sweep_id": reader.night["sweep_id"], "properties": _SEVERAL},
-    )
-    return [
-        Point(
-            f"Call the supplier about market {row['market']}: none of its {counted(row['answered'], 'answered cell')} "
-            f"has an offer. {row['properties']:,} properties were on sale there on {row['sold_date']}.",
-            "coverage",
-            "bad",
-        )
-        for row in silent.iter_rows(named=True)
-    ]
-
-
-def _of_reference(reader: Reader) -> list[Point]:
-    """Say that another market is the reference from this night on: gaps and scores begin again with it."""
-    # A file that an earlier version wrote does not say when.
-    if "chosen_sweep_id" not in reader.columns("mart.reference_market"):
-        return []
-    chosen = reader.query("SELECT reference_market, chosen_sweep_id FROM mart.reference_market").row(0, named=True)
-    if reader.is_first_night or chosen["chosen_sweep_id"] != reader.night["sweep_id"]:
-        return []
-    told = (
-        f"From this night on, markets are compared with {chosen['reference_market']}: the previous reference market "
-        "had no offers for too long. Gaps, scores and losing streaks start again."
-    )
-    return [Point(told, "cases", "warn")]
-
-
-def _of_rules(reader: Reader) -> list[Point]:
-    """Say which rules could not be asked: without it their silence would look like good news."""
-    # A file that an earlier version wrote has no such table.
-    there = "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'state' AND table_name = 'failed_rule'"
-    if reader.query(there).is_empty():
-        return []
-    failed = reader.query(
-        "SELECT relation, reason FROM state.failed_rule WHERE sweep_id = $sweep_id ORDER BY relation",
-        {"sweep_id": reader.night["sweep_id"]},
-    )
-    return [
-        Point(f"{row['relation']} could not be evaluated: {row['reason']}", "findings_by_rule", "bad")
-        for row in failed.iter_rows(named=True)
-    ]
 
 
 def _of_quality(reader: Reader) -> Point:

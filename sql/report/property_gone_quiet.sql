@@ -5,7 +5,7 @@
 -- quiet_since: Start of the last sweep that found an offer.
 -- answered_searches: Searches in the evidence that were answered without an offer.
 -- offered_elsewhere: Other markets and product types of this property that have had an offer since.
--- A day or two on which a market sells nothing at all is a failure, or the market's: it counts for none of its properties.
+-- A day or two on which a market sells nothing at all says nothing about its properties: it counts for none of them.
 WITH market_day AS (
     SELECT
         counted.operation,

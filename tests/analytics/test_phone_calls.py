@@ -167,7 +167,9 @@ def test_a_market_that_sells_nothing_is_called_about_and_its_properties_are_not(
     _, told, supplier, lake = nights
     silent = [[point for point in digest["points"] if "none of its" in point] for digest in told]
     assert [number for number in NIGHTS if silent[number]] == [SILENT]
-    assert silent[SILENT][0].startswith("Call the supplier about market FR: none of its 16 answered cells has an offer.")
+    assert silent[SILENT][0].startswith(
+        "Call the supplier about market FR: none of its 16 answered cells has an offer."
+    )
     query = f"SELECT flag_id, finding FROM report.flag WHERE property_id = {supplier.quiet} AND market = 'FR'"  # noqa: S608 - our own id
     ((flag_id, finding),) = rows(lake, query)
     assert "No offer on 5 days in a row" in finding
