@@ -27,8 +27,9 @@ from pipeline.supplier.error_bodies import server_failure
 from pipeline.supplier.exchange import Limits, Reply, exchange
 from pipeline.supplier.failures import describe, failure_of_status
 from pipeline.supplier.pacer import Allowance, Pace, Pacer, Slot, Unlimited
+from pipeline.supplier.rate_store import RedisLeases
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
-from pipeline.supplier.shared_pace import RedisLeases, SharedPacer
+from pipeline.supplier.shared_pace import SharedPacer
 
 # Redirects of one request that are followed, within the supplier's origin and with method and body: 307 and 308.
 _MOST_REDIRECTS = 5

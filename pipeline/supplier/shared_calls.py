@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.domain.errors import CallsUsedUp
-from pipeline.supplier.shared_pace import RateStoreAway, open_store
+from pipeline.supplier.rate_store import RateStoreAway, open_store
 
 if TYPE_CHECKING:
     from redis import Redis

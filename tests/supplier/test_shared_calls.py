@@ -12,8 +12,8 @@ from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
 from pipeline.night.supplier import allowance_of
 from pipeline.settings import read_settings
+from pipeline.supplier.rate_store import RateStoreAway
 from pipeline.supplier.shared_calls import RedisCount, SharedCalls
-from pipeline.supplier.shared_pace import RateStoreAway
 
 DAY = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DAY_SECONDS = 86_400

@@ -4,73 +4,50 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Iterator
 from itertools import cycle
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from pipeline.supplier.shared_pace import RateStoreAway, RedisLeases, SharedPacer
-
-
-class World:
-    """A clock that sleepers move on, each waking up late, and the one schedule that all processes share."""
-
-    def __init__(self, late: list[float]) -> None:
-        self.now, self._late, self._next = 0.0, late, 0.0
-        self.woken = 0
-
-    async def sleep(self, seconds: float) -> None:
-        until = self.now + seconds + self._late[self.woken % len(self._late)]
-        self.woken += 1
-        self.now = max(self.now, until)
-
-    async def take(self, seconds: float) -> float:
-        first = max(self._next, self.now)
-        self._next = first + seconds
-        return first - self.now
-
-    async def pause(self, seconds: float) -> None:
-        self._next = max(self._next, self.now + seconds)
-
-    async def close(self) -> None:
-        pass
-
-
-@given(
-    rate=some.sampled_from([5, 50, 200]),
-    turns=some.lists(some.integers(0, 2), min_size=100, max_size=300),
-    late=some.lists(some.floats(0, 0.3), min_size=1, max_size=5),
-)
-def test_no_second_has_more_slots_than_the_rate_whichever_process_takes_them_and_however_late(rate, turns, late):
-    async def send() -> list[float]:
-        world = World(late)
-        pacers = [SharedPacer(rate, world, now=lambda: world.now, sleep=world.sleep) for _ in range(3)]
-        sent = []
-        for turn in turns:
-            await pacers[turn].slot()
-            sent.append(world.now)
-        for pacer in pacers:
-            await pacer.close()
-        return sorted(sent)
-
-    sent = asyncio.run(send())
-    assert all(later - earlier >= 1 for earlier, later in zip(sent, sent[rate:], strict=False))
+from pipeline.supplier.pacer import Slot
+from pipeline.supplier.rate_store import RateStoreAway, RedisLeases
+from pipeline.supplier.shared_pace import SharedPacer, Terms, Used
 
 
 class Schedule:
-    """The one schedule that all processes share, behind a network that takes its time on both ways."""
+    """The one schedule that all processes share, as the store keeps it, behind a network that takes time."""
 
     def __init__(self, now, trips: list[float]) -> None:
         self._now, self._trips, self._next = now, cycle(trips), 0.0
+        self._written: dict[str, float] = {}
+        self.asked = 0
 
-    async def take(self, seconds: float) -> float:
+    async def take(self, lease, slots, terms, used):
+        self.asked += 1
         await asyncio.sleep(next(self._trips))
-        first = max(self._next, self._now())
-        self._next = first + seconds
-        ahead = first - self._now()
+        now = self._now()
+        for each in used:
+            if each.seconds_ago is None:
+                self._written.pop(each.slot, None)
+            elif each.slot in self._written:
+                self._written[each.slot] = now - each.seconds_ago
+        self._written = {name: at for name, at in self._written.items() if at > now - terms.window}
+        following, wait, begin = max(now - terms.catch_up, self._next), 0.0, []
+        for number in range(slots):
+            latest = sorted(self._written.values(), reverse=True)
+            full = latest[terms.most - 1] + terms.window if len(latest) >= terms.most else 0.0
+            first = max(now, following, full)
+            if first - now > terms.ahead:
+                wait = 0.0 if begin else first - now - terms.ahead / 2
+                break
+            self._written[f"{lease}:{number}"] = first + terms.lasts
+            following += terms.interval
+            begin.append(first - now)
+        self._next = following
         await asyncio.sleep(next(self._trips))
-        return ahead
+        return wait, begin
 
     async def pause(self, seconds: float) -> None:
         self._next = max(self._next, self._now() + seconds)
@@ -79,56 +56,172 @@ class Schedule:
         pass
 
 
+def most_in_any_second(times: list[float]) -> int:
+    most = start = 0
+    for end, at in enumerate(times):
+        while at - times[start] >= 1:
+            start += 1
+        most = max(most, end - start + 1)
+    return most
+
+
+async def sent_by(pacers: list[SharedPacer], senders: int, requests: int, delays: Iterator[float]) -> list[float]:
+    """When so many senders of each process wrote their requests, each some time after its turn had come."""
+    now, written = asyncio.get_running_loop().time, []
+
+    async def sender(pacer: SharedPacer) -> None:
+        for _ in range(requests):
+            slot = await pacer.slot()
+            await asyncio.sleep(next(delays))
+            await slot.opens()
+            written.append(now())
+            slot.sent()
+
+    await asyncio.gather(*(sender(pacer) for pacer in pacers for _ in range(senders)))
+    for pacer in pacers:
+        await pacer.close()
+    return sorted(written)
+
+
 @given(
-    rate=some.sampled_from([5, 20, 60]),
-    delays=some.lists(some.floats(0, 0.3), min_size=1, max_size=40),
+    rate=some.sampled_from([0.5, 1, 5, 20, 60]),
+    delays=some.lists(some.floats(0, 0.5), min_size=1, max_size=40),
     trips=some.lists(some.floats(0, 0.3), min_size=1, max_size=10),
+    processes=some.integers(1, 6),
 )
 @settings(max_examples=40, deadline=None)
 def test_no_second_has_more_requests_than_the_rate_however_late_they_are_written_and_the_store_answers(
-    virtual_time, rate, delays, trips
+    virtual_time, rate, delays, trips, processes
 ):
-    delayed = cycle(delays)
-
     async def send() -> list[float]:
         now = asyncio.get_running_loop().time
-        schedule, written = Schedule(now, trips), []
-
-        async def sender(pacer: SharedPacer) -> None:
-            for _ in range(max(rate // 4, 4)):
-                slot = await pacer.slot()
-                await asyncio.sleep(next(delayed))
-                await slot.opens()
-                written.append(now())
-                slot.sent()
-
-        pacers = [SharedPacer(rate, schedule, now=now) for _ in range(3)]
-        await asyncio.gather(*(sender(pacer) for pacer in pacers for _ in range(4)))
-        for pacer in pacers:
-            await pacer.close()
-        return sorted(written)
+        schedule = Schedule(now, trips)
+        pacers = [SharedPacer(rate, schedule, now=now) for _ in range(processes)]
+        return await sent_by(pacers, 4, max(int(rate) // 4, 4), cycle(delays))
 
     sent = virtual_time(send())
-    assert all(later - earlier >= 1 for earlier, later in zip(sent, sent[rate:], strict=False))
+    most = max(int(rate), 1)
+    assert all(later - earlier >= most / rate for earlier, later in zip(sent, sent[most:], strict=False))
+
+
+@given(
+    rate=some.sampled_from([5, 20, 60, 200]),
+    delays=some.lists(some.floats(0, 0.008), min_size=1, max_size=20),
+    trips=some.lists(some.floats(0, 0.01), min_size=1, max_size=10),
+    processes=some.integers(1, 8),
+)
+@settings(max_examples=30, deadline=None)
+def test_several_processes_use_97_of_100_allowed_requests_with_four_in_flight_each(
+    virtual_time, rate, delays, trips, processes
+):
+    async def send() -> list[float]:
+        now = asyncio.get_running_loop().time
+        schedule = Schedule(now, trips)
+        pacers = [SharedPacer(rate, schedule, now=now) for _ in range(processes)]
+        return await sent_by(pacers, 4, max(8 * rate // processes // 4, 4), cycle(delays))
+
+    sent = virtual_time(send())
+    # What the processes begin with, and what the last of them have left to do, is not what they do together.
+    inner = sent[rate:-rate]
+    assert len(inner) / (inner[-1] - inner[0]) >= 0.97 * rate
+    assert most_in_any_second(sent) <= rate
+
+
+def test_a_process_that_has_nothing_to_send_keeps_nothing_from_the_others(virtual_time):
+    async def send() -> tuple[list[float], int]:
+        now = asyncio.get_running_loop().time
+        schedule = Schedule(now, [0.001])
+        idle = SharedPacer(10, schedule, now=now)
+        (await idle.slot()).sent()
+        sent = await sent_by([SharedPacer(10, schedule, now=now)], 4, 25, cycle([0.0]))
+        await idle.close()
+        return sent, schedule.asked
+
+    sent, asked = virtual_time(send())
+    assert 9.7 < 99 / (sent[-1] - sent[0]) <= 10
+    # One lease and one report a request, and as many times again where it was too early.
+    assert asked < 4 * len(sent)
+
+
+def test_a_request_that_finds_its_slot_lapsed_leaves_it_to_others_and_takes_another(virtual_time):
+    async def send() -> tuple[float, float]:
+        now = asyncio.get_running_loop().time
+        schedule = Schedule(now, [0.0])
+        slow, quick = (SharedPacer(1, schedule, now=now) for _ in range(2))
+        lapsed = await slow.slot()
+        await asyncio.sleep(0.6)
+
+        async def used_at(slot: Slot) -> float:
+            await slot.opens()
+            slot.sent()
+            return now()
+
+        async def next_used_at() -> float:
+            return await used_at(await quick.slot())
+
+        opened_at, taken_at = await asyncio.gather(used_at(lapsed), next_used_at())
+        for pacer in (slow, quick):
+            await pacer.close()
+        return taken_at, opened_at
+
+    taken_at, opened_at = virtual_time(send())
+    assert min(opened_at, taken_at) > 0.6
+    assert abs(opened_at - taken_at) >= 1
+
+
+def test_a_pause_holds_this_process_at_once_and_the_others_from_their_next_lease_on(virtual_time):
+    async def send() -> list[float]:
+        now = asyncio.get_running_loop().time
+        schedule = Schedule(now, [0.0])
+        ours, theirs = (SharedPacer(10, schedule, now=now) for _ in range(2))
+        slots = []
+        (await ours.slot()).sent()
+        ours.pause(60)
+        for pacer in (ours, theirs):
+            (await pacer.slot()).sent()
+            slots.append(now())
+        for pacer in (ours, theirs):
+            await pacer.close()
+        return slots
+
+    assert all(60 <= at < 61 for at in virtual_time(send()))
 
 
 @pytest.mark.cluster
-def test_a_stretch_that_one_process_leases_is_no_others_and_a_pause_holds_for_all(redis):
-    async def lease() -> list[float]:
+def test_the_schedule_in_the_store_lets_no_second_have_more_than_the_rate(redis):
+    async def send() -> list[float]:
+        pacers = [SharedPacer(50, RedisLeases(redis, "supplier")) for _ in range(3)]
+        return await sent_by(pacers, 4, 10, cycle([0.0, 0.001, 0.03, 0.0, 0.3]))
+
+    sent = asyncio.run(send())
+    assert len(sent) == 120
+    assert most_in_any_second(sent) <= 50
+
+
+@pytest.mark.cluster
+def test_what_one_process_leases_is_no_others_until_it_says_that_it_was_not_used_and_a_pause_holds_for_all(redis):
+    terms = Terms(interval=100, most=1, window=150, ahead=400)
+
+    async def lease() -> list[tuple[float, list[float]]]:
         ours, theirs = RedisLeases(redis, "supplier"), RedisLeases(redis, "supplier")
         other = RedisLeases(redis, "another")
-        begun = [await ours.take(100), await theirs.take(100), await ours.take(100)]
+        begun = [await ours.take("a", 2, terms, []), await theirs.take("b", 1, terms, [])]
+        begun.append(await theirs.take("c", 1, terms, [Used("a:0", 10.0), Used("a:1", None), Used("b:0", None)]))
         await theirs.pause(1000)
-        begun += [await ours.take(100), await other.take(100)]
+        begun += [await ours.take("d", 1, terms, []), await other.take("a", 1, terms, [])]
         for leases in (ours, theirs, other):
             await leases.close()
         return begun
 
-    first, second, third, paused, another = asyncio.run(lease())
-    assert (first, another) == (0, 0)
-    assert 50 < second <= 100
-    assert 150 < third <= 200
-    assert 900 < paused <= 1000
+    (_, first), (_, second), (_, third), (wait, none), (_, another) = asyncio.run(lease())
+    assert (first[0], another) == (0, [0])
+    # A window after the instant until which the one before it may be used.
+    assert first[1] == pytest.approx(150.25, abs=1)
+    assert second == pytest.approx([300.5], abs=1)
+    # Of the three before it, one was used ten seconds ago, and the schedule is three slots on.
+    assert third == pytest.approx([300], abs=1)
+    assert none == []
+    assert wait == pytest.approx(800, abs=2)
 
 
 @pytest.mark.cluster
@@ -154,8 +247,8 @@ def test_a_pause_that_the_store_did_not_get_ends_the_sending_however_many_follow
     assert "never retrieved" not in caplog.text
 
 
-def test_a_failed_pause_is_heard_with_the_next_slot_though_slots_are_left_and_others_were_paused_for_since():
-    class Forgetful(World):
+def test_a_failed_pause_is_heard_with_the_next_slot_though_others_were_paused_for_since(virtual_time):
+    class Forgetful(Schedule):
         pauses = 0
 
         async def pause(self, seconds: float) -> None:
@@ -165,8 +258,9 @@ def test_a_failed_pause_is_heard_with_the_next_slot_though_slots_are_left_and_ot
             await super().pause(seconds)
 
     async def send() -> Forgetful:
-        world = Forgetful([0.0])
-        pacer = SharedPacer(100, world, now=lambda: world.now, sleep=world.sleep)
+        now = asyncio.get_running_loop().time
+        schedule = Forgetful(now, [0.0])
+        pacer = SharedPacer(100, schedule, now=now)
         await pacer.slot()
         for _ in range(2):
             pacer.pause(0)
@@ -175,16 +269,16 @@ def test_a_failed_pause_is_heard_with_the_next_slot_though_slots_are_left_and_ot
         with pytest.raises(RateStoreAway):
             await pacer.slot()
         await pacer.close()
-        return world
+        return schedule
 
-    assert asyncio.run(send()).pauses == 2
+    assert virtual_time(send()).pauses == 2
 
 
 def test_without_its_store_nothing_is_sent():
     async def ask() -> None:
         leases = RedisLeases("redis://user:s3cret@127.0.0.1:1/0", "supplier")
         try:
-            await leases.take(1)
+            await leases.take("a", 1, Terms.of(1), [])
         finally:
             await leases.close()
 
