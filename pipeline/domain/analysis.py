@@ -19,14 +19,14 @@ class Analysis:
     """
 
     reference_market: str | None = _compared(
-        None, "Market that others are compared with. Unset (NULL): the one with the most offers in the first sweep."
+        None, "Market that others are compared with. Unset, or NULL: the one with the most offers in the first sweep."
     )
     tolerance_pct: float = _compared(0.5, "Percent within which two prices count as equal.", ge=0, le=100)
     reference_rate_pct: float = _compared(
         3.0, "Percent added to the tolerance if prices can be compared only at a reference rate.", ge=0, le=100
     )
     what_if_markup_pct: float | None = _compared(
-        None, "Mark-up on `total`, in percent, to compare with the floor. Unset (NULL): none.", ge=0, le=1000
+        None, "Mark-up on `total`, in percent, to compare with the floor. Unset, or NULL: none.", ge=0, le=1000
     )
     total_role: str = _compared(
         "unknown", "What `total` means: `unknown`, `net` or `sell`. No report shows margins while unknown."

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.report.conditions import conditions
 from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
+from pipeline.report.whole_night import of_whole_night
 
 # Share of the planned cells that failed or were not asked above which a night is reported as bad.
 _MANY_LOST = 0.05
@@ -59,7 +59,7 @@ def points(reader: Reader, changes: Changes) -> list[Point]:
         changed
         if reader.scope.words
         else [
-            *conditions(reader),
+            *of_whole_night(reader),
             *changed,
             _of_coverage(reader),
             _of_quality(reader),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from polars.exceptions import ColumnNotFoundError
 
 from pipeline.domain.errors import InputError, LakeError, first_line
 from pipeline.lake import Lake, write_in_place
@@ -81,6 +82,12 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                 f"The published file cannot be read completely: {first_line(error)}",
                 kept="Earlier reports are unchanged.",
                 hint=f"If the lake was moved, delete {lake.published_file}, then: nightaudit publish",
+            ) from None
+        except (duckdb.CatalogException, duckdb.BinderException, ColumnNotFoundError) as error:
+            raise LakeError(
+                f"{lake.published_file} was written by another version: {first_line(error)}",
+                kept="Earlier reports are unchanged.",
+                hint="Build it again from the lake's tables: nightaudit publish",
             ) from None
         except OSError as error:
             ours = as_ours(error) or LakeError(

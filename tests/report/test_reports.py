@@ -11,6 +11,7 @@ from decimal import Decimal
 from html.parser import HTMLParser
 
 import altair as alt
+import duckdb
 import polars as pl
 import pyarrow.csv
 import pytest
@@ -349,6 +350,22 @@ def test_a_lake_that_was_moved_is_told_and_what_to_do(lake, tmp_path):
     lake.root.rename(tmp_path / "moved")
     with pytest.raises(LakeError, match="cannot be read completely") as caught:
         write_reports(Lake(str(tmp_path / "moved")))
+    assert "nightaudit publish" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE OR REPLACE VIEW report.finding_case AS SELECT * EXCLUDE (market) FROM report.finding_case_now",
+        "DROP VIEW mart.market_on_sale",
+    ],
+)
+def test_a_file_published_by_another_version_is_told_and_what_to_do(lake, change):
+    with duckdb.connect(lake.published_file) as session:
+        session.execute("CREATE VIEW report.finding_case_now AS FROM report.finding_case")
+        session.execute(change)
+    with pytest.raises(LakeError, match="was written by another version") as caught:
+        write_reports(lake)
     assert "nightaudit publish" in caught.value.hint
 
 

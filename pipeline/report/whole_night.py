@@ -9,7 +9,7 @@ from pipeline.report.read import Reader
 _SEVERAL = 5
 
 
-def conditions(reader: Reader) -> list[Point]:
+def of_whole_night(reader: Reader) -> list[Point]:
     """Return what is unusual about the night as a whole."""
     return [*_of_silent_markets(reader), *_of_reference(reader), *_of_rules(reader)]
 
