@@ -85,9 +85,10 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             ) from None
         except (duckdb.CatalogException, duckdb.BinderException, ColumnNotFoundError) as error:
             raise LakeError(
-                f"{lake.published_file} was written by another version: {first_line(error)}",
+                f"{lake.published_file} does not hold what this version of nightaudit reads: {first_line(error)}",
                 kept="Earlier reports are unchanged.",
-                hint="Build it again from the lake's tables: nightaudit publish",
+                hint="If another version published it, build it again from the lake's tables: nightaudit publish. "
+                "If the message stays, it is a defect of nightaudit.",
             ) from None
         except OSError as error:
             ours = as_ours(error) or LakeError(

@@ -364,7 +364,7 @@ def test_a_file_published_by_another_version_is_told_and_what_to_do(lake, change
     with duckdb.connect(lake.published_file) as session:
         session.execute("CREATE VIEW report.finding_case_now AS FROM report.finding_case")
         session.execute(change)
-    with pytest.raises(LakeError, match="was written by another version") as caught:
+    with pytest.raises(LakeError, match="does not hold what this version") as caught:
         write_reports(lake)
     assert "nightaudit publish" in caught.value.hint
 
