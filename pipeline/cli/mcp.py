@@ -9,6 +9,7 @@ import io
 import json
 import os
 import select
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from pipeline.cli.query import as_json
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, user_query
+from pipeline.process.signals import STOP_SIGNALS, handlers_kept
 from pipeline.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -48,10 +50,9 @@ def serve_assistant() -> None:
     """Serve until the assistant hangs up. Raises InputError where the SDK is not installed."""
     lines = _Lines(sys.stdin.buffer)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
-    try:
-        server(read_settings()).run("stdio")
-    finally:
-        lines.end()
+    made = server(read_settings())
+    with _hanging_up(lines):
+        made.run("stdio")
     if lines.is_too_long:
         raise InputError(f"A message to this command has at most {_MOST_LINE_BYTES:,} bytes; this one is longer.")
 
@@ -88,6 +89,29 @@ class _Lines(io.RawIOBase):
         if sys.platform == "win32":
             return False
         return self._ended in select.select([self._source.fileno(), self._ended], [], [])[0]
+
+
+@contextmanager
+def _hanging_up(lines: _Lines) -> Iterator[None]:
+    """Let a signal to stop end the lines within, as the assistant does, and be heard once all is served.
+
+    Raised within an event loop, it would land in whichever task runs just then, and be reported with its trace.
+    """
+    asked: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        asked.append(number)
+        lines.end()
+
+    try:
+        with handlers_kept():
+            for number in STOP_SIGNALS:
+                signal.signal(number, stop)
+            yield
+    finally:
+        lines.end()
+    if asked:
+        signal.raise_signal(asked[0])
 
 
 def server(settings: Settings) -> MCPServer:
