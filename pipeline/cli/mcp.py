@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import select
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
 from pipeline import __version__
+from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hanging_up
 from pipeline.cli.query import as_json
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, user_query
-from pipeline.process.signals import STOP_SIGNALS, handlers_kept
 from pipeline.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 1_000
 # An assistant reads no megabytes: what is longer is cut, and says so.
 _MOST_LETTERS: Final = 20_000
-# A query has at most a million characters.
-_MOST_LINE_BYTES: Final = 8_000_000
 _INSTRUCTIONS: Final = (
     "nightaudit records a lodging supplier's nightly prices and the findings of its rules. Start with `relations`, "
     "inspect one with `describe`, then run `query` in DuckDB SQL. `cases` lists what to call about, and `case` shows "
@@ -48,70 +43,13 @@ _Rows = dict[str, Any]
 
 def serve_assistant() -> None:
     """Serve until the assistant hangs up. Raises InputError where the SDK is not installed."""
-    lines = _Lines(sys.stdin.buffer)
+    lines = AssistantLines(sys.stdin.buffer)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
     made = server(read_settings())
-    with _hanging_up(lines):
+    with hanging_up(lines):
         made.run("stdio")
     if lines.is_too_long:
-        raise InputError(f"A message to this command has at most {_MOST_LINE_BYTES:,} bytes; this one is longer.")
-
-
-class _Lines(io.RawIOBase):
-    """Standard input that ends where a line is longer than any message, or when it is ended here."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        super().__init__()
-        self._source = source
-        self._ended, self._end = os.pipe()
-        self._since_line_end = 0
-        self.is_too_long = False
-
-    def readable(self) -> bool:
-        """Whether it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - what a buffer is has no type before Python 3.12
-        """Read what has come; nothing once a line is too long, or it is to end."""
-        part = b"" if self.is_too_long or self._is_ended() else os.read(self._source.fileno(), len(buffer))
-        _, line_end, rest = part.rpartition(b"\n")
-        self._since_line_end = len(rest) + (0 if line_end else self._since_line_end)
-        self.is_too_long = self.is_too_long or self._since_line_end > _MOST_LINE_BYTES
-        buffer[: len(part)] = part
-        return len(part)
-
-    def end(self) -> None:
-        """Let the thread that waits for a part read no more: it would keep a stopped process."""
-        os.write(self._end, b"\0")
-
-    def _is_ended(self) -> bool:
-        """Wait until something has come, or the end; return whether it is the end."""
-        if sys.platform == "win32":
-            return False
-        return self._ended in select.select([self._source.fileno(), self._ended], [], [])[0]
-
-
-@contextmanager
-def _hanging_up(lines: _Lines) -> Iterator[None]:
-    """Let a signal to stop end the lines within, as the assistant does, and be heard once all is served.
-
-    Raised within an event loop, it would land in whichever task runs just then, and be reported with its trace.
-    """
-    asked: list[int] = []
-
-    def stop(number: int, _: object) -> None:
-        asked.append(number)
-        lines.end()
-
-    try:
-        with handlers_kept():
-            for number in STOP_SIGNALS:
-                signal.signal(number, stop)
-            yield
-    finally:
-        lines.end()
-    if asked:
-        signal.raise_signal(asked[0])
+        raise InputError(f"A message to this command has at most {MOST_LINE_BYTES:,} bytes; this one is longer.")
 
 
 def server(settings: Settings) -> MCPServer:

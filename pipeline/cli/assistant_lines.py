@@ -1,0 +1,74 @@
+"""What an assistant sends to `nightaudit mcp`, line by line, until it hangs up or a signal stops the command."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Final
+
+from pipeline.process.signals import STOP_SIGNALS, handlers_kept
+
+# A query has at most a million characters.
+MOST_LINE_BYTES: Final = 8_000_000
+
+
+class AssistantLines(io.RawIOBase):
+    """Standard input that ends where a line is longer than any message, or when it is ended here."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        super().__init__()
+        self._source = source
+        self._ended, self._end = os.pipe()
+        self._since_line_end = 0
+        self.is_too_long = False
+
+    def readable(self) -> bool:
+        """Whether it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - what a buffer is has no type before Python 3.12
+        """Read what has come; nothing once a line is too long, or it is to end."""
+        part = b"" if self.is_too_long or self._is_ended() else os.read(self._source.fileno(), len(buffer))
+        _, line_end, rest = part.rpartition(b"\n")
+        self._since_line_end = len(rest) + (0 if line_end else self._since_line_end)
+        self.is_too_long = self.is_too_long or self._since_line_end > MOST_LINE_BYTES
+        buffer[: len(part)] = part
+        return len(part)
+
+    def end(self) -> None:
+        """Let the thread that waits for a part read no more: it would keep a stopped process."""
+        os.write(self._end, b"\0")
+
+    def _is_ended(self) -> bool:
+        """Wait until something has come, or the end; return whether it is the end."""
+        if sys.platform == "win32":
+            return False
+        return self._ended in select.select([self._source.fileno(), self._ended], [], [])[0]
+
+
+@contextmanager
+def hanging_up(lines: AssistantLines) -> Iterator[None]:
+    """Let a signal to stop end the lines within, as the assistant does, and be heard once all is served.
+
+    Raised within an event loop, it would land in whichever task runs just then, and be reported with its trace.
+    """
+    asked: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        asked.append(number)
+        lines.end()
+
+    try:
+        with handlers_kept():
+            for number in STOP_SIGNALS:
+                signal.signal(number, stop)
+            yield
+    finally:
+        lines.end()
+    if asked:
+        signal.raise_signal(asked[0])
