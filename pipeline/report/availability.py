@@ -10,9 +10,6 @@ from pipeline.report.page import Column, Page, Section, counted, percent, share,
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
-_ANSWERED = "count(*) FILTER (WHERE status IN ('offered', 'no_offer', 'absent')) AS answered, " + ", ".join(
-    f"count(*) FILTER (WHERE status = '{status}') AS {status}" for status in ("offered", "no_offer", "absent")
-)
 _TWICE = "This section fills with the second night that sees the same offers."
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
@@ -27,9 +24,8 @@ def page(reader: Reader) -> Page:
     )
     # List and detail answers are about different properties; the lists are those of all.
     operation = "multi" if "multi" in latest["operation"] else "single"
-    counts = reader.counts(
-        _ANSWERED, "mart.cell_latest", f"operation = '{operation}' AND sweep_id = '{reader.night['sweep_id']}'"
-    )
+    of_each = {row["operation"]: row for row in reader.figures("answered_total").rows(named=True)}
+    counts = of_each.get(operation, dict.fromkeys(("answered", "offered", "no_offer", "absent"), 0))
     answered, offered = counts["answered"], counts["offered"]
     return Page(
         "availability",
@@ -96,16 +92,7 @@ def _by_market(latest: pl.DataFrame) -> Section:
 
 
 def _heatmap(reader: Reader) -> Section:
-    limits, values = reader.scope.condition("property_id", "market", "check_in")
-    days = reader.named(
-        reader.query(
-            "SELECT property_id, check_in, 100.0 * count(*) FILTER (WHERE answered_status = 'offered') / count(*) "  # noqa: S608 - our own names; what users give is a parameter
-            "AS on_sale_pct, count(*) AS cells FROM mart.cell_latest "
-            f"WHERE operation = 'multi' AND answered_status IS NOT NULL AND {limits} "
-            "GROUP BY property_id, check_in ORDER BY ALL",
-            values,
-        )
-    )
+    days = reader.named(reader.figures("on_sale_day"))
     # Where there are more than fit, those whose availability says most: neither always nor never on sale.
     houses = (
         days.group_by("property_id")

@@ -14,13 +14,7 @@ _NO_FLOOR = "No hotel-only offer within these limits states a floor."
 
 def headroom(reader: Reader) -> Section:
     """Return how far floors lie from totals."""
-    limits, values = reader.scope.condition("property_id", "market", "check_in")
-    bands = reader.query(
-        "SELECT market, greatest(-30, least(30, floor(headroom_pct)))::INTEGER AS from_pct, count(*) AS offers "  # noqa: S608 - our own names; what users give is a parameter
-        f"FROM mart.floor_headroom WHERE source = 'multi' AND headroom_pct IS NOT NULL AND {limits} "
-        "GROUP BY ALL ORDER BY ALL",
-        values,
-    )
+    bands = reader.figures("floor_band")
     drawn = (
         chart(bands, height=190)
         .mark_bar()
@@ -49,16 +43,7 @@ def headroom(reader: Reader) -> Section:
 
 def headroom_calendar(reader: Reader) -> Section:
     """Return how close the closest floor of each property and check-in is to its total."""
-    limits, values = reader.scope.condition("property_id", "market", "check_in")
-    days = reader.named(
-        reader.query(
-            "SELECT property_id, check_in, count(*) AS floors, "  # noqa: S608 - our own names; what users give is a parameter
-            "count(*) FILTER (WHERE headroom_pct >= 0) AS above_total, max(headroom_pct) AS closest_pct "
-            f"FROM mart.floor_headroom WHERE source = 'multi' AND headroom_pct IS NOT NULL AND {limits} "
-            "GROUP BY property_id, check_in ORDER BY property_id, check_in",
-            values,
-        )
-    )
+    days = reader.named(reader.figures("floor_day"))
     highest = (
         days.group_by("property_id")
         .agg(pl.col("closest_pct").max())
@@ -93,12 +78,7 @@ def floor_compliance(reader: Reader) -> Section:
     # A price is compared with the list and the detail answer of its offer, but counts once, by the list.
     closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
     breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
-    # Findings are made with a night, and prices are judged as soon as they are loaded.
-    later = reader.counts(
-        "count(*) AS prices",
-        "report.floor_breach",
-        "source = 'multi' AND match_grade = 'exact' AND flag_id NOT IN (SELECT flag_id FROM report.flag)",
-    )["prices"]
+    later = reader.total("floor_breach_new")["prices"]
     return Section(
         "floor_compliance",
         (

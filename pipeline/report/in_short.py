@@ -195,10 +195,5 @@ def up_and_down(moves: pl.DataFrame) -> tuple[int, int]:
 
 def checks(reader: Reader) -> dict[str, int]:
     """Return how many checks the audit of the night has, and what came of them; nothing where there was no audit."""
-    counts = reader.query(
-        "SELECT count(*) AS checks, count(*) FILTER (WHERE outcome = 'failed') AS failed, "
-        "count(*) FILTER (WHERE outcome = 'failed' AND severity = 'critical') AS critical, "
-        "count(*) FILTER (WHERE outcome = 'not_judged') AS not_judged FROM mart.quality WHERE sweep_id = $sweep_id",
-        {"sweep_id": reader.night["sweep_id"]},
-    ).row(0, named=True)
+    counts = reader.total("quality_total")
     return counts if counts["checks"] else {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import polars as pl
 
@@ -15,13 +13,6 @@ from pipeline.report.page import Column, Page, Section, counted, share, shown
 from pipeline.report.read import Reader
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
-# Each offer once: at the supplier's own rate it was compared in the other currency that it was answered in.
-_ONE_SERIES = "source = 'multi' AND currency_basis <> 'supplier_rate'"
-_EXACT = f"match_grade = 'exact' AND {_ONE_SERIES}"
-_VERDICT_COUNTS = "count(*) AS pairs, " + ", ".join(
-    f"count(*) FILTER (WHERE verdict = '{verdict}') AS {verdict}" for verdict in ("win", "meet", "lose")
-)
-_SUMS = ", ".join(f"coalesce(sum({name}), 0)::BIGINT AS {name}" for name in ("pairs", "win", "meet", "lose"))
 _VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
@@ -35,7 +26,7 @@ def page(reader: Reader) -> Page:
     )
     exact = score.filter((pl.col("match_grade") == "exact") & (pl.col("source") == "multi"))
     found = flags(reader, _RULES)
-    counts = _verdicts(reader)
+    counts = reader.total("parity_total")
     pairs, lose = counts["pairs"], counts["lose"]
     kept, kept_of_each = share(pairs - lose, pairs), share(counts["kept"], counts["properties"])
     # One property with many offers is not the market.
@@ -73,19 +64,6 @@ def page(reader: Reader) -> Page:
             (shown(found.height, 0), "findings"),
         ],
     )
-
-
-def _verdicts(reader: Reader) -> dict[str, Any]:
-    """Return how exact pairs compare, and of how many properties they are: `kept` adds up the shares of each."""
-    limits, values = reader.scope.condition("property_id", "market", "check_in")
-    query = f"""
-        SELECT {_SUMS}, count(*) AS properties,
-            coalesce(sum((1 - lose / pairs)::DECIMAL(18, 9)), 0)::DOUBLE AS kept
-        FROM (
-            SELECT {_VERDICT_COUNTS} FROM mart.market_parity WHERE {_EXACT} AND {limits} GROUP BY property_id
-        )
-    """  # noqa: S608 - our own names; what users give is a parameter
-    return reader.query(query, values).row(0, named=True)
 
 
 def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
@@ -153,15 +131,7 @@ def _of_all(drawn: int, in_all: int) -> str:
 
 
 def _calendar(reader: Reader) -> Section:
-    limits, values = reader.scope.condition("property_id", "market", "check_in")
-    days = reader.named(
-        reader.query(
-            "SELECT property_id, check_in, count(*) AS pairs, count(*) FILTER (WHERE verdict = 'lose') AS lose, "  # noqa: S608 - our own names; what users give is a parameter
-            f"median(gap_pct) AS median_gap_pct FROM mart.market_parity WHERE {_EXACT} AND {limits} "
-            "GROUP BY property_id, check_in ORDER BY property_id, check_in",
-            values,
-        )
-    )
+    days = reader.named(reader.figures("parity_day"))
     apart = (
         days.group_by("property_id")
         .agg(pl.col("median_gap_pct").abs().max().alias("furthest"))
@@ -191,8 +161,7 @@ def _calendar(reader: Reader) -> Section:
 
 def _persistence(reader: Reader) -> Section:
     resolution = reader.rows("report.parity_resolution", order="source DESC, market")
-    # As the pairs that the page begins with: an offer of a detail answer, or in a second currency, is the same offer.
-    running = reader.counts("count(*) AS offers", "mart.parity_episode", f"is_running AND {_ONE_SERIES}")["offers"]
+    running = reader.total("parity_running")["offers"]
     return Section(
         "persistence",
         f"{counted(running, 'offer is', 'offers are')} currently dearer than in the reference market"

@@ -33,26 +33,13 @@ _DRAWN_OFFERS = 4
 # Rows of a chart, and bars of a panel, before they cannot be read any more.
 _MOST_ROWS, _MOST_BARS = 24, 12
 _PANEL = 270
-# What is promoted now, and what its history says of it, by list answers: sums that every limit can be set to.
-_PROMOTED = (
-    "count(*) AS offers, count(*) FILTER (WHERE total < pre_promo_total) AS promoted, "
-    "avg(try_cast(100 * (1 - total / nullif(pre_promo_total, 0)) AS DECIMAL(38, 9))) "
-    "FILTER (WHERE total < pre_promo_total) "
-    "AS mean_depth_pct"
-)
-_HONEST = (
-    "count(*) FILTER (WHERE reference_verdict <> 'not_enough_history') AS comparable, "
-    "count(*) FILTER (WHERE reference_verdict = 'never_charged') AS never_charged, "
-    "count(*) FILTER (WHERE plain_seen_at IS NULL AND history_days >= (SELECT reference_days FROM ref.analysis)) "
-    "AS evergreen"
-)
 _NO_PROMOTION = "No offer within these limits was below its price before promotions."
 
 
 def page(reader: Reader) -> Page:
     """Return the report on promotions."""
     found = flags(reader, _RULES)
-    row = reader.counts(_PROMOTED, "mart.offer_latest", "source = 'multi' AND total IS NOT NULL")
+    row = reader.total("promoted_total")
     honest = _counted(reader)
     depth = f", by {percent(row['mean_depth_pct'])} on average" if row["promoted"] else ""
     return Page(
@@ -145,11 +132,10 @@ def _value_said(dimension: str, value: str) -> str:
 def _counted(reader: Reader) -> dict[str, Any]:
     """Return how many reference prices could be judged, were never charged, or never end, by list answers."""
     if reader.scope.words:
-        return reader.counts(_HONEST, "mart.reference_price", "source = 'multi'")
+        return reader.total("reference_price_total")
     # Summed up when the night was published: to go through the history of every offer again takes most of a report.
-    names = ("comparable", "never_charged", "evergreen")
-    sums = ", ".join(f"coalesce(sum({name}), 0)::BIGINT AS {name}" for name in names)
-    return reader.query(f"SELECT {sums} FROM report.promotion_honesty WHERE source = 'multi'").row(0, named=True)  # noqa: S608 - our own names
+    lists = reader.rows("report.promotion_honesty", where="source = 'multi'")
+    return lists.select(pl.col("comparable", "never_charged", "evergreen").sum()).row(0, named=True)
 
 
 def _honesty(reader: Reader) -> Section:
@@ -261,15 +247,7 @@ _AMOUNTS = pl.col("total", "pre_promo_total").cast(pl.Float64)
 
 
 def _calendar(reader: Reader) -> Section:
-    limits, values = reader.scope.condition("property_id", "market", "check_in")
-    days = reader.named(
-        reader.query(
-            "SELECT property_id, check_in, count(*) AS offers, 100.0 * count(*) FILTER (WHERE total < pre_promo_total) "  # noqa: S608 - our own names; what users give is a parameter
-            f"/ count(*) AS promoted_pct FROM mart.offer_latest WHERE source = 'multi' AND total > 0 AND {limits} "
-            "GROUP BY property_id, check_in ORDER BY ALL",
-            values,
-        )
-    )
+    days = reader.named(reader.figures("promoted_day"))
     promoted = (
         days.group_by("property_id")
         .agg(pl.col("promoted_pct").mean())

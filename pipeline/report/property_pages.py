@@ -15,81 +15,7 @@ from pipeline.report.page import Column, Section, counted, render
 from pipeline.report.property_sections import OfProperty, sections_of, tiles_of
 from pipeline.report.read import PROPERTIES, Reader
 
-# Nights whose prices are drawn.
-_NIGHTS = 60
 _OVERVIEW: Final = "index.html"
-
-# The cheapest hotel-only total of each list answer, in the currency that most markets were asked in.
-_PRICES: Final = """
-WITH night AS (
-    SELECT started_at, snapshot_date FROM mart.sweep ORDER BY started_at DESC LIMIT $nights
-),
-
-price AS (
-    SELECT offer.property_id, offer.check_in, offer.nights, offer.party, offer.market, offer.currency,
-        night.snapshot_date, min(offer.total)::DOUBLE AS total
-    FROM mart.offer_history AS offer
-    INNER JOIN night ON night.started_at BETWEEN offer.valid_from AND offer.last_seen_at
-    WHERE offer.source = 'multi' AND offer.product_type = 'Hotel' AND offer.is_offered AND offer.total IS NOT NULL
-        AND list_contains($ids::BIGINT[], offer.property_id)
-        AND offer.check_in >= (SELECT max(snapshot_date) FROM night)
-    GROUP BY ALL
-)
-
-SELECT price.* FROM price
-SEMI JOIN (
-    SELECT property_id, currency FROM price GROUP BY property_id, currency
-    QUALIFY row_number() OVER (PARTITION BY property_id ORDER BY count(DISTINCT market) DESC, currency) = 1
-) AS chosen ON chosen.property_id = price.property_id AND chosen.currency = price.currency
-ORDER BY ALL
-"""
-_PARITY: Final = """
-SELECT property_id, market, reference_market, check_in, currency, count(*) AS pairs,
-    count(*) FILTER (WHERE verdict = 'win') AS win, count(*) FILTER (WHERE verdict = 'meet') AS meet,
-    count(*) FILTER (WHERE verdict = 'lose') AS lose, median(gap_pct) AS median_gap_pct
-FROM mart.market_parity
-WHERE match_grade = 'exact' AND source = 'multi' AND currency_basis <> 'supplier_rate'
-    AND list_contains($ids::BIGINT[], property_id)
-GROUP BY ALL ORDER BY ALL
-"""
-_FLOORS: Final = """
-SELECT property_id, check_in, nights, market, currency, count(*) AS offers, count(floor) AS with_floor,
-    min(total) AS cheapest, max(headroom_pct) AS closest_pct,
-    count(*) FILTER (WHERE headroom_pct >= 0) AS above_total
-FROM mart.floor_headroom
-WHERE source = 'multi' AND list_contains($ids::BIGINT[], property_id)
-GROUP BY ALL ORDER BY ALL
-"""
-# How honest each price before promotions is takes the whole history: what was found of it is in the findings.
-_PROMOTIONS: Final = """
-WITH found AS (
-    SELECT property_id, market, currency, product_type,
-        count(*) FILTER (WHERE rule = 'reference_never_charged') AS never_charged,
-        count(*) FILTER (WHERE rule = 'reference_above_lowest') AS above_lowest,
-        count(*) FILTER (WHERE rule = 'evergreen_promotion') AS evergreen
-    FROM report.flag
-    WHERE source = 'multi' AND list_contains($ids::BIGINT[], property_id)
-    GROUP BY ALL
-),
-
-promoted AS (
-    SELECT property_id, market, currency, product_type, count(*) AS promoted,
-        median(100 * (1 - total::DOUBLE / pre_promo_total::DOUBLE)) AS depth_pct
-    FROM mart.offer_latest
-    WHERE source = 'multi' AND total < pre_promo_total AND list_contains($ids::BIGINT[], property_id)
-    GROUP BY ALL
-)
-
-SELECT promoted.*, coalesce(found.never_charged, 0) AS never_charged, coalesce(found.above_lowest, 0) AS above_lowest,
-    coalesce(found.evergreen, 0) AS evergreen
-FROM promoted
-LEFT JOIN found USING (property_id, market, currency, product_type)
-ORDER BY ALL
-"""
-_OFFERS: Final = """
-SELECT property_id, count(*) AS offers FROM mart.offer_latest
-WHERE list_contains($ids::BIGINT[], property_id) GROUP BY ALL
-"""
 
 
 def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
@@ -97,13 +23,11 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
     ids = list(reader.property_pages)
     if not ids:
         return
-    values: dict[str, Any] = {"ids": ids}
-    prices = _by_property(reader.query(_PRICES, values | {"nights": _NIGHTS}), ids)
-    parity, floors, promotions = (
-        _by_property(reader.query(sql, values), ids) for sql in (_PARITY, _FLOORS, _PROMOTIONS)
+    prices, parity, floors, promotions = (
+        _by_property(reader.figures(f"property_{name}", ids), ids) for name in ("price", "parity", "floor", "promotion")
     )
     about = {row["property_id"]: row for row in reader.query("SELECT * FROM mart.property").rows(named=True)}
-    offers = dict(reader.query(_OFFERS, values).iter_rows())
+    offers = dict(reader.figures("property_offers", ids).iter_rows())
     problems = _by_property(calls(standing_cases(reader).filter(pl.col("scope") == "property")), ids)
     known = {
         house: OfProperty(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from pipeline.lake.relations import relation
 from pipeline.report.scope import Scope
 
 # Where the pages of cases lie, beside those of their night.
@@ -35,19 +37,19 @@ class Reader:
     wider: dict[str, str] = field(default_factory=dict)
 
     def rows(
-        self, relation: str, *, order: str = "ALL", limit: int | None = None, where: str = "true", qualify: str = ""
+        self, name: str, *, order: str = "ALL", limit: int | None = None, where: str = "true", qualify: str = ""
     ) -> pl.DataFrame:
         """Return rows of a relation, such as `report.parity_score`, within the scope; one order, so the same bytes.
 
         `qualify` is a condition over windows of the rows that are left.
         """
-        columns = self.columns(relation)
+        columns = self.columns(name)
         limits, values = self.scope.condition(*columns)
         if missing := self.scope.missing(*columns):
-            self.wider[relation] = missing
+            self.wider[name] = missing
         top = f" LIMIT {limit}" if limit is not None else ""
         chosen = f"WHERE {limits} AND ({where}) {f'QUALIFY {qualify}' if qualify else ''}"
-        return self.query(f"SELECT * FROM {relation} {chosen} ORDER BY {order}{top}", values)  # noqa: S608 - our own names; what users give is a parameter
+        return self.query(f"SELECT * FROM {name} {chosen} ORDER BY {order}{top}", values)  # noqa: S608 - our own names; what users give is a parameter
 
     def query(self, sql: str, values: dict[str, Any] | None = None) -> pl.DataFrame:
         """Return what a query of ours finds."""
@@ -65,10 +67,17 @@ class Reader:
         limits, values = self.scope.condition("property_id", "market", "check_in")
         return self.query(f"SELECT 1 FROM mart.cell_latest WHERE {limits} LIMIT 1", values).is_empty()  # noqa: S608 - our own names; what users give is a parameter
 
-    def counts(self, columns: str, relation: str, where: str) -> dict[str, Any]:
-        """Return the one row of sums over a relation's rows within the scope; it has a column for each limit."""
-        limits, values = self.scope.condition("property_id", "market", "check_in")
-        return self.query(f"SELECT {columns} FROM {relation} WHERE {where} AND {limits}", values).row(0, named=True)  # noqa: S608 - our own names; what users give is a parameter
+    def figures(self, name: str, ids: Collection[int] | None = None) -> pl.DataFrame:
+        """Return the rows of `sql/page/<name>.sql`: within the scope, or of the properties `ids`."""
+        within = self.scope.expression if ids is None else f"list_contains({list(ids)}, its_property_id)"
+        self.session.execute(
+            f"CREATE OR REPLACE TEMP MACRO is_within(its_property_id, its_market, its_check_in) AS ({within})"
+        )
+        return self.query(relation("page", name).sql)
+
+    def total(self, name: str) -> dict[str, Any]:
+        """Return the one row of `sql/page/<name>.sql` within the scope."""
+        return self.figures(name).row(0, named=True)
 
     def note_cases(self) -> None:
         """Take down that a section is of cases, whatever has read them before."""

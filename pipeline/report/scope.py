@@ -9,12 +9,13 @@ from datetime import date
 from typing import Any
 
 from pipeline.domain.errors import InputError
+from pipeline.lake.database import quoted
 
 # Limits that choose properties, as conditions over what `mart.property` says of them.
+# Names with their relation: those without one are of the rows that are chosen.
 _CHOSEN_BY = {
-    "city": "property_id IN (SELECT property_id FROM mart.property WHERE lower(city) = lower($city))",
-    "brand": "property_id IN (SELECT property_id FROM mart.property WHERE lower(brand) = lower($brand))",
-    "group": "property_id IN (SELECT property_id FROM mart.property WHERE lower(property_group) = lower($group))",
+    name: f"property_id IN (SELECT place.property_id FROM mart.property AS place WHERE lower({of}) = lower(${name}))"  # noqa: S608 - our own names
+    for name, of in (("city", "place.city"), ("brand", "place.brand"), ("group", "place.property_group"))
 }
 # A case of a property may be one of several markets.
 _OF_MARKET = "(market = $market OR (property_id IS NOT NULL AND list_contains(markets, $market)))"
@@ -84,6 +85,16 @@ class Scope:
         ]
         used = [(text, name, value) for column, text, name, value in wanted if column in columns and value is not None]
         return " AND ".join(text for text, _, _ in used) or "true", {name: value for _, name, value in used}
+
+    @property
+    def expression(self) -> str:
+        """The condition over `its_property_id`, `its_market` and `its_check_in`, values written out: for a macro.
+
+        Parameters of a macro must not be named like columns: views that it reads would take them for theirs.
+        """
+        text, values = self.condition("property_id", "market", "check_in")
+        named = re.sub(r"(?<![.$])\b(property_id|market|check_in)\b", r"its_\1", text)
+        return re.sub(r"\$(\w+)", lambda found: quoted(str(values[found[1]])), named)
 
     def _chosen(self) -> list[tuple[str, str]]:
         """Return the limits that `mart.property` decides, and their values."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pipeline.report.page import Point, counted
 from pipeline.report.read import Reader
 
-# Properties that a market must have had on sale for its silence to be a finding: fewer sell out by chance.
-_SEVERAL = 5
-
 
 def of_whole_night(reader: Reader) -> list[Point]:
     """Return what is unusual about the night as a whole."""
@@ -16,15 +13,6 @@ def of_whole_night(reader: Reader) -> list[Point]:
 
 def _of_silent_markets(reader: Reader) -> list[Point]:
     """Say which markets sell nothing tonight, although several of their properties did: it is no property's doing."""
-    silent = reader.query(
-        "SELECT counted.market, any_value(sale.properties) AS properties, "
-        "sum(planned - rejected - failed - not_swept) FILTER (WHERE sweep_id = $sweep_id) AS answered, "
-        "max(snapshot_date) FILTER (WHERE offered > 0) AS sold_date "
-        "FROM state.cell_count AS counted INNER JOIN mart.market_on_sale AS sale USING (market) "
-        "WHERE sale.properties >= $properties GROUP BY counted.market "
-        "HAVING answered > 0 AND sum(offered) FILTER (WHERE sweep_id = $sweep_id) = 0 ORDER BY counted.market",
-        {"sweep_id": reader.night["sweep_id"], "properties": _SEVERAL},
-    )
     return [
         Point(
             f"Call the supplier about market {row['market']}: none of its {counted(row['answered'], 'answered cell')} "
@@ -32,7 +20,7 @@ def _of_silent_markets(reader: Reader) -> list[Point]:
             "coverage",
             "bad",
         )
-        for row in silent.iter_rows(named=True)
+        for row in reader.figures("silent_market").iter_rows(named=True)
     ]
 
 

@@ -85,7 +85,9 @@ Exactly.add_constructor("tag:yaml.org,2002:float", lambda loader, node: Decimal(
 
 
 def test_every_relation_has_a_case():
-    made = {f"{each.schema}/{each.name}" for schema in ("mart", "report", "staging") for each in relations(schema)}
+    made = {
+        f"{each.schema}/{each.name}" for schema in ("mart", "report", "staging", "page") for each in relations(schema)
+    }
     assert {"/".join(path.parts[-3:-1]) for path in CASES} == made
 
 

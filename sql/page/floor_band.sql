@@ -1,0 +1,10 @@
+-- One row per market and whole percent of headroom: list offers whose floor lies that far from the total.
+-- from_pct: headroom_pct, rounded down; -30 and 30 hold what lies beyond.
+SELECT
+    market,
+    greatest(-30, least(30, floor(headroom_pct)))::INTEGER AS from_pct,
+    count(*) AS offers
+FROM mart.floor_headroom
+WHERE source = 'multi' AND headroom_pct IS NOT NULL AND is_within(property_id, market, check_in)
+GROUP BY ALL
+ORDER BY ALL

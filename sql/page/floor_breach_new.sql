@@ -1,0 +1,9 @@
+-- One row: selling prices below the floor of their exact offer that are no finding yet.
+-- prices: Loaded since the night was published: findings are made with a night, and prices judged when they are loaded.
+SELECT count(*) AS prices
+FROM report.floor_breach
+WHERE
+    source = 'multi'
+    AND match_grade = 'exact'
+    AND flag_id NOT IN (SELECT flag.flag_id FROM report.flag)
+    AND is_within(property_id, market, check_in)

@@ -1,0 +1,45 @@
+-- One row per property, market, currency and product type with promoted list offers, and what was found of these.
+-- promoted: Offers below their price before promotions.
+-- depth_pct: Median discount, in percent of the price before.
+-- never_charged: Open findings of reference_never_charged; above_lowest and evergreen: of the rules of these names.
+WITH promoted AS (
+    SELECT
+        property_id,
+        market,
+        currency,
+        product_type,
+        count(*) AS promoted,
+        median(100 * (1 - total::DOUBLE / pre_promo_total::DOUBLE)) AS depth_pct
+    FROM mart.offer_latest
+    WHERE source = 'multi' AND total < pre_promo_total AND is_within(property_id, market, check_in)
+    GROUP BY ALL
+),
+
+-- To judge each price takes the whole history; what was found of it is in the findings.
+found AS (
+    SELECT
+        property_id,
+        market,
+        currency,
+        product_type,
+        count(*) FILTER (WHERE rule = 'reference_never_charged') AS never_charged,
+        count(*) FILTER (WHERE rule = 'reference_above_lowest') AS above_lowest,
+        count(*) FILTER (WHERE rule = 'evergreen_promotion') AS evergreen
+    FROM report.flag
+    WHERE source = 'multi' AND is_within(property_id, market, check_in)
+    GROUP BY ALL
+)
+
+SELECT
+    promoted.*,
+    coalesce(found.never_charged, 0) AS never_charged,
+    coalesce(found.above_lowest, 0) AS above_lowest,
+    coalesce(found.evergreen, 0) AS evergreen
+FROM promoted
+LEFT JOIN found
+    ON
+        promoted.property_id = found.property_id
+        AND promoted.market = found.market
+        AND promoted.currency = found.currency
+        AND promoted.product_type = found.product_type
+ORDER BY ALL

@@ -1,0 +1,9 @@
+-- One row: the checks of the audit of the last published sweep, by what came of them.
+-- critical: Of the failed ones, those that keep a sweep from being published.
+SELECT
+    count(*) AS checks,
+    count(*) FILTER (WHERE outcome = 'failed') AS failed,
+    count(*) FILTER (WHERE outcome = 'failed' AND severity = 'critical') AS critical,
+    count(*) FILTER (WHERE outcome = 'not_judged') AS not_judged
+FROM mart.quality
+WHERE sweep_id = (SELECT max_by(sweep.sweep_id, sweep.started_at) FROM mart.sweep)
