@@ -21,11 +21,16 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_address
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.cluster_address import Cluster, cluster_address, is_readable_on_its_way
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
-from pipeline.domain.mailbox import mailbox_of
-from pipeline.domain.store_address import is_store_in_the_clear, store_address
+from pipeline.domain.servers import (
+    Cluster,
+    cluster_address,
+    is_readable_on_its_way,
+    is_store_in_the_clear,
+    mailbox_of,
+    store_address,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -152,162 +157,117 @@ TimeZone = Annotated[str, AfterValidator(_time_zone)]
 
 
 class Settings(BaseSettings):
-    """Everything that can be set. Each field's description is the text of the settings table."""
+    """Everything that can be set. What stands below a field is its text in the settings table."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True, validate_default=True
+        env_prefix=PREFIX,
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        validate_default=True,
+        use_attribute_docstrings=True,
     )
 
-    base_url: WebAddress | None = Field(
-        None, description="Address of the supplier. Unset: the bundled sandbox answers, and all data is simulated."
-    )
-    client_id: str | None = Field(None, description="OAuth client id.")
-    client_secret: SecretStr | None = Field(None, description="OAuth client secret. Never logged or stored.")
-    auth_url: WebAddress | None = Field(
-        None, description="Address of the token service, if it differs from the base address."
-    )
-    allow_clear_text: bool = Field(
-        False, description="Allow http to another machine: others can then read the secret, token and prices."
-    )
-    credentials: Credentials = Field(
-        Credentials.BASIC, description="How id and secret are sent to the token service: `basic` or `body`."
-    )
-    scopes: str = Field(
-        "read_rooms", description="Scopes to request, separated by spaces. Quotes also need `write_rooms`."
-    )
+    base_url: WebAddress | None = None
+    """Address of the supplier. Unset: the bundled sandbox answers, and all data is simulated."""
+    client_id: str | None = None
+    """OAuth client id."""
+    client_secret: SecretStr | None = None
+    """OAuth client secret. Never logged or stored."""
+    auth_url: WebAddress | None = None
+    """Address of the token service, if it differs from the base address."""
+    allow_clear_text: bool = False
+    """Allow http to another machine: others can then read the secret, token and prices."""
+    credentials: Credentials = Credentials.BASIC
+    """How id and secret are sent to the token service: `basic` or `body`."""
+    scopes: str = "read_rooms"
+    """Scopes to request, separated by spaces. Quotes also need `write_rooms`."""
 
-    requests_per_second: Annotated[float, Field(gt=0, le=10_000)] | None = Field(
-        None, description="Maximum requests per second of a sweep. Unset: 5, or 500 for the sandbox."
-    )
-    rate_store: Annotated[SecretStr, _secret(store_address)] | None = Field(
-        None,
-        description="Redis server (`rediss://…`) through which all processes that call the supplier share one rate "
-        "limit and one daily cap. Unset: each process has its own. Never logged.",
-    )
-    rate_store_clear_text: bool = Field(
-        False, description="Allow `redis://` to another machine: others can then read its password and change the rate."
-    )
-    concurrency: Annotated[int, Field(ge=1, le=512)] | None = Field(
-        None, description="Maximum requests in flight. Unset: 4, or 8 for the sandbox."
-    )
-    daily_calls: Annotated[int, Field(ge=1)] | None = Field(
-        None,
-        description="Maximum calls per UTC day, for all sweeps of this lake together; 1 or more. Unset: no cap.",
-    )
-    attempts: int = Field(4, ge=1, le=20, description="Maximum attempts per search, including the first.")
-    connect_timeout_seconds: float = Field(10, gt=0, le=3_600, description="Seconds to wait for a connection.")
-    read_timeout_seconds: float = Field(
-        60, gt=0, le=3_600, description="Seconds to wait for an answer, and between parts of it."
-    )
-    max_body_mb: int = Field(
-        64, ge=1, description="Maximum megabytes of an answer, as sent and decompressed. Larger ones are refused."
-    )
-    send_rate_type: bool = Field(True, description="Send `rateType: BAR` with each request.")
+    requests_per_second: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    """Maximum requests per second of a sweep. Unset: 5, or 500 for the sandbox."""
+    rate_store: Annotated[SecretStr, _secret(store_address)] | None = None
+    """Redis server (`rediss://…`) through which all processes that call the supplier share one rate limit and one daily
+    cap. Unset: each process has its own. Never logged."""
+    rate_store_clear_text: bool = False
+    """Allow `redis://` to another machine: others can then read its password and change the rate."""
+    concurrency: Annotated[int, Field(ge=1, le=512)] | None = None
+    """Maximum requests in flight. Unset: 4, or 8 for the sandbox."""
+    daily_calls: Annotated[int, Field(ge=1)] | None = None
+    """Maximum calls per UTC day, for all sweeps of this lake together; 1 or more. Unset: no cap."""
+    attempts: int = Field(4, ge=1, le=20)
+    """Maximum attempts per search, including the first."""
+    connect_timeout_seconds: float = Field(10, gt=0, le=3_600)
+    """Seconds to wait for a connection."""
+    read_timeout_seconds: float = Field(60, gt=0, le=3_600)
+    """Seconds to wait for an answer, and between parts of it."""
+    max_body_mb: int = Field(64, ge=1)
+    """Maximum megabytes of an answer, as sent and decompressed. Larger ones are refused."""
+    send_rate_type: bool = True
+    """Send `rateType: BAR` with each request."""
 
-    quote_cap: int = Field(
-        0, ge=0, le=1000, description="Maximum quotes per run; each makes a reservation. 0: quotes are off."
-    )
-    confirm_cap: int = Field(100, ge=1, le=10_000, description="Maximum searches per run of `nightaudit confirm`.")
+    quote_cap: int = Field(0, ge=0, le=1000)
+    """Maximum quotes per run; each makes a reservation. 0: quotes are off."""
+    confirm_cap: int = Field(100, ge=1, le=10_000)
+    """Maximum searches per run of `nightaudit confirm`."""
 
-    lake: str = Field(
-        "lake",
-        description="Folder of the lake: raw answers, tables, published file. Or `s3://bucket/prefix`; the AWS_… "
-        "environment variables then give credentials, region and endpoint.",
-    )
-    lake_copy: Path | None = Field(
-        None,
-        description="Folder for this machine's copies of lakes on S3, each as large as its lake. Unset: `nightaudit` "
-        "in the user's cache folder.",
-    )
-    lake_claim_seconds: float = Field(
-        180,
-        ge=3,
-        le=86_400,
-        description="Seconds without a sign of life after which another machine may take over a lake on S3.",
-    )
-    observation_nights: int = Field(
-        35, ge=0, description="Number of nights whose offers `nightaudit lake --apply` keeps in the tables. 0: all."
-    )
-    raw_nights: int = Field(
-        0,
-        ge=0,
-        description="Number of nights whose raw answers `nightaudit lake --apply` keeps; older nights cannot be "
-        "rebuilt. 0: all.",
-    )
-    grace_hours: float = Field(
-        24, ge=0, le=100_000, description="Hours that unused files are kept, because readers may have them open."
-    )
-    spec: Path | None = Field(
-        None, description="Sweep spec (TOML or YAML). Unset: the sample spec, with the sandbox only."
-    )
-    property_limit: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Sweep only the first N properties of the spec. Unset: all."
-    )
-    markets: Annotated[tuple[Market, ...] | None, NoDecode, BeforeValidator(_parts), AfterValidator(_once)] = Field(
-        None, description="Sweep only these markets of the spec, separated by commas. Unset: all."
-    )
-    workers: int = Field(
-        min(os.cpu_count() or 1, 8),
-        ge=1,
-        le=64,
-        description="Worker processes that normalise. Unset: one per processor, at most 8.",
-    )
-    cluster: Annotated[str, AfterValidator(cluster_address)] | None = Field(
-        None,
-        description="Dask scheduler (`tls://host:port`) whose workers normalise and publish. Unset: this machine does.",
-    )
-    cluster_ca_file: Path | None = Field(
-        None, description="CA certificate (PEM) that verifies the cluster's certificates. Required for `tls://`."
-    )
-    cluster_cert_file: Path | None = Field(None, description="Certificate (PEM) of this machine, for the cluster.")
-    cluster_key_file: Path | None = Field(None, description="Private key (PEM) of that certificate. Never logged.")
-    cluster_clear_text: bool = Field(
-        False,
-        description="Allow `tcp://` to another machine: anyone who reaches the scheduler can run code on its workers.",
-    )
-    tolerated_failed_share: float = Field(
-        0.05, ge=0, le=1, description="Share of failed cells above which a finished run exits with code 4."
-    )
-    tolerated_failed_rules: int = Field(
-        0, ge=0, description="Number of failed rules above which a finished run exits with code 4."
-    )
-    tolerated_quarantined_share: float = Field(
-        0.01, ge=0, le=1, description="Share of unusable offers in a market above which the quality gate blocks."
-    )
-    audit_deviations: float = Field(
-        6,
-        le=1_000,
-        gt=0,
-        description="Allowed deviation from earlier nights, as a multiple of their spread; lower is stricter.",
-    )
-    audit_nights: int = Field(28, ge=2, description="Maximum number of earlier nights that a sweep is compared with.")
-    audit_cold_nights: int = Field(
-        5, ge=2, description="Earlier nights that checks against history need; with fewer, only absolute rules apply."
-    )
-    notify_webhook: Receiver | None = Field(
-        None, description="Webhook that is sent the reasons if a sweep is blocked, one POST of JSON each. Never logged."
-    )
-    notify_mail: Annotated[SecretStr, _secret(_mailbox)] | None = Field(
-        None,
-        description="E-mail that is sent the same, as `smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS`. "
-        "Never logged.",
-    )
-    notify_block: str | None = Field(
-        None,
-        description="Prefect notification block that is sent the same, as `type/name`, such as `slack-webhook/watch`.",
-    )
-    published_webhook: Receiver | None = Field(
-        None,
-        description="Webhook that is sent one POST of JSON after each published night: where to find it and its "
-        "changes. Never logged.",
-    )
-    log_format: LogFormat = Field(
-        LogFormat.TEXT,
-        description="Format of the log: `text` (warnings), or `json` (one object per line, with the sweep's id).",
-    )
-    alerts: Path | None = Field(
-        None, description="File of alert rules (TOML): who gets which findings after each night. Unset: no alerts."
-    )
+    lake: str = "lake"
+    """Folder of the lake: raw answers, tables, published file. Or `s3://bucket/prefix`; the AWS_… environment variables
+    then give credentials, region and endpoint."""
+    lake_copy: Path | None = None
+    """Folder for this machine's copies of lakes on S3, each as large as its lake. Unset: `nightaudit` in the user's
+    cache folder."""
+    lake_claim_seconds: float = Field(180, ge=3, le=86_400)
+    """Seconds without a sign of life after which another machine may take over a lake on S3."""
+    observation_nights: int = Field(35, ge=0)
+    """Number of nights whose offers `nightaudit lake --apply` keeps in the tables. 0: all."""
+    raw_nights: int = Field(0, ge=0)
+    """Number of nights whose raw answers `nightaudit lake --apply` keeps; older nights cannot be rebuilt. 0: all."""
+    grace_hours: float = Field(24, ge=0, le=100_000)
+    """Hours that unused files are kept, because readers may have them open."""
+    spec: Path | None = None
+    """Sweep spec (TOML or YAML). Unset: the sample spec, with the sandbox only."""
+    property_limit: Annotated[int, Field(ge=1)] | None = None
+    """Sweep only the first N properties of the spec. Unset: all."""
+    markets: Annotated[tuple[Market, ...] | None, NoDecode, BeforeValidator(_parts), AfterValidator(_once)] = None
+    """Sweep only these markets of the spec, separated by commas. Unset: all."""
+    workers: int = Field(min(os.cpu_count() or 1, 8), ge=1, le=64)
+    """Worker processes that normalise. Unset: one per processor, at most 8."""
+    cluster: Annotated[str, AfterValidator(cluster_address)] | None = None
+    """Dask scheduler (`tls://host:port`) whose workers normalise and publish. Unset: this machine does."""
+    cluster_ca_file: Path | None = None
+    """CA certificate (PEM) that verifies the cluster's certificates. Required for `tls://`."""
+    cluster_cert_file: Path | None = None
+    """Certificate (PEM) of this machine, for the cluster."""
+    cluster_key_file: Path | None = None
+    """Private key (PEM) of that certificate. Never logged."""
+    cluster_clear_text: bool = False
+    """Allow `tcp://` to another machine: anyone who reaches the scheduler can run code on its workers."""
+    tolerated_failed_share: float = Field(0.05, ge=0, le=1)
+    """Share of failed cells above which a finished run exits with code 4."""
+    tolerated_failed_rules: int = Field(0, ge=0)
+    """Number of failed rules above which a finished run exits with code 4."""
+    tolerated_quarantined_share: float = Field(0.01, ge=0, le=1)
+    """Share of unusable offers in a market above which the quality gate blocks."""
+    audit_deviations: float = Field(6, le=1_000, gt=0)
+    """Allowed deviation from earlier nights, as a multiple of their spread; lower is stricter."""
+    audit_nights: int = Field(28, ge=2)
+    """Maximum number of earlier nights that a sweep is compared with."""
+    audit_cold_nights: int = Field(5, ge=2)
+    """Earlier nights that checks against history need; with fewer, only absolute rules apply."""
+    notify_webhook: Receiver | None = None
+    """Webhook that is sent the reasons if a sweep is blocked, one POST of JSON each. Never logged."""
+    notify_mail: Annotated[SecretStr, _secret(_mailbox)] | None = None
+    """E-mail that is sent the same, as `smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS`. Never logged."""
+    notify_block: str | None = None
+    """Prefect notification block that is sent the same, as `type/name`, such as `slack-webhook/watch`."""
+    published_webhook: Receiver | None = None
+    """Webhook that is sent one POST of JSON after each published night: where to find it and its changes. Never
+    logged."""
+    log_format: LogFormat = LogFormat.TEXT
+    """Format of the log: `text` (warnings), or `json` (one object per line, with the sweep's id)."""
+    alerts: Path | None = None
+    """File of alert rules (TOML): who gets which findings after each night. Unset: no alerts."""
     total_role: TotalRole = _compared("total_role")
 
     reference_market: Market | None = _compared("reference_market")
@@ -331,26 +291,23 @@ class Settings(BaseSettings):
     check_in_time_zone: TimeZone = _compared("check_in_time_zone")
     reference_gone_days: int = _compared("reference_gone_days")
 
-    query_seconds: float = Field(
-        300,
-        gt=0,
-        le=1_000_000,
-        description="Time limit of a user's query, in seconds: on the command line, in a spec or in an alert rule.",
-    )
-    query_memory_mb: int = Field(2000, ge=100, description="Memory limit of such a query, in megabytes.")
+    query_seconds: float = Field(300, gt=0, le=1_000_000)
+    """Time limit of a user's query, in seconds: on the command line, in a spec or in an alert rule."""
+    query_memory_mb: int = Field(2000, ge=100)
+    """Memory limit of such a query, in megabytes."""
 
-    schedule_cron: Annotated[str, AfterValidator(_cron)] = Field(
-        "30 2 * * *", description="When the nightly run starts, as a cron expression."
-    )
-    schedule_timezone: TimeZone = Field("UTC", description="Time zone of the schedule, such as `Europe/Stockholm`.")
+    schedule_cron: Annotated[str, AfterValidator(_cron)] = "30 2 * * *"
+    """When the nightly run starts, as a cron expression."""
+    schedule_timezone: TimeZone = "UTC"
+    """Time zone of the schedule, such as `Europe/Stockholm`."""
 
-    sandbox_seed: int = Field(1, ge=0, description="Seed of the sandbox's simulated world.")
-    sandbox_properties: int = Field(3000, ge=1, le=100_000, description="Number of properties in the sandbox.")
+    sandbox_seed: int = Field(1, ge=0)
+    """Seed of the sandbox's simulated world."""
+    sandbox_properties: int = Field(3000, ge=1, le=100_000)
+    """Number of properties in the sandbox."""
 
-    sandbox_clock: Annotated[AwareDatetime, BeforeValidator(_instant)] | None = Field(
-        None,
-        description="Time that the sandbox's nights take place, such as `2026-10-01T02:00:00Z`. Unset: the real time.",
-    )
+    sandbox_clock: Annotated[AwareDatetime, BeforeValidator(_instant)] | None = None
+    """Time that the sandbox's nights take place, such as `2026-10-01T02:00:00Z`. Unset: the real time."""
 
     @model_validator(mode="after")
     def _credentials_are_complete(self) -> Self:

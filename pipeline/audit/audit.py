@@ -23,15 +23,14 @@ from pipeline.audit.quarantine import find_violators, measure_quarantine, put_in
 from pipeline.audit.results import Audit, Measure
 from pipeline.audit.rules import CHECKED, measure_rules
 from pipeline.audit.store import history, store
-from pipeline.domain.codes import BOARDS, MARKETS
-from pipeline.domain.currencies import ISO_4217
+from pipeline.domain.codes import BOARDS, ISO_4217, MARKETS
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, quarantine_file, select_files, view_sweep_files
+from pipeline.lake.database import connect, rows_of, select_files, view_sweep_files
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
-from pipeline.lake.sweep_files import files_of_sweep
+from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
 
 __all__ = ["Limits", "audit"]
 
@@ -91,7 +90,12 @@ def _measures(
     session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, limits: Limits, now: datetime
 ) -> Iterator[Measure]:
     manifest = read_manifest(lake, sweep_id)
-    yield from measure_sweep(session, manifest, _sweep_row(session), max((now - manifest.started_at).days, 0))
+    yield from measure_sweep(
+        session,
+        manifest,
+        rows_of(session.execute("SELECT * FROM audit.sweep"))[0],
+        max((now - manifest.started_at).days, 0),
+    )
     for name in CHECKED:
         yield from measure_declared(session, name)
         yield measure_key(session, name)
@@ -144,12 +148,6 @@ def _plausible_moves(session: duckdb.DuckDBPyConnection, before: History, limits
             session.execute(
                 "INSERT INTO audit.plausible_move VALUES (?, ?, 2 * ln(?))", [market, check.removeprefix(name), highest]
             )
-
-
-def _sweep_row(session: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    result = session.execute("SELECT * FROM audit.sweep")
-    names = [column[0] for column in result.description]
-    return dict(zip(names, result.fetchone() or (), strict=True))
 
 
 def _files(lake: Lake, sweep_id: str) -> list[tuple[str, Any]]:

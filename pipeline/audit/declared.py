@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pipeline.audit.results import ALL, Measure
 from pipeline.audit.rules import CHECKED, EXAMPLES, place, with_addresses
 from pipeline.domain.tables import TABLES, Column, Table
-from pipeline.lake.database import quoted
+from pipeline.lake.database import quoted, rows_of
 
 # Without these a price cannot be compared, so that losing them is losing the night.
 _VITAL = ("total", "currency")
@@ -95,8 +95,7 @@ def _examples(
         f"FROM sweep_files.{table.name} WHERE ({condition}) AND market IS NOT DISTINCT FROM ? LIMIT {EXAMPLES}",
         [market],
     )
-    names = [each[0] for each in rows.description]
-    return with_addresses(session, [dict(zip(names, row, strict=True)) for row in rows.fetchall()])
+    return with_addresses(session, rows_of(rows))
 
 
 def _measure(market: str, table: str, column: Column, what: str, count: int, total: int) -> Measure:

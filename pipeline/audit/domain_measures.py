@@ -13,6 +13,7 @@ import duckdb
 
 from pipeline.audit.results import ALL, Measure, rounded
 from pipeline.domain.search import NODES_PER_SEARCH, STATUSES
+from pipeline.lake.database import rows_of
 from pipeline.lake.raw import Manifest
 from pipeline.lake.relations import declared, relation
 
@@ -29,10 +30,7 @@ def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
 def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
     """Measure what the nights before are compared by, per market and, for prices, per lead time."""
     for name, about in declared("measure", "measures").items():
-        result = session.execute(relation("measure", name).sql)
-        columns = [column[0] for column in result.description]
-        for values in result.fetchall():
-            row = dict(zip(columns, values, strict=True))
+        for row in rows_of(session.execute(relation("measure", name).sql)):
             for column, said in about["measures"].items():
                 yield _measure(row, column, about["table"], said)
 

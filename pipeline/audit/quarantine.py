@@ -18,10 +18,10 @@ from pipeline.audit.rules import Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.domain.tables import REJECT, TABLES
 from pipeline.lake import Lake, beside, put_in_place
-from pipeline.lake.database import OF_OFFERS, quarantine_file, quoted, select_kept, sql_type
+from pipeline.lake.database import OF_OFFERS, quoted, select_kept, sql_type
 from pipeline.lake.delta import commit_files, is_committed, replace_files
 from pipeline.lake.relations import relation
-from pipeline.lake.sweep_files import KEPT
+from pipeline.lake.sweep_files import KEPT, quarantine_file
 
 
 def find_violators(session: duckdb.DuckDBPyConnection) -> None:

@@ -16,8 +16,9 @@ from pipeline.audit.history import History, Seen
 from pipeline.audit.results import Audit, Finding
 from pipeline.domain.tables import QUALITY
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, quarantine_file, quoted, select_files
+from pipeline.lake.database import connect, quoted, rows_of, select_files
 from pipeline.lake.delta import commit_files, commit_rows, is_committed
+from pipeline.lake.sweep_files import quarantine_file
 
 _FILE = "audit-{:05d}"
 
@@ -111,6 +112,4 @@ def _transaction(sweep_id: str, number: int) -> str:
 
 def _rows(lake: Lake, file: Path) -> list[dict[str, Any]]:
     with connect(lake) as session:
-        result = session.execute(select_files(QUALITY.name, [file]))
-        names = [column[0] for column in result.description]
-        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        return rows_of(session.execute(select_files(QUALITY.name, [file])))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 from pipeline.cli.query import show_query
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.texts import printable
 from pipeline.lake import Lake
-from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import finding_rules
 from pipeline.publish.refresh import refresh
 from pipeline.replay.case_notes import OPEN_CASES, case_row, open_cases, say_of_case
 from pipeline.replay.finding import Row
@@ -32,10 +31,7 @@ def list_cases(limit: int | None, form: str, output: Path | None) -> None:
         show_query(f"SELECT {flat} FROM ({OPEN_CASES})", form, limit, None, output)  # noqa: S608 - our own words
         return
     lake = Lake(read_settings().lake)
-    table = Table(
-        "case", "status", "problem", "where", "flags", "finding", box=None, pad_edge=False, header_style="bold"
-    )
-    table.columns[0].no_wrap = True
+    table = listing("case", "status", "problem", "where", "flags", "finding")
     for case in open_cases(lake, limit or _CASES_OF_A_TABLE):
         # Texts come from the supplier: nothing in them is markup of ours.
         table.add_row(
@@ -99,5 +95,4 @@ def _print(case: Row) -> None:
     if case["part_of_case_id"]:
         facts.append(("Part of", case["part_of_case_id"]))
     facts += [("Evidence", f"{item['finding']} nightaudit explain {item['flag_id']}") for item in case["evidence"]]
-    for label, told in facts:
-        console.print(Text.assemble((f"{label}: ", "bold"), told))
+    console.facts(facts)

@@ -166,9 +166,9 @@ def health(
     ] = 36,
 ) -> None:
     """For a probe: exit with 1 if the last published night is too old, or there is none."""
-    from pipeline.cli import metrics
+    from pipeline.cli import status
 
-    metrics.show_health(older_than)
+    status.show_health(older_than)
 
 
 @app.command()
@@ -176,9 +176,9 @@ def metrics(
     output: Output = None,
 ) -> None:
     """Write metrics of the lake and its last published night as OpenMetrics."""
-    from pipeline.cli import metrics
+    from pipeline.cli import status
 
-    metrics.write_metrics(output)
+    status.write_metrics(output)
 
 
 @app.command()

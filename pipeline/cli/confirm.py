@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, listing
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
@@ -30,8 +29,7 @@ def confirm_flags(flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> 
 
 
 def _print(console: Console, summary: ConfirmSummary) -> None:
-    table = Table("flag", "outcome", "now", box=None, pad_edge=False, header_style="bold")
-    table.columns[0].no_wrap = True
+    table = listing("flag", "outcome", "now")
     for row in summary.rows:
         # Texts come from the supplier: nothing in them is markup of ours.
         table.add_row(Text(row["flag_id"]), row["outcome"], Text(row.get("finding") or row.get("reason") or ""))

@@ -23,8 +23,8 @@ from pipeline.cli.verify import refuse_damages, told
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
+from pipeline.domain.servers import is_store_encrypted, is_store_in_the_clear, place_of_store
 from pipeline.domain.stay import Party, Stay
-from pipeline.domain.store_address import is_store_encrypted, is_store_in_the_clear, place_of_store
 from pipeline.lake import Lake
 from pipeline.night.read_spec import read_spec_of
 from pipeline.night.supplier import open_client

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
-from collections.abc import Iterable, Mapping
 
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, write_json_lines
 from pipeline.domain.errors import UnknownSweep
 from pipeline.domain.search import Operation
 from pipeline.domain.stored import STORED
-from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.process.pandasless import keep_pandas_out
@@ -32,7 +28,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     keep_pandas_out()
     found = drift_of(lake, read_manifest(lake, sweep_id or known[-1]), settings.max_body_bytes)
     if form == "json":
-        _write_json(dataclasses.asdict(each) | {"share": each.share} for each in found)
+        write_json_lines(dataclasses.asdict(each) | {"share": each.share} for each in found)
         return
     console = Terminal(soft_wrap=True, highlight=False)
     console.print(Text(f"Sweep {sweep_id or known[-1]}: {len(found)} kinds of deviation from the document."))
@@ -57,7 +53,7 @@ def show_fields(form: str) -> None:
         for path in response_fields(operation)
     ]
     if form == "json":
-        _write_json(fields)
+        write_json_lines(fields)
         return
     console = Terminal(soft_wrap=True, highlight=False)
     for operation in Operation:
@@ -67,7 +63,3 @@ def show_fields(form: str) -> None:
             console.print(Text(f"  {field['field']}: {', '.join(field['columns']) or 'NOT STORED'}"))
         stored = sum(bool(field["columns"]) for field in of_this)
         console.print(Text(f"  {stored} of {len(of_this)} fields are stored in a column.\n", "green"))
-
-
-def _write_json(rows: Iterable[Mapping[str, object]]) -> None:
-    sys.stdout.writelines(printable_json(json.dumps(row, ensure_ascii=False)) + "\n" for row in rows)

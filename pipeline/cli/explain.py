@@ -6,10 +6,9 @@ import json
 import sys
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, listing
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.texts import printable_json
 from pipeline.lake import Lake
@@ -82,26 +81,22 @@ def as_json(explained: Explanation) -> dict[str, Any]:
 def _print(explained: Explanation) -> None:
     console = Terminal(soft_wrap=True, highlight=False)
     flag = explained.flag
-    for label, told in _facts(explained):
-        # Texts come from the supplier: nothing in them is markup of ours.
-        console.print(Text.assemble((f"{label}: ", "bold"), told))
+    console.facts(_facts(explained))
     console.print(Text(explained.definition, "dim"))
     for number, each in enumerate(explained.observations, 1):
         console.print(Text(f"\nObservation {number} of {len(explained.observations)}: {each.role}", "bold"))
-        for label, told in _observed(each):
-            console.print(Text.assemble((f"  {label}: ", "dim"), told))
+        console.facts(_observed(each), "dim", "  ")
     if flag["fx"]:
         fx = flag["fx"]
         told = f"1 {fx['from_currency']} = {fx['rate']} {fx['to_currency']}, reference rate of {fx['rate_date']}"
-        console.print(Text.assemble(("\nExchange: ", "bold"), told))
-    for label, told in _priced(explained):
-        console.print(Text.assemble((f"\n{label}: ", "bold"), told))
+        console.facts([("Exchange", told)], before="\n")
+    console.facts(_priced(explained), before="\n")
     nights = f"{len(explained.sweeps)} sweep{'s' * (len(explained.sweeps) != 1)}"
     console.print(Text(f"\nRecomputed from the raw answers of {nights}", "bold"))
     if not explained.is_found:
         console.print(Text("The rule finds nothing in these answers.", "red"))
         return
-    table = Table("", "flagged", "recomputed", "", box=None, pad_edge=False, header_style="bold")
+    table = listing("", "flagged", "recomputed", "")
     for compared in explained.comparisons:
         if compared.name == "evidence" and compared.is_same:
             continue

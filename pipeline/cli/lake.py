@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, write_json_lines
 from pipeline.lake import Lake
 from pipeline.lake.inventory import Stock, age_days, inventory
 from pipeline.night.care import Care, plan_care, take_care
@@ -117,4 +115,4 @@ def _write_json(stocks: Iterable[Stock], care: Iterable[Care], now: datetime) ->
         | {"files": one.files, "bytes": one.bytes}
         for one in care
     ]
-    sys.stdout.writelines(json.dumps(row, default=str) + "\n" for row in rows)
+    write_json_lines(rows)

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, listing
 from pipeline.lake import Lake
 from pipeline.night.quotes import QuoteSummary, all_summaries, quote
 from pipeline.night.summary import SIMULATED
@@ -46,8 +45,7 @@ def show_ledger() -> None:
 
 
 def _view(runs: Sequence[QuoteSummary]) -> RenderableType:
-    table = Table("run", "chosen", "outcomes", "reservations", box=None, pad_edge=False, header_style="bold")
-    table.columns[0].no_wrap = True
+    table = listing("run", "chosen", "outcomes", "reservations")
     for run in runs:
         outcomes = " · ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in run.outcomes.items())
         possible = run.possible_reservations - run.reservations

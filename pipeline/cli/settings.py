@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,9 +12,9 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 from rich.text import Text
 
 from pipeline.cli.given import settings_with
-from pipeline.cli.terminal import Terminal
-from pipeline.domain.texts import printable_json
-from pipeline.night.demo_lake import demo_spec
+from pipeline.cli.terminal import Terminal, write_json_lines
+from pipeline.domain.texts import one_line
+from pipeline.night.read_spec import demo_spec
 from pipeline.settings import PREFIX, Settings, read_settings
 from pipeline.spec import SAMPLE_SPEC, SpecKey, read_spec, spec_keys
 from pipeline.spec.model import SpecTable, SweepSpec
@@ -56,7 +54,9 @@ def setting_entries(settings: Settings) -> Iterator[Entry]:
     environment, file = EnvSettingsSource(Settings)(), DotEnvSettingsSource(Settings)()
     for field, declared in Settings.model_fields.items():
         source = "environment" if field in environment else ".env" if field in file else "default"
-        yield Entry(f"{PREFIX}{field.upper()}", _written(getattr(settings, field)), source, declared.description or "")
+        yield Entry(
+            f"{PREFIX}{field.upper()}", _written(getattr(settings, field)), source, one_line(declared.description)
+        )
 
 
 def spec_entries(spec: SweepSpec | None) -> Iterator[Entry]:
@@ -95,7 +95,7 @@ def _written(value: object) -> str:
 
 def _show(form: str, entries: Iterable[Entry]) -> None:
     if form == "json":
-        sys.stdout.writelines(printable_json(json.dumps(asdict(each), ensure_ascii=False)) + "\n" for each in entries)
+        write_json_lines(map(asdict, entries))
         return
     console = Terminal(soft_wrap=True, highlight=False)
     for each in entries:

@@ -40,8 +40,7 @@ def show(address: str, *, body_only: bool) -> None:
         sys.stdout.buffer.flush()
         return
     console = Terminal(soft_wrap=True, highlight=False)
-    for label, told in _facts(evidence, sent, body, encoding):
-        console.print(Text.assemble((f"{label}: ", "bold"), told))
+    console.facts(_facts(evidence, sent, body, encoding))
     for label, text in (("Request", pretty(request)), ("Answer", pretty(body) if body else "(no body)")):
         # Texts come from the supplier: nothing in them is markup of ours.
         console.print(Text(f"\n{label}", "bold"))

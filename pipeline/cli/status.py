@@ -1,13 +1,16 @@
-"""`nightaudit status`: the sweeps of the lake, and how fresh the published file is."""
+"""`nightaudit status`, `metrics` and `health`: the sweeps of the lake, and how fresh the published file is."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from pipeline.cli import views
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, write_json_lines
+from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
@@ -18,6 +21,55 @@ def show_status(form: str) -> None:
     settings = read_settings()
     held = overview(Lake(settings.lake))
     if form == "json":
-        sys.stdout.writelines(json.dumps(dataclasses.asdict(sweep), default=str) + "\n" for sweep in held.sweeps)
+        write_json_lines(map(dataclasses.asdict, held.sweeps))
     else:
         Terminal().print(views.status_view(held, settings, settings.clock()))
+
+
+class NightTooOld(NightauditError):
+    """The last published night is older than it may be, or there is none."""
+
+
+def write_metrics(output: Path | None) -> None:
+    """Write the metrics to standard output, or to a file that is replaced in one step."""
+    from pipeline.night.metrics import metrics
+
+    settings = read_settings()
+    text = metrics(Lake(settings.lake), settings.clock())
+    if output is None:
+        sys.stdout.write(text)
+        return
+    # A collector may read it at any moment, and knows files by their suffix.
+    written = output.with_name(f"{output.name}.{os.getpid()}")
+    try:
+        written.write_text(text, encoding="utf-8")
+        written.replace(output)
+    except OSError as error:
+        with suppress(OSError):
+            written.unlink()
+        raise InputError(
+            f"{output} cannot be written: {error.strerror}.",
+            kept="An earlier file there is unchanged.",
+            hint="Choose a file in a folder that you can write to.",
+        ) from None
+
+
+def show_health(older_than: float) -> None:
+    """Say how old the last published night is. Raises NightTooOld where that is more than so many hours."""
+    settings = read_settings()
+    held = overview(Lake(settings.lake))
+    if held.fault:
+        raise NightTooOld(f"The published file cannot be read: {held.fault}", hint="Find the damage: nightaudit verify")
+    published = [sweep for sweep in held.sweeps if sweep.state == "published"]
+    if not published:
+        raise NightTooOld(
+            "No night is published yet.", hint="Run one: nightaudit nightly. List all sweeps: nightaudit status"
+        )
+    latest = published[-1]
+    hours = (settings.clock() - latest.started_at).total_seconds() / 3600
+    said = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
+    if hours > older_than:
+        raise NightTooOld(
+            f"{said}; the limit is {older_than:g} hours.", hint="See what happened since: nightaudit status"
+        )
+    sys.stdout.write(f"{said}.\n")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import sys
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
-from pipeline.domain.texts import printable
+from pipeline.domain.texts import printable, printable_json
 
 
 class Terminal(Console):
@@ -18,3 +22,21 @@ class Terminal(Console):
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control or text.isprintable() else Segment(printable(text), style)
+
+    def facts(self, facts: Iterable[tuple[str, str]], style: str = "bold", before: str = "") -> None:
+        """Print labels with their texts, a line each. Texts come from the supplier: nothing in them is markup."""
+        for label, told in facts:
+            self.print(Text.assemble((f"{before}{label}: ", style), told))
+
+
+def listing(*heads: str) -> Table:
+    """Return a table without lines, whose first column is never wrapped: an id that can be copied."""
+    table = Table(*heads, box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = True
+    return table
+
+
+def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
+    """Write one JSON object a line to standard output."""
+    lines = (json.dumps(row, default=str, ensure_ascii=False) for row in rows)
+    sys.stdout.writelines(printable_json(line) + "\n" for line in lines)

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.terminal import listing
 from pipeline.domain.search import STATUSES
 from pipeline.lake.raw import Manifest
 from pipeline.night.choose_detail import Choice
@@ -146,8 +147,8 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
                 ("nightaudit nightly", "cyan"),
             )
         return Text.assemble(f"The lake {where} has no sweeps yet. Start with: ", ("nightaudit nightly", "cyan"))
-    table = Table("sweep", "state", "landed", "cells", box=None, pad_edge=False, header_style="bold")
-    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    table = listing("sweep", "state", "landed", "cells")
+    table.columns[1].no_wrap = True
     for sweep in held.sweeps:
         done = f"{sweep.landed_searches / sweep.planned_searches:.0%}" if sweep.planned_searches else ""
         table.add_row(sweep.sweep_id, Text(sweep.state, _style(sweep)), done, _cells(sweep))

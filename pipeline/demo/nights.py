@@ -17,17 +17,16 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from pipeline.demo.beside import await_steps, behind, process_beside
-from pipeline.demo.inputs import MARKUP_PCT, input_files, shop_prices
+from pipeline.demo.inputs import MARKETS, MARKUP_PCT, demo_spec_text, input_files, shop_prices
 from pipeline.demo.properties import choose
-from pipeline.demo.spec import MARKETS, demo_spec_text
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.night import steps
-from pipeline.night.demo_lake import mark_as_demo
 from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
 from pipeline.night.quotes import WRITE_SCOPE, quote
+from pipeline.night.read_spec import mark_as_demo
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample

@@ -1,8 +1,9 @@
-"""Markets, board bases and error codes of the supplier's document, version 1.0.0."""
+"""Markets, board bases and error codes of the supplier's document, version 1.0.0; currencies of ISO 4217 (2026)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 
 from pipeline.domain.search import Operation
@@ -160,3 +161,38 @@ _PROMOTIONS = frozenset({"valueadd", "discountoff", "freenight"})
 def is_known_promotion(kind: str) -> bool:
     """Whether a kind of promotion is one that the document names, in whatever spelling."""
     return "".join(letter for letter in kind.casefold() if letter.isalpha()) in _PROMOTIONS
+
+
+_WITHOUT_MINOR_UNIT = (
+    "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV", "XAF", "XOF", "XPF",
+)  # fmt: skip
+_OF_A_THOUSANDTH = ("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND")
+_OF_A_HUNDREDTH = (
+    "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CNY", "COP", "CRC", "CZK", "DKK", "DOP", "EGP", "EUR", "GBP",
+    "GEL", "HKD", "HRK", "HUF", "IDR", "ILS", "INR", "KES", "MAD", "MOP", "MUR", "MXN", "MYR", "NOK", "NZD", "PEN",
+    "PHP", "PLN", "QAR", "RON", "RSD", "RUB", "SAR", "SEK", "SGD", "THB", "TRY", "TWD", "UAH", "USD", "UYU", "ZAR",
+)  # fmt: skip
+
+# Decimals of an amount. What is not listed has two, as most have.
+MINOR_DIGITS = (
+    dict.fromkeys(_WITHOUT_MINOR_UNIT, 0) | dict.fromkeys(_OF_A_THOUSANDTH, 3) | dict.fromkeys(_OF_A_HUNDREDTH, 2)
+)
+
+# Codes of money that prices are in: those of today and those given up since 2023, without metals, funds and test codes.
+ISO_4217 = frozenset((
+    "AED", "AFN", "ALL", "AMD", "ANG", "AOA", "ARS", "AUD", "AWG", "AZN", "BAM", "BBD", "BDT", "BGN", "BHD", "BIF",
+    "BMD", "BND", "BOB", "BRL", "BSD", "BTN", "BWP", "BYN", "BZD", "CAD", "CDF", "CHF", "CLP", "CNY", "COP", "CRC",
+    "CUP", "CVE", "CZK", "DJF", "DKK", "DOP", "DZD", "EGP", "ERN", "ETB", "EUR", "FJD", "FKP", "GBP", "GEL", "GHS",
+    "GIP", "GMD", "GNF", "GTQ", "GYD", "HKD", "HNL", "HRK", "HTG", "HUF", "IDR", "ILS", "INR", "IQD", "IRR", "ISK",
+    "JMD", "JOD", "JPY", "KES", "KGS", "KHR", "KMF", "KPW", "KRW", "KWD", "KYD", "KZT", "LAK", "LBP", "LKR", "LRD",
+    "LSL", "LYD", "MAD", "MDL", "MGA", "MKD", "MMK", "MNT", "MOP", "MRU", "MUR", "MVR", "MWK", "MXN", "MYR", "MZN",
+    "NAD", "NGN", "NIO", "NOK", "NPR", "NZD", "OMR", "PAB", "PEN", "PGK", "PHP", "PKR", "PLN", "PYG", "QAR", "RON",
+    "RSD", "RUB", "RWF", "SAR", "SBD", "SCR", "SDG", "SEK", "SGD", "SHP", "SLE", "SLL", "SOS", "SRD", "SSP", "STN",
+    "SVC", "SYP", "SZL", "THB", "TJS", "TMT", "TND", "TOP", "TRY", "TTD", "TWD", "TZS", "UAH", "UGX", "USD", "UYU",
+    "UZS", "VES", "VND", "VUV", "WST", "XAF", "XCD", "XCG", "XOF", "XPF", "YER", "ZAR", "ZMW", "ZWG", "ZWL",
+))  # fmt: skip
+
+
+def minor_unit(currency: str) -> Decimal:
+    """Return the smallest amount of a currency, in its units: 0.01 of most, 1 of JPY."""
+    return Decimal(1).scaleb(-MINOR_DIGITS.get(currency, 2))

@@ -31,6 +31,11 @@ def unformulated(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
+def one_line(text: str | None) -> str:
+    """Return a text that may stand in code over several lines as one; nothing where there is none."""
+    return " ".join((text or "").split())
+
+
 # A longer word is cut, such as an address.
 _LONGEST_WORD = 40
 

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -14,7 +15,7 @@ from pipeline.domain.errors import CorruptObject, InputError, NightauditError
 from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.objects import Lake
-from pipeline.lake.sweep_files import files_of_sweep, refuse_retired
+from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_retired
 from pipeline.lake.user_sql import LIST_RELATIONS, UNSAFE_OPTIMIZERS
 
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
@@ -117,11 +118,6 @@ def view_sweep_files(
         session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select}")
 
 
-def quarantine_file(lake: Lake, sweep_id: str) -> Path:
-    """Return where the audit puts the offers that it takes out of a sweep: a file of the table `reject`."""
-    return lake.local(lake.table_file("reject", sweep_id, "quarantine"))
-
-
 def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Path]) -> str:
     """Return a SELECT like `select_files`, without offers in quarantine and what belongs to them."""
     select = select_files(table, files)
@@ -156,6 +152,12 @@ def _read(column: Column) -> str:
 def quoted(text: str) -> str:
     """Return text as an SQL string."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def rows_of(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Return the rows of a result by the names of its columns."""
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConnection:

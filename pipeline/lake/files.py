@@ -1,4 +1,7 @@
-"""How a file gets its name and loses it: built beside, recorded, renamed in one step; noted before it is removed."""
+"""How a file gets its name and loses it: built beside, recorded, renamed in one step; noted before it is removed.
+
+A task on a machine that shares no folder with the night collects what it wrote or removed (`touching`), and sends it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,31 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from pipeline.lake.checksums import lake_of, note_gone, note_there, record, sum_of_file
-from pipeline.lake.touched import note_touched
+
+# Files that got or lost their names in this task; None: no one asks.
+_touched: ContextVar[set[Path] | None] = ContextVar("touched", default=None)
+
+
+@contextmanager
+def touching() -> Iterator[set[Path]]:
+    """Collect the files that get or lose their names within, in this thread."""
+    touched: set[Path] = set()
+    token = _touched.set(touched)
+    try:
+        yield touched
+    finally:
+        _touched.reset(token)
+
+
+def note_touched(places: Iterable[Path]) -> None:
+    """Note of files that they are or were there, though no checksum is recorded of them."""
+    touched = _touched.get()
+    if touched is not None:
+        touched.update(places)
 
 
 def beside(place: Path) -> Path:

@@ -41,8 +41,7 @@ from pipeline.domain.errors import (
     first_line,
 )
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
-from pipeline.lake.files import noted_as_gone, sync
-from pipeline.lake.touched import note_touched
+from pipeline.lake.files import note_touched, noted_as_gone, sync
 
 if TYPE_CHECKING:
     from pipeline.lake.s3.claim import Section

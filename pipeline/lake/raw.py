@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from pipeline.domain.addresses import host_alone
 from pipeline.domain.errors import CorruptObject, UnknownSweep, first_line
-from pipeline.domain.shards import Partition
+from pipeline.domain.shards import Partition, Shard, all_segments
 from pipeline.lake.objects import Lake
 from pipeline.lake.records import read_record, write_record
 
@@ -180,6 +180,10 @@ class Manifest:
     contract_version: str
     detail_property_ids: tuple[int, ...] | None = None
     """What the rules of the spec chose for single searches; None: it has none."""
+
+    def shards(self) -> Iterator[Shard]:
+        """Yield the shards that its searches land in, in the order of the plan."""
+        return (shard for segment in all_segments(self.partitions) for shard in segment.shards)
 
 
 @dataclass(frozen=True, slots=True)

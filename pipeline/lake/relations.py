@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from graphlib import TopologicalSorter
@@ -129,3 +129,38 @@ def declared_meanings() -> dict[str, str]:
         for column in table.columns:
             meanings.setdefault(column.name, column.meaning)
     return meanings
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRule:
+    """A rule and the relation that finds by it; see the head of the file for what each is."""
+
+    name: str
+    title: str
+    makes: str
+    subject: Sequence[str]
+    meaning: str
+    relation: str
+    numbers: Sequence[str]
+    severity: str = "By size_pct and the bounds of ref.analysis."
+    planted: bool = True
+
+    @property
+    def full_name(self) -> str:
+        """Name of the relation, with its schema."""
+        return f"report.{self.relation}"
+
+
+@cache
+def finding_rules() -> Mapping[str, FindingRule]:
+    """Return all rules by name."""
+    rules = declared("report", "rules")
+    return {name: FindingRule(**{"name": name, "relation": name, **said}) for name, said in rules.items()}
+
+
+def detectors() -> tuple[str, ...]:
+    """Return the full names of the relations whose findings become flags after each night.
+
+    They read what a night leaves behind, never the flags themselves, and have the columns of `FINDING_COLUMNS`.
+    """
+    return tuple(dict.fromkeys(rule.full_name for rule in finding_rules().values() if rule.makes == "flags"))

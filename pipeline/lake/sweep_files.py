@@ -70,6 +70,11 @@ def _are_compact(committed: Iterable[Path]) -> bool:
     return any(file.parts[-2].startswith(COMPACT) for file in committed)
 
 
+def quarantine_file(lake: Lake, sweep_id: str) -> Path:
+    """Return where the audit puts the offers that it takes out of a sweep: a file of the table `reject`."""
+    return lake.local(lake.table_file("reject", sweep_id, "quarantine"))
+
+
 def sweep_of(folder: str) -> str:
     """Return the sweep that a folder of a table is of; empty for the log."""
     return "" if folder.startswith("_") else folder.removeprefix(COMPACT).removesuffix(KEPT)

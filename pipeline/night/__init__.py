@@ -5,9 +5,9 @@ gate           audit, then publish what passed
 summary        what the night came to
 overview       the sweeps of a lake and how far each has come
 care           few files, retention, clean-up
-costs          what earlier sweeps cost, for estimates
 choose_detail  which properties a detail sweep covers
 confirm        flagged cells, requested again
+outlook        what a night would ask and cost
 quotes         a run of quotes
 rebuild        everything after raw, built again offline
 """

@@ -28,12 +28,12 @@ from pipeline.domain.tables import OFFER, PENALTY, PROMOTION, SIDE_TABLES, TABLE
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, Recorded, note_gone, record_as_they_are
 from pipeline.lake.compact import compact, files_wanted
-from pipeline.lake.database import open_published, quarantine_file, query_published
+from pipeline.lake.database import open_published, query_published
 from pipeline.lake.delta import committed_files, is_committed, replace_files
 from pipeline.lake.expected import missing_files, without_checksums
 from pipeline.lake.files import touch
 from pipeline.lake.raw import is_retired, landed, read_manifest, retire_shards
-from pipeline.lake.sweep_files import retirement, sweep_files, sweep_of
+from pipeline.lake.sweep_files import quarantine_file, retirement, sweep_files, sweep_of
 from pipeline.night.mend import is_forgotten
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
@@ -102,11 +102,7 @@ def _to_compact(lake: Lake, sweep_ids: Iterable[str], few: int) -> Iterator[Care
             if not committed.issuperset(files) or is_committed(lake, table, f"{sweep_id}/compact"):
                 continue
             if len(files) > max(few, files_wanted(files) if files else 1):
-                yield _care("compact", name, sweep_id, files, _compaction(lake, table, sweep_id, files))
-
-
-def _compaction(lake: Lake, table: Table, sweep_id: str, files: list[Path]) -> Callable[[], None]:
-    return lambda: compact(lake, table, sweep_id, files)
+                yield _care("compact", name, sweep_id, files, partial(compact, lake, table, sweep_id, files))
 
 
 def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
@@ -122,14 +118,14 @@ def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
         for table in OBSERVATIONS:
             files = [file for file in committed_files(lake, table) if sweep_of(file.parent.name) == sweep_id]
             if files and not is_committed(lake, table, retirement(sweep_id)):
-                yield _care("retire", table.name, sweep_id, files, _retirement(lake, table, sweep_id, files))
+                yield _care("retire", table.name, sweep_id, files, partial(_retire, lake, table, sweep_id, files))
     for sweep_id in _beyond(lake, published, settings.raw_nights):
         # A finding is recomputed from every answer since the first of its evidence.
         if sweep_id in needed or any(first <= sweep_id for first in behind_flags):
             continue
         shards = [lake.local(lake.shard_path(sweep_id, name)) for name in sorted(landed(lake, sweep_id))]
         if shards or not is_retired(lake, sweep_id):
-            yield _care("retire raw", "raw", sweep_id, shards, _raw_retirement(lake, sweep_id))
+            yield _care("retire raw", "raw", sweep_id, shards, partial(retire_shards, lake, sweep_id))
 
 
 def _beyond(lake: Lake, published: list[str], nights: int) -> list[str]:
@@ -139,17 +135,10 @@ def _beyond(lake: Lake, published: list[str], nights: int) -> list[str]:
     return [sweep_id for sweep_id in published if latest and dates[sweep_id] < latest[0]]
 
 
-def _retirement(lake: Lake, table: Table, sweep_id: str, files: list[Path]) -> Callable[[], None]:
-    def retire() -> None:
-        touch([*files, *sweep_files(lake, table).get(sweep_id, [])])
-        former = [file.relative_to(lake.root).as_posix() for file in files]
-        replace_files(lake, table, dict.fromkeys(former), retirement(sweep_id))
-
-    return retire
-
-
-def _raw_retirement(lake: Lake, sweep_id: str) -> Callable[[], None]:
-    return lambda: retire_shards(lake, sweep_id)
+def _retire(lake: Lake, table: Table, sweep_id: str, files: list[Path]) -> None:
+    touch([*files, *sweep_files(lake, table).get(sweep_id, [])])
+    former = [file.relative_to(lake.root).as_posix() for file in files]
+    replace_files(lake, table, dict.fromkeys(former), retirement(sweep_id))
 
 
 def _to_remove(settings: Settings, lake: Lake) -> Iterator[Care]:
@@ -161,19 +150,16 @@ def _to_remove(settings: Settings, lake: Lake) -> Iterator[Care]:
             if file.stat().st_mtime <= oldest and not any(fnmatch(str(file), pattern) for pattern in named):
                 left.setdefault(sweep_of(file.parent.name), []).append(file)
         for sweep_id, files in sorted(left.items()):
-            yield _care("remove", table.name, sweep_id, files, _removal(lake, files))
+            yield _care("remove", table.name, sweep_id, files, partial(_remove, lake, files))
     # So the object store names what it is writing, until it gets its name.
     left_over = [file for file in sorted(lake.root.glob("raw/*/*#[0-9]*")) if file.stat().st_mtime <= oldest]
     for file in left_over:
-        yield _care("remove", "raw", file.parent.name, [file], _removal(lake, [file]))
+        yield _care("remove", "raw", file.parent.name, [file], partial(_remove, lake, [file]))
 
 
-def _removal(lake: Lake, files: list[Path]) -> Callable[[], None]:
-    def remove() -> None:
-        for file in files:
-            lake.remove(file.relative_to(lake.root).as_posix())
-
-    return remove
+def _remove(lake: Lake, files: list[Path]) -> None:
+    for file in files:
+        lake.remove(file.relative_to(lake.root).as_posix())
 
 
 def _to_note(lake: Lake) -> Iterator[Care]:

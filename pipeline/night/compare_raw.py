@@ -16,10 +16,10 @@ from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Segment, segments
 from pipeline.domain.tables import TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, quarantine_file, select_kept
+from pipeline.lake.database import connect, select_kept
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import Manifest, is_retired, landed, second_look
-from pipeline.lake.sweep_files import files_of_sweep, retirement
+from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, retirement
 from pipeline.night.overview import sweep_rows
 from pipeline.normalise.segment import RULES_VERSION, normalise_segment
 from pipeline.sweep.load import SEGMENT_TABLES

@@ -15,16 +15,14 @@ from pipeline.audit import Audit, Limits, audit, stored_audit
 from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import CorruptObject, GateBlocked, InputError
+from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
-from pipeline.night.costs import timed
-from pipeline.night.latest import is_published
-from pipeline.night.order import refuse_earlier
+from pipeline.night.latest import is_published, refuse_earlier
+from pipeline.night.outlook import timed
 from pipeline.notify.blocked import tell_of
-from pipeline.notify.mail import mail
-from pipeline.notify.ways import Tell, through, webhook
+from pipeline.notify.ways import Tell, mail, through, webhook
 from pipeline.plan.estimate import Step
 from pipeline.process.signals import stoppable
 from pipeline.publish import LedgerEntry, Published, publish, published_sweeps

@@ -1,8 +1,10 @@
-"""The latest sweep of a lake that has come so far and no further."""
+"""The latest sweep of a lake that has come so far and no further; and sweeps that must be finished before others."""
 
 from __future__ import annotations
 
-from pipeline.domain.errors import UnknownSweep
+from datetime import datetime
+
+from pipeline.domain.errors import InputError, UnknownSweep
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, has_answer, read_ending, read_manifest
 from pipeline.publish import published_sweeps
@@ -46,3 +48,22 @@ def leads_nowhere(lake: Lake, manifest: Manifest, supplier: str) -> bool:
     """Whether nothing can come of a sweep: it was never answered, and it has ended or asked another supplier."""
     is_open = manifest.supplier == supplier and read_ending(lake, manifest.sweep_id) is None
     return not is_open and not has_answer(lake, manifest.sweep_id)
+
+
+def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
+    """Raise InputError where a sweep of this lake began later than `now`, or at it where another is to be made.
+
+    Nights are published in the order in which they were made, and each is compared with those before it.
+    """
+    for sweep_id in lake.sweep_ids()[-1:]:
+        latest = read_manifest(lake, sweep_id)
+        if now > latest.started_at or (now == latest.started_at and not is_new):
+            return
+        raise InputError(
+            f"The clock shows {now:%Y-%m-%d %H:%M:%S} UTC, but this lake has a sweep of "
+            f"{latest.started_at:%Y-%m-%d %H:%M:%S} UTC. A lake records nights in order.",
+            kept="The lake is unchanged.",
+            hint="Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant, or name another lake (NIGHTAUDIT_LAKE)."
+            if latest.is_simulated
+            else "Correct the clock of this machine.",
+        )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.openmetrics.exposition import generate_latest
@@ -16,7 +15,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from pipeline.domain.search import STATUSES
 from pipeline.lake import Lake
-from pipeline.lake.database import open_published
+from pipeline.lake.database import open_published, rows_of
 from pipeline.night.overview import SweepOverview, overview
 
 _SWEEP = "FROM mart.sweep WHERE sweep_id = $sweep_id"
@@ -69,9 +68,7 @@ class _Nights(Collector):
         yield _value("published_age_seconds", "Seconds since the last published night began.", age)
         with open_published(self._lake.published_file) as session:
             given = {"sweep_id": sweep.sweep_id}
-            found = session.execute(_SWEEP, given)
-            names = [column[0] for column in found.description]
-            row: dict[str, Any] = dict(zip(names, found.fetchall()[0], strict=True))
+            (row,) = rows_of(session.execute(_SWEEP, given))
             outcomes = session.execute(_SEARCHES, given).fetchall()
             ((latencies, retries, body_bytes),) = session.execute(_LATENCY, given).fetchall()
             flags = session.execute(_FLAGS).fetchall()

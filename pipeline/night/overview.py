@@ -10,10 +10,9 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.errors import CorruptObject, NightauditError, first_line
-from pipeline.domain.shards import segments
 from pipeline.domain.tables import SWEEP
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, query_published, select_files
+from pipeline.lake.database import connect, query_published, rows_of, select_files
 from pipeline.lake.delta import committed_files
 from pipeline.lake.raw import landed, read_ending, read_manifest
 from pipeline.publish.ledger import published_sweeps
@@ -67,17 +66,14 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
     """Return the loaded sweeps' rows of the `sweep` table, by id. Raises CorruptObject where a file cannot be read."""
     with connect(lake) as session:
         try:
-            result = session.execute(select_files("sweep", committed_files(lake, SWEEP)))
             # A file that is damaged may be noticed only when its rows are fetched.
-            fetched = result.fetchall()
+            rows = rows_of(session.execute(select_files("sweep", committed_files(lake, SWEEP))))
         except duckdb.Error as error:
             raise CorruptObject(
                 f"The sweep table in {lake.table_root(SWEEP.name)} cannot be read: {first_line(error)}",
                 kept="Nothing was changed.",
                 hint="List the damage and its repairs: nightaudit verify",
             ) from None
-        names = [column[0] for column in result.description]
-        rows = [dict(zip(names, row, strict=True)) for row in fetched]
     return {row["sweep_id"]: row for row in rows}
 
 
@@ -95,13 +91,7 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
             sweep_id, begun_at(sweep_id), False, "unknown", 0, 0, 0, "damaged", counts.get(sweep_id, {})
         )
     there = landed(lake, sweep_id)
-    searches = sum(
-        shard.stop - shard.start
-        for partition in manifest.partitions
-        for segment in segments(partition)
-        for shard in segment.shards
-        if shard.name in there
-    )
+    searches = sum(shard.stop - shard.start for shard in manifest.shards() if shard.name in there)
     if sweep_id in published:
         state = "published"
     elif sweep_id in counts:

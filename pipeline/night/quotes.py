@@ -13,7 +13,7 @@ import xxhash
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
-from pipeline.night.order import refuse_earlier
+from pipeline.night.latest import refuse_earlier
 from pipeline.night.supplier import allowance_of, open_client
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh

@@ -1,4 +1,4 @@
-"""The spec that a night asks by: the settings' own, with its properties resolved."""
+"""The spec that a night asks by: the settings' own, or that of the lake's demo, with its properties resolved."""
 
 from __future__ import annotations
 
@@ -7,13 +7,43 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from pathlib import Path
 
+import msgspec
+
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds, user_query
-from pipeline.night.demo_lake import demo_spec
 from pipeline.plan.plan import passed_check_ins
 from pipeline.settings import Settings
 from pipeline.spec import SAMPLE_SPEC, SweepSpec, read_spec, resolve_properties
+
+_SPEC = "demo/sweep.toml"
+_STORY = "demo/story.json"
+
+
+class _Story(msgspec.Struct):
+    nights: int
+
+
+def mark_as_demo(lake: Lake, spec: str, nights: int) -> Path:
+    """Write down that a lake is a demo's, and return the file of its spec."""
+    lake.put(_SPEC, spec.encode())
+    lake.put(_STORY, msgspec.json.encode(_Story(nights)))
+    return lake.local(_SPEC)
+
+
+def demo_spec(settings: Settings) -> Path | None:
+    """Return the spec of a demo's lake; None for another lake, and where a supplier is set."""
+    file = Lake(settings.lake).local(_SPEC)
+    return file if settings.is_simulated and file.exists() else None
+
+
+def story_nights(lake: Lake) -> int:
+    """Return how many nights the story of the sandbox's world takes in this lake; 0: it has none."""
+    try:
+        return msgspec.json.decode(lake.get(_STORY), type=_Story).nights
+    except FileNotFoundError:
+        return 0
+
 
 logger = logging.getLogger(__name__)
 

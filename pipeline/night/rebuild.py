@@ -22,13 +22,13 @@ from typing import Any
 
 from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import CorruptObject, LakeError
-from pipeline.domain.shards import segments
 from pipeline.domain.tables import REJECT
 from pipeline.lake import Lake
 from pipeline.lake.checksums import carry_over, refuse_damaged
-from pipeline.lake.database import connect, quarantine_file
+from pipeline.lake.database import connect
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
+from pipeline.lake.sweep_files import quarantine_file
 from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import publish_anew, published_sweeps
@@ -108,7 +108,7 @@ def _loaded(lake: Lake, rows: Mapping[str, Any]) -> list[str]:
 def _replayable(lake: Lake, sweep_id: str) -> Manifest:
     manifest, ending = read_manifest(lake, sweep_id), read_ending(lake, sweep_id)
     there = landed(lake, sweep_id)
-    planned = {shard.name for part in manifest.partitions for segment in segments(part) for shard in segment.shards}
+    planned = {shard.name for shard in manifest.shards()}
     if is_retired(lake, sweep_id):
         raise LakeError(
             f"The raw answers of the sweep {sweep_id} were removed: they were older than NIGHTAUDIT_RAW_NIGHTS.",

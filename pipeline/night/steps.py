@@ -16,9 +16,8 @@ from pipeline.lake import Lake
 from pipeline.lake.delta import refuse_broken_logs
 from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending, read_manifest
 from pipeline.night.choose_detail import choose_detail
-from pipeline.night.latest import latest_unpublished, leads_nowhere
+from pipeline.night.latest import latest_unpublished, leads_nowhere, refuse_earlier
 from pipeline.night.night import Night
-from pipeline.night.order import refuse_earlier
 from pipeline.night.read_spec import read_spec_of, spec_folder
 from pipeline.night.supplier import allowance_of, another_supplier, open_client, supplier_name
 from pipeline.plan import SweepPlan

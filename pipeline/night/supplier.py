@@ -11,8 +11,8 @@ from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.allowance import DailyCalls
 from pipeline.lake.raw import Manifest, landed
-from pipeline.night.demo_lake import story_nights
 from pipeline.night.overview import begun_at
+from pipeline.night.read_spec import story_nights
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.client import SupplierClient
 from pipeline.supplier.pacer import Allowance, Unlimited

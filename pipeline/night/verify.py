@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.domain.errors import LakeFull, NightauditError, first_line
-from pipeline.domain.shards import segments
 from pipeline.domain.tables import CELL, QUALITY, SEARCH, SIDE_TABLES, SWEEP, TABLES, Table
 from pipeline.inputs.load import KINDS, InputKind
 from pipeline.lake import Lake
@@ -186,7 +185,7 @@ class _Look:
         if manifest is None or ending is None:
             return
         there = landed(lake, sweep_id)
-        planned = {shard.name for part in manifest.partitions for each in segments(part) for shard in each.shards}
+        planned = {shard.name for shard in manifest.shards()}
         for name in sorted(planned - there) if ending.is_complete and not is_retired(lake, sweep_id) else ():
             self._found(lake.local(lake.shard_path(sweep_id, name)), "is missing, and the sweep has ended")
         if self._is_deep:

@@ -10,8 +10,7 @@ import pyarrow as pa
 from pipeline.domain.codes import ERROR_CODES, CodeKind
 from pipeline.domain.search import STATUSES, CellStatus, Operation
 from pipeline.domain.tables import CELL
-from pipeline.normalise.asked_searches import AskedSearches
-from pipeline.normalise.columns import constant, in_declared_order, spread
+from pipeline.normalise.columns import AskedSearches, constant, in_declared_order, spread
 from pipeline.normalise.read_answer import Reading
 from pipeline.supplier.envelope import Rest
 

@@ -12,8 +12,16 @@ import pyarrow as pa
 
 from pipeline.domain import tables
 from pipeline.domain.search import Operation
-from pipeline.normalise.asked_searches import AskedSearches
-from pipeline.normalise.columns import Index, concatenated, constant, in_declared_order, joined, spread, spread_array
+from pipeline.normalise.columns import (
+    AskedSearches,
+    Index,
+    concatenated,
+    constant,
+    in_declared_order,
+    joined,
+    spread,
+    spread_array,
+)
 from pipeline.normalise.interned import Interned, PenaltyRow
 from pipeline.normalise.money import money_columns
 from pipeline.normalise.offers import Offers

@@ -13,9 +13,8 @@ import pyarrow as pa
 from pipeline.domain import tables
 from pipeline.domain.search import CellStatus, Operation
 from pipeline.lake.raw import RawRecord
-from pipeline.normalise.asked_searches import AskedSearches
 from pipeline.normalise.cells import Cells, verdicts
-from pipeline.normalise.columns import Index
+from pipeline.normalise.columns import AskedSearches, Index
 from pipeline.normalise.content import SegmentContent
 from pipeline.normalise.interned import Distinct, Interned, Note
 from pipeline.normalise.offer_tables import JoinedOffers, offer_table, penalty_table, promotion_table

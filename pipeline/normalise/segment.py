@@ -22,10 +22,9 @@ from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.normalise.interned import Interned
-from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
 from pipeline.normalise.read_answer import Reading, read_answer
 from pipeline.normalise.refusals import Refusal, is_nameless
-from pipeline.normalise.request import Asked, asked_of_request
+from pipeline.normalise.request import Asked, asked_for, asked_of_request, sent_ids, told_of_own
 from pipeline.normalise.rows import SegmentRows
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.error_bodies import error_codes, error_messages

@@ -1,6 +1,6 @@
 """Who receives which message, once.
 
-ways         by which a message is sent: a webhook, a notification block
+ways         by which a message is sent: a webhook, a notification block, e-mail
 alert_rules  which rows of which relation are news, and for whom
 match        what is new and what is resolved since the last message
 outbox       each message once, by receiver and way

@@ -18,10 +18,9 @@ from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.notify.alert_rules import AlertRules, Receiver, Rule
-from pipeline.notify.mail import mail
 from pipeline.notify.match import CASE_PAGE, PROPERTY_NAME, News, Row, messages, news
 from pipeline.notify.outbox import Outbox, Outgoing
-from pipeline.notify.ways import Tell, through, webhook
+from pipeline.notify.ways import Tell, mail, through, webhook
 
 logger = logging.getLogger(__name__)
 

@@ -1,13 +1,20 @@
-"""Sending a message to a receiver: a subject and a text, by webhook or notification block."""
+"""Sending a message to a receiver: a subject and a text, by webhook, notification block or e-mail."""
 
 from __future__ import annotations
 
 import logging
+import smtplib
+import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
 
 import httpx
 
+from pipeline.domain.addresses import is_loopback
 from pipeline.domain.errors import SettingsError
+from pipeline.domain.servers import FORM, Mailbox, mailbox_of
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -61,3 +68,68 @@ def webhook(address: str) -> Tell:
             raise NotDelivered(f"it answered {status}")
 
     return tell
+
+
+logger = logging.getLogger(__name__)
+
+_MAIL_SECONDS = 30.0
+
+
+def mail(address: str) -> Tell:
+    """Return a way to send e-mail by an address such as FORM. It raises NotDelivered, also where the form is wrong.
+
+    `smtps` speaks TLS from the start, `smtp` asks for it (STARTTLS). Without TLS, only a server on this machine gets
+    anything. Blanks and signs in user and password are written as %20 and so on.
+    """
+
+    def tell(subject: str, text: str) -> None:
+        try:
+            mailbox = mailbox_of(address)
+        except ValueError:
+            raise NotDelivered(f"its address is not of the form {FORM}") from None
+        message = EmailMessage()
+        # A line break would end the header.
+        message["Subject"] = " ".join(subject.split())
+        message["From"], message["To"] = mailbox.sender, ", ".join(mailbox.to)
+        message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=mailbox.sender.rpartition("@")[2])
+        message.set_content(text)
+        try:
+            refused = _send(mailbox, message)
+        except smtplib.SMTPNotSupportedError:
+            raise NotDelivered("its server offers no TLS, or no login") from None
+        except smtplib.SMTPAuthenticationError:
+            raise NotDelivered("its server refused user or password") from None
+        except smtplib.SMTPRecipientsRefused:
+            raise NotDelivered("its server refused every recipient") from None
+        except smtplib.SMTPResponseException as error:
+            raise NotDelivered(f"its server answered {error.smtp_code}") from None
+        except ssl.SSLCertVerificationError:
+            raise NotDelivered("its server's certificate is not trusted") from None
+        except TimeoutError:
+            raise NotDelivered(f"no answer within {_MAIL_SECONDS:.0f} seconds") from None
+        except (smtplib.SMTPException, OSError) as error:
+            raise NotDelivered(f"it could not be reached ({type(error).__name__})") from None
+        if refused:
+            logger.warning("%d of %d recipients of an e-mail were refused.", len(refused), len(mailbox.to))
+
+    return tell
+
+
+def _send(mailbox: Mailbox, message: EmailMessage) -> dict[str, tuple[int, bytes]]:
+    """Hand a message to the server, and return the recipients that it refused, if it took the message for others."""
+    trusted = ssl.create_default_context()
+    server = (
+        smtplib.SMTP_SSL(mailbox.host, mailbox.port, timeout=_MAIL_SECONDS, context=trusted)
+        if mailbox.is_tls
+        else smtplib.SMTP(mailbox.host, mailbox.port, timeout=_MAIL_SECONDS)
+    )
+    try:
+        if not mailbox.is_tls and not is_loopback(mailbox.host):
+            server.starttls(context=trusted)
+        if mailbox.user is not None:
+            server.login(mailbox.user, mailbox.password)
+        return server.send_message(message)
+    finally:
+        # What was taken is sent, whatever the server says to the end of the conversation.
+        with suppress(smtplib.SMTPException, OSError):
+            server.quit()

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import xxhash
 
 import pipeline
-from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import ClusterAway, SettingsError
+from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Brought, Carrier, Parcel
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import duckdb
 import xxhash
 
 from pipeline.domain.analysis import Analysis, analysis_columns
-from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS
-from pipeline.domain.currencies import MINOR_DIGITS, minor_unit
+from pipeline.domain.codes import BOARD_FAMILY_VERSION, BOARDS, ERROR_CODES, MARKETS, MINOR_DIGITS, minor_unit
 from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
     CASE_NOTE,
@@ -29,10 +28,10 @@ from pipeline.domain.tables import (
     TABLES,
 )
 from pipeline.lake import Lake
-from pipeline.lake.database import quarantine_file, quoted, select_files, select_kept
+from pipeline.lake.database import quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, reached, sources, views
-from pipeline.lake.sweep_files import parquet_names, sweep_files
+from pipeline.lake.sweep_files import parquet_names, quarantine_file, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
 

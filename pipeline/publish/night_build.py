@@ -14,7 +14,7 @@ from pipeline.domain.tables import NUMBER, OFFER_CHANGE, Column
 from pipeline.lake import Lake
 from pipeline.lake.database import view_sweep_files
 from pipeline.lake.delta import commit_files, is_committed
-from pipeline.lake.finding_rules import detectors
+from pipeline.lake.relations import detectors
 from pipeline.publish.catalogue import write_reference, write_side_views, write_views
 from pipeline.publish.comparisons import note_comparisons
 from pipeline.publish.content import add_content

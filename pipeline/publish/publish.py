@@ -19,12 +19,12 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFull, first_line
+from pipeline.domain.servers import Cluster
 from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP, Table
 from pipeline.lake import Lake, put_in_place, sync
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import connect, lies_elsewhere, quoted
+from pipeline.lake.database import connect, lies_elsewhere, quoted, rows_of
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.publish.catalogue import describe, write_views
@@ -261,9 +261,7 @@ def _forget_superseded(lake: Lake, file: Path) -> None:
 
 def _sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
     with _reading(file) as session:
-        found = session.execute("SELECT * FROM published.mart.sweep WHERE sweep_id = ?", [sweep_id])
-        names = [column[0] for column in found.description]
-        return dict(zip(names, found.fetchone() or (), strict=True))
+        return rows_of(session.execute("SELECT * FROM published.mart.sweep WHERE sweep_id = ?", [sweep_id]))[0]
 
 
 def _reading(file: Path) -> duckdb.DuckDBPyConnection:

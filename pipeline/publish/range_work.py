@@ -21,14 +21,13 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 
-from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import LakeError
+from pipeline.domain.servers import Cluster
 from pipeline.domain.tables import OFFER_CHANGE
 from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
-from pipeline.lake.finding_rules import detectors
-from pipeline.lake.relations import relation
-from pipeline.lake.touched import note_touched
+from pipeline.lake.files import note_touched
+from pipeline.lake.relations import detectors, relation
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.tracker import run_tracker

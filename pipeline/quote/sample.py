@@ -12,7 +12,7 @@ from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import InputError
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
-from pipeline.lake.database import query_published
+from pipeline.lake.database import query_published, rows_of
 from pipeline.lake.relations import relation
 
 Identity = tuple[object, ...]
@@ -170,6 +170,6 @@ def _told(published_file: Path, sample: Sample, today: date, most: int) -> list[
             "property_ids": list(sample.property_ids),
         },
     )
-    names = [column[0] for column in result.description]
-    told = (dict(zip(names, row, strict=True)) for row in result.fetchall())
-    return [ChosenOffer(**row | {"rooms": tuple(ChosenRoom(**room) for room in row["rooms"])}) for row in told]
+    return [
+        ChosenOffer(**row | {"rooms": tuple(ChosenRoom(**room) for room in row["rooms"])}) for row in rows_of(result)
+    ]

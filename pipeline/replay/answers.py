@@ -11,13 +11,13 @@ import pyarrow as pa
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import CELL, SEARCH
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, select_files
+from pipeline.lake.database import connect, rows_of, select_files
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.lake.sweep_files import sweep_files
 from pipeline.normalise.request import asked_of_request
 from pipeline.publish import published_sweeps
-from pipeline.replay.finding import Row, rows_of
+from pipeline.replay.finding import Row
 
 _ASKED = ("market", "product_type", "check_in", "nights", "party", "currency_asked")
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CASE_NOTE
 from pipeline.lake import Lake
-from pipeline.lake.database import query_published
+from pipeline.lake.database import query_published, rows_of
 from pipeline.lake.delta import commit_rows
-from pipeline.replay.finding import Row, rows_of
+from pipeline.replay.finding import Row
 
 PREFIX = "case-"
 # Order of cases: those that wait for a decision first, the most severe and those with most behind them before others.

@@ -15,12 +15,12 @@ import msgspec
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import FINDING_COLUMNS
 from pipeline.lake import Lake
-from pipeline.lake.finding_rules import detectors, finding_rules
+from pipeline.lake.database import rows_of
 from pipeline.lake.raw_answer import Evidence
-from pipeline.lake.relations import Relation, relation, sources
+from pipeline.lake.relations import Relation, detectors, finding_rules, relation, sources
 from pipeline.publish import published_sweeps
 from pipeline.replay.answers import Answers, answers_behind
-from pipeline.replay.finding import Row, finding_row, flag_row, rows_in, rows_of
+from pipeline.replay.finding import Row, finding_row, flag_row, rows_in
 from pipeline.replay.normalise_again import nights_of
 from pipeline.replay.republish import findings, replayed
 

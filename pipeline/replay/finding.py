@@ -7,13 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
-
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import FINDING_COLUMNS
 from pipeline.lake import Lake
-from pipeline.lake.database import query_published
-from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.database import query_published, rows_of
+from pipeline.lake.relations import finding_rules
 
 Row = dict[str, Any]
 
@@ -71,9 +69,3 @@ def finding_row(lake: Lake, flag_id: str) -> Row | None:
 def rows_in(lake: Lake, query: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
     """Return the rows of a query over the published file."""
     return rows_of(query_published(lake.published_file, query, parameters))
-
-
-def rows_of(found: duckdb.DuckDBPyConnection) -> list[Row]:
-    """Return the rows of a result by the names of its columns."""
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

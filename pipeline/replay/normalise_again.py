@@ -13,8 +13,8 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import REJECT
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import quarantine_file
 from pipeline.lake.raw_answer import Evidence
+from pipeline.lake.sweep_files import quarantine_file
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.replay.answers import Answers
 from pipeline.replay.republish import ReplayedNight

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import TABLES, Table
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, sql_type
+from pipeline.lake.database import connect, rows_of, sql_type
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
 from pipeline.publish.flags import find
 from pipeline.publish.state import (
@@ -80,9 +80,7 @@ def findings(session: duckdb.DuckDBPyConnection, relation: str) -> dict[str, dic
     find(session, [relation])
     if session.execute("SELECT count(*) FROM memory.night.failed_rule").fetchall() != [(0,)]:
         session.execute(f"SELECT * FROM {relation}").fetchall()  # noqa: S608 - our own names
-    found = session.execute("SELECT * FROM memory.night.finding")
-    names = [column[0] for column in found.description]
-    return {row[0]: dict(zip(names, row, strict=True)) for row in found.fetchall()}
+    return {row["flag_id"]: row for row in rows_of(session.execute("SELECT * FROM memory.night.finding"))}
 
 
 def _fill(session: duckdb.DuckDBPyConnection, name: str, table: Table, parts: Sequence[pa.Table]) -> None:

@@ -18,11 +18,10 @@ import polars as pl
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.tables import CELL, OFFER, PENALTY, PROMOTION, SEARCH
 from pipeline.lake import Lake
-from pipeline.lake.database import select_files
-from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.database import rows_of, select_files
 from pipeline.lake.raw import RawRecord, read_shard
 from pipeline.lake.raw_answer import Evidence, evidence_at
-from pipeline.lake.relations import relation
+from pipeline.lake.relations import finding_rules, relation
 from pipeline.lake.sweep_files import sweep_files
 
 Row = Mapping[str, Any]
@@ -67,9 +66,8 @@ class Piece:
 
 def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[str]) -> dict[str, Piece]:
     """Return the open findings of some ids with the answers that they rest on, by id."""
-    flags = _rows(
-        session, "SELECT * FROM report.flag WHERE list_contains($ids::VARCHAR[], flag_id)", {"ids": sorted(flag_ids)}
-    )
+    query, values = "SELECT * FROM report.flag WHERE list_contains($ids::VARCHAR[], flag_id)", {"ids": sorted(flag_ids)}
+    flags = rows_of(session.execute(query, values))
     chosen = {flag["flag_id"]: _chosen(flag["evidence"]) for flag in flags}
     shown_items = [item for main, _ in chosen.values() for item in main]
     tables = _Tables(session, lake, shown_items, [item for _, others in chosen.values() for item in others[:_LISTED]])
@@ -147,7 +145,7 @@ class _Tables:
             lost,
         )
 
-    def _of(self, table: str, wanted: Iterable[tuple[str, int, int | None]], third: str = "offer_no") -> list[Row]:
+    def _of(self, table: str, wanted: Iterable[tuple[str, int, int | None]], third: str = "offer_no") -> Sequence[Row]:
         """Return the rows of a table by sweep, search and a third column, where that is given."""
         keys = pl.DataFrame(
             list(wanted), schema={"sweep_id": pl.String, "search_id": pl.Int64, third: pl.Int64}, orient="row"
@@ -161,12 +159,12 @@ class _Tables:
         same = f"(wanted.{third} IS NULL OR wanted.{third} = held.{third})" if table != SEARCH.name else "true"
         self._session.register("wanted", keys.to_arrow())
         try:
-            return _rows(
-                self._session,
+            found = self._session.execute(
                 f"SELECT held.* FROM ({select_files(table, files)}) AS held SEMI JOIN wanted "  # noqa: S608 - our own names, and numbers
                 f"ON wanted.sweep_id = held.sweep_id AND wanted.search_id = held.search_id AND {same} "
-                f"WHERE held.search_id IN ({searches})",
+                f"WHERE held.search_id IN ({searches})"
             )
+            return rows_of(found)
         finally:
             self._session.unregister("wanted")
 
@@ -193,17 +191,12 @@ def _prices(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> dict[st
     return {
         row["flag_id"]: row
         for name, keys in sorted(of_rule.items())
-        for row in _rows(
-            session,
-            f"SELECT found.flag_id, price.* FROM {name} AS found INNER JOIN mart.selling_price AS price "  # noqa: S608 - our own names
-            "ON price.input_id = found.price_input_id AND price.line_no = found.price_line_no "
-            "WHERE list_contains($keys::BIGINT[], found.subject_key)",
-            {"keys": keys},
+        for row in rows_of(
+            session.execute(
+                f"SELECT found.flag_id, price.* FROM {name} AS found INNER JOIN mart.selling_price AS price "  # noqa: S608 - our own names
+                "ON price.input_id = found.price_input_id AND price.line_no = found.price_line_no "
+                "WHERE list_contains($keys::BIGINT[], found.subject_key)",
+                {"keys": keys},
+            )
         )
     }
-
-
-def _rows(session: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, object] | None = None) -> list[Row]:
-    found = session.execute(query, values)
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.domain.search import Operation
 from pipeline.lake import Lake
-from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row, pieces
 from pipeline.report.case_sides import lines_of, money, stated
 from pipeline.report.page import counted, percent, render, shown

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from pipeline.domain.codes import ERROR_CODES
-from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row
 from pipeline.report.page import cut, percent, shown
 from pipeline.report.words import said

@@ -9,7 +9,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import finding_rules
 
 # By the name of a column, its values.
 _VALUES: Final[Mapping[str, Mapping[str, str]]] = {

@@ -23,10 +23,9 @@ spec shows them in use. The three tables are multiplied:
 
 from pathlib import Path
 
-from pipeline.spec.key_table import SpecKey, spec_keys
 from pipeline.spec.model import Ask, Detail, Horizon, Properties, Stays, SweepSpec
 from pipeline.spec.properties import resolve_properties, resolve_watched
-from pipeline.spec.spec_file import parse_spec, read_spec
+from pipeline.spec.spec_file import SpecKey, parse_spec, read_spec, spec_keys
 from pipeline.spec.values import Anchor, DetailRule
 
 SAMPLE_SPEC = Path(__file__).parents[1] / "sample" / "sweep.toml"

@@ -31,26 +31,23 @@ from pipeline.spec.values import (
 
 
 class SpecTable(BaseModel):
-    """A table of the spec. A field's description is the text of the table of keys."""
+    """A table of the spec. What stands below a field is its text in the table of keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Properties(SpecTable):
     """Where the property ids come from: exactly one source."""
 
-    ids: PropertyIds | None = Field(default=None, description="List of property ids.")
-    file: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
-        default=None,
-        description="File with one id per line, or a CSV file with a column `property_id`; # starts a comment. "
-        "A relative path starts at the spec's folder.",
-    )
-    query: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
-        default=None, description="SQL query over the last published night; its first column holds the ids."
-    )
-    sandbox: Annotated[int, Field(strict=True, ge=1)] | None = Field(
-        default=None, description="Number of the sandbox's properties to sweep; only with the sandbox."
-    )
+    ids: PropertyIds | None = None
+    """List of property ids."""
+    file: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    """File with one id per line, or a CSV file with a column `property_id`; # starts a comment. A relative path starts
+    at the spec's folder."""
+    query: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    """SQL query over the last published night; its first column holds the ids."""
+    sandbox: Annotated[int, Field(strict=True, ge=1)] | None = None
+    """Number of the sandbox's properties to sweep; only with the sandbox."""
 
     @model_validator(mode="after")
     def _has_one_source(self) -> Self:
@@ -65,28 +62,24 @@ class Properties(SpecTable):
 class Horizon(SpecTable):
     """A range of lead days, and its step."""
 
-    to_days: Days = Field(description="Last lead day of this range; lead day 1 is the day after the snapshot.")
-    every_days: Days = Field(
-        default=1, description="Step of the range: every day (1), every third day (3), one day per week (7)."
-    )
+    to_days: Days
+    """Last lead day of this range; lead day 1 is the day after the snapshot."""
+    every_days: Days = 1
+    """Step of the range: every day (1), every third day (3), one day per week (7)."""
 
 
 class Stays(SpecTable):
     """The stays to sweep: every check-in date combined with every number of nights."""
 
-    nights: NightsList = Field(description="Lengths of stay, in nights.")
-    horizon: tuple[Horizon, ...] = Field(
-        default=(), description="Ranges of lead days; each starts where the previous one ends."
-    )
-    anchor: AnchorName = Field(
-        default=Anchor.LEAD_DAYS,
-        description="`lead_days`: ranges count days from the snapshot, so the check-in dates move with every night. "
-        "`calendar`: the check-in dates stay the same from night to night.",
-    )
-    check_in: CheckIns | None = Field(
-        default=None,
-        description="Fixed check-in dates, alone or in addition to horizons. Past dates are dropped.",
-    )
+    nights: NightsList
+    """Lengths of stay, in nights."""
+    horizon: tuple[Horizon, ...] = ()
+    """Ranges of lead days; each starts where the previous one ends."""
+    anchor: AnchorName = Anchor.LEAD_DAYS
+    """`lead_days`: ranges count days from the snapshot, so the check-in dates move with every night. `calendar`: the
+    check-in dates stay the same from night to night."""
+    check_in: CheckIns | None = None
+    """Fixed check-in dates, alone or in addition to horizons. Past dates are dropped."""
 
     @model_validator(mode="after")
     def _asks_about_some_day(self) -> Self:
@@ -108,29 +101,22 @@ class Stays(SpecTable):
 class Ask(SpecTable):
     """What is requested for each property and stay."""
 
-    markets: Markets = Field(description='Market codes, or the word "all" for all of them.')
-    parties: Parties = Field(
-        description="Guests: `2`, `2c5-9` for 2 adults with children of 5 and 9, rooms joined by +."
-    )
-    product_types: ProductTypes = Field(default=(ProductType.HOTEL,), description="`Hotel`, `Package` or both.")
-    currencies: Currencies | None = Field(
-        default=None,
-        description="Currencies to request; each is swept. Omitted: none is requested, and the supplier chooses.",
-    )
-    currency_by_market: CurrenciesByMarket = Field(
-        default={}, description='Different currencies for some markets: `{ GB = "GBP", US = ["USD", "EUR"] }`.'
-    )
-    operations: Operations = Field(
-        default=(Operation.MULTI,),
-        description="`multi` (cheapest products, many properties per search), `single` (all products) or both.",
-    )
-    single_properties: Annotated[int, Field(strict=True, ge=1)] | None = Field(
-        default=None,
-        description="Number of properties for `single`: those with the lowest ids. Omitted: all.",
-    )
-    batch: Annotated[int, Field(strict=True, ge=1, le=MAX_PROPERTIES_PER_SEARCH)] = Field(
-        default=MAX_PROPERTIES_PER_SEARCH, description="Properties per `multi` search."
-    )
+    markets: Markets
+    """Market codes, or the word "all" for all of them."""
+    parties: Parties
+    """Guests: `2`, `2c5-9` for 2 adults with children of 5 and 9, rooms joined by +."""
+    product_types: ProductTypes = (ProductType.HOTEL,)
+    """`Hotel`, `Package` or both."""
+    currencies: Currencies | None = None
+    """Currencies to request; each is swept. Omitted: none is requested, and the supplier chooses."""
+    currency_by_market: CurrenciesByMarket = {}
+    """Different currencies for some markets: `{ GB = "GBP", US = ["USD", "EUR"] }`."""
+    operations: Operations = (Operation.MULTI,)
+    """`multi` (cheapest products, many properties per search), `single` (all products) or both."""
+    single_properties: Annotated[int, Field(strict=True, ge=1)] | None = None
+    """Number of properties for `single`: those with the lowest ids. Omitted: all."""
+    batch: Annotated[int, Field(strict=True, ge=1, le=MAX_PROPERTIES_PER_SEARCH)] = MAX_PROPERTIES_PER_SEARCH
+    """Properties per `multi` search."""
 
     @model_validator(mode="after")
     def _keys_agree(self) -> Self:
@@ -150,21 +136,17 @@ class Ask(SpecTable):
 class Detail(SpecTable):
     """The properties for `single` searches, chosen by rules from the last published night."""
 
-    choose: DetailRules = Field(
-        description="Rules that choose properties, the most important first: `watch` (on the watch list), `changed` "
-        "(price, floor or offers changed last night), `stale` (no recent detail answer), `available` (had offers)."
-    )
-    budget: Annotated[int, Field(strict=True, ge=1)] = Field(
-        description="Maximum `single` requests per night. Each chosen property is searched for all stays of the spec."
-    )
-    stale_after_days: Days = Field(
-        default=7, description="Days without a detail answer after which a property is `stale`."
-    )
-    watch: WatchedIds | None = Field(default=None, description="Property ids for the rule `watch`; may be empty.")
-    watch_file: Annotated[str, Field(strict=True, min_length=1)] | None = Field(
-        default=None,
-        description="File with the ids for the rule `watch`, instead of the list; same format as `properties.file`.",
-    )
+    choose: DetailRules
+    """Rules that choose properties, the most important first: `watch` (on the watch list), `changed` (price, floor or
+    offers changed last night), `stale` (no recent detail answer), `available` (had offers)."""
+    budget: Annotated[int, Field(strict=True, ge=1)]
+    """Maximum `single` requests per night. Each chosen property is searched for all stays of the spec."""
+    stale_after_days: Days = 7
+    """Days without a detail answer after which a property is `stale`."""
+    watch: WatchedIds | None = None
+    """Property ids for the rule `watch`; may be empty."""
+    watch_file: Annotated[str, Field(strict=True, min_length=1)] | None = None
+    """File with the ids for the rule `watch`, instead of the list; same format as `properties.file`."""
 
     @model_validator(mode="after")
     def _keys_agree(self) -> Self:
@@ -180,12 +162,14 @@ class Detail(SpecTable):
 class SweepSpec(SpecTable):
     """What a sweep asks for: every combination of its independent parts."""
 
-    properties: Properties = Field(description="Where the property ids come from: exactly one of its keys.")
-    stays: Stays = Field(description="The stays to sweep.")
-    ask: Ask = Field(description="The markets, guests, product types, currencies and operations to sweep.")
-    detail: Detail | None = Field(
-        default=None, description="The properties for `single` searches. Omitted: see ask.single_properties."
-    )
+    properties: Properties
+    """Where the property ids come from: exactly one of its keys."""
+    stays: Stays
+    """The stays to sweep."""
+    ask: Ask
+    """The markets, guests, product types, currencies and operations to sweep."""
+    detail: Detail | None = None
+    """The properties for `single` searches. Omitted: see ask.single_properties."""
 
     @model_validator(mode="after")
     def _detail_fits(self) -> Self:

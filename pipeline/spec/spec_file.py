@@ -1,20 +1,64 @@
-"""A spec's file becomes a SweepSpec, or one SpecError that lists every mistake with its line."""
+"""A spec's file becomes a SweepSpec, or one SpecError that lists every mistake with its line; its keys as a table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
+from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from pipeline.domain.errors import SpecError
+from pipeline.domain.texts import one_line
 from pipeline.spec.bounds import Unreadable, read_bounded
 from pipeline.spec.documents import Document, Place, read_toml, read_yaml
-from pipeline.spec.key_table import spec_keys
-from pipeline.spec.model import SpecTable, SweepSpec
+from pipeline.spec.model import Ask, Detail, Horizon, Properties, SpecTable, Stays, SweepSpec
 from pipeline.spec.values import nearest
+
+_TABLES: tuple[tuple[str, type[SpecTable]], ...] = (
+    ("properties", Properties),
+    ("stays", Stays),
+    ("stays.horizon", Horizon),
+    ("ask", Ask),
+    ("detail", Detail),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecKey:
+    """One key: its address in the file, what it is where it is omitted, and what it means."""
+
+    address: str
+    default: str
+    description: str
+
+
+def spec_keys() -> Iterator[SpecKey]:
+    """Yield every key that a spec may hold, in the order in which it is documented."""
+    for table, model in _TABLES:
+        for name, field in model.model_fields.items():
+            if f"{table}.{name}" not in dict(_TABLES):
+                yield SpecKey(f"{table}.{name}", _default(field), one_line(field.description))
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    return _shown_default(field.default) or "none"
+
+
+def _shown_default(value: Any) -> str:  # noqa: ANN401 - any default of a field
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown_default, value))}]" if value else ""
+    if isinstance(value, Enum):
+        return f'"{value.value}"'
+    return str(value) if value else ""
+
 
 KEPT = "Nothing was started."
 HINT = "Correct the spec; `nightaudit plan` shows what it will ask."
@@ -132,7 +176,7 @@ def _message(item: ErrorDetails, place: Place) -> str:
         hint = next((f"; it belongs to [{table}]." for table, key in _KEYS if key == name), nearest(name, allowed))
         return f"unknown key{hint or '.'} Allowed here: {', '.join(allowed)}."
     if kind == "missing":
-        return f"is missing. {_table_at(place[:-1]).model_fields[str(place[-1])].description}"
+        return f"is missing. {one_line(_table_at(place[:-1]).model_fields[str(place[-1])].description)}"
     if kind in _PLAIN_WORDS:
         return f"{_PLAIN_WORDS[kind]}{_given(given)}"
     if kind in {"value_error", "item"}:

@@ -12,8 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from pipeline.domain.codes import MARKETS
-from pipeline.domain.currencies import ISO_4217
+from pipeline.domain.codes import ISO_4217, MARKETS
 from pipeline.domain.search import Operation, ProductType
 from pipeline.domain.stay import Party
 

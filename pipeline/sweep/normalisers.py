@@ -14,8 +14,8 @@ from multiprocessing import forkserver
 from types import TracebackType
 from typing import Self
 
-from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import NightauditError
+from pipeline.domain.servers import Cluster
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.lake.raw import second_look

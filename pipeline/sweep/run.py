@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
 from pipeline.domain.search import NODES_PER_SEARCH, Search
+from pipeline.domain.servers import Cluster
 from pipeline.domain.shards import Segment
 from pipeline.lake import Lake
 from pipeline.lake.raw import Ending, Manifest, read_ending, second_look, write_ending

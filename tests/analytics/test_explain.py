@@ -30,9 +30,9 @@ from pipeline.cli import main
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import REJECT
 from pipeline.inputs.load import load
-from pipeline.lake.database import quarantine_file
-from pipeline.lake.finding_rules import detectors, finding_rules
 from pipeline.lake.raw import encode_shard, read_shard
+from pipeline.lake.relations import detectors, finding_rules
+from pipeline.lake.sweep_files import quarantine_file
 from pipeline.process.limits import needed_by_mb, needed_mb
 from pipeline.publish.publish import publish
 from pipeline.publish.refresh import refresh

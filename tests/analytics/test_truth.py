@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from planted_world import CHEAP_HOUSES, CHEAP_STAYS, MANY_STAYS, made
 from truth import TRUTH, scores
 
-from pipeline.lake.finding_rules import finding_rules
+from pipeline.lake.relations import finding_rules
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world import planted
 

@@ -12,7 +12,7 @@ from planted_world import CHEAP_STAYS, MANY_STAYS, MARKUP_PCT, ONE_STAY, OPENED,
 from pipeline.lake.database import query_published
 from pipeline.sandbox.world import planted
 from pipeline.sandbox.world.fx import MARKUP
-from pipeline.sandbox.world.openings import BLOCK_DAYS, is_open
+from pipeline.sandbox.world.offers import BLOCK_DAYS, is_open
 
 
 class Truth(NamedTuple):

@@ -14,7 +14,7 @@ from pipeline.domain.shards import Partition, Segment, segments
 from pipeline.lake import Lake
 from pipeline.lake.raw import encode_shard
 from pipeline.sandbox.server.answers import answer
-from pipeline.sandbox.world.question import Guests, Search
+from pipeline.sandbox.world.documented import Guests, Search
 from pipeline.sandbox.world.world import World
 
 TODAY = date(2030, 1, 1)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.domain.texts import one_line
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import costs
@@ -33,14 +35,14 @@ def settings_table() -> str:
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
         default = "" if field.default is None or name == "workers" else f"`{_written(field.default)}`"
-        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
+        rows.append(f"| `{PREFIX}{name.upper()}` | {default} | {one_line(field.description)} |")
     return "\n".join(rows)
 
 
 def example() -> str:
     head = "Copy to .env and fill in. Without a base address the bundled sandbox is used, and all data is simulated."
     entries = (
-        f"# {field.description}\n# {PREFIX}{name.upper()}={'' if name == 'workers' else _in_a_file(field.default)}\n"
+        f"# {one_line(field.description)}\n# {PREFIX}{name.upper()}={'' if name == 'workers' else _in_a_file(field.default)}\n"
         for name, field in Settings.model_fields.items()
     )
     return "\n".join([f"# {head}\n", *entries])

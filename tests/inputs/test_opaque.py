@@ -16,10 +16,9 @@ from pipeline.lake.database import query_published
 from pipeline.lake.raw import read_shard
 from pipeline.night import steps
 from pipeline.night.night import Night
-from pipeline.normalise.opaque import asked_for, sent_ids, told_of_own
 from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.refusals import Refusal
-from pipeline.normalise.request import Asked
+from pipeline.normalise.request import Asked, asked_for, sent_ids, told_of_own
 from pipeline.publish import publish
 from pipeline.sandbox.world.identifiers import opaque_pairs
 from pipeline.settings import Settings

@@ -19,11 +19,11 @@ from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeTooNew, SettingsError, UnknownLake
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
+from pipeline.lake.files import note_touched
 from pipeline.lake.s3 import commit_log, object_store
 from pipeline.lake.s3.commit_log import Act, Claim, CommitLog, Entry, Listing
 from pipeline.lake.s3.object_store import Store
 from pipeline.lake.s3.parcels import Parcel
-from pipeline.lake.touched import note_touched
 from pipeline.night.verify import verify
 from pipeline.process.carrier import Brought
 

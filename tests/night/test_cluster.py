@@ -16,8 +16,8 @@ from dask_machines import Machines, await_true, client_of, while_one_works
 from two_markets import NOW, publish_night, settings_of_two_markets
 
 from pipeline.cli.doctor import _cluster
-from pipeline.domain.cluster_address import Cluster
 from pipeline.domain.errors import ClusterAway, SettingsError
+from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, open_published
 from pipeline.night.rebuild import rebuild

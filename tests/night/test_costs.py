@@ -6,8 +6,8 @@ from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.search import Operation
 from pipeline.lake.raw import read_manifest
-from pipeline.night.costs import cost_history, timed
 from pipeline.night.gate import publish_checked
+from pipeline.night.outlook import cost_history, timed
 from pipeline.plan.estimate import Step
 
 

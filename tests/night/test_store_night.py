@@ -19,7 +19,7 @@ from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from typer.main import get_command
 
 from pipeline.cli.commands import app
-from pipeline.domain.cluster_address import Cluster
+from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.lake.s3.commit_log import CommitLog

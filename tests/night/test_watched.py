@@ -18,7 +18,7 @@ from tiny_night import receiving, rows, settings_in
 from typer.testing import CliRunner
 
 from pipeline.cli.commands import app
-from pipeline.cli.metrics import NightTooOld
+from pipeline.cli.status import NightTooOld
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.night.metrics import metrics

@@ -14,12 +14,11 @@ import pytest
 from certificates import self_signed
 
 from pipeline.domain.errors import SettingsError
-from pipeline.domain.mailbox import FORM, mailbox_of
+from pipeline.domain.servers import FORM, mailbox_of
 from pipeline.lake import Lake
 from pipeline.notify.alert_rules import AlertRules
 from pipeline.notify.alerts import tell_alerts
-from pipeline.notify.mail import mail
-from pipeline.notify.ways import NotDelivered
+from pipeline.notify.ways import NotDelivered, mail
 from pipeline.settings import Settings, read_settings
 
 TO = "from=nights@hotel.example&to=a@hotel.example,b@hotel.example"
@@ -118,7 +117,7 @@ def test_a_certificate_that_nobody_signed_gets_nothing(tmp_path):
 
 def test_a_server_elsewhere_gets_nothing_without_tls(monkeypatch):
     with mailbox() as (server, host):
-        monkeypatch.setattr("pipeline.notify.mail.is_loopback", lambda _: False)
+        monkeypatch.setattr("pipeline.notify.ways.is_loopback", lambda _: False)
         assert failure(f"smtp://user:hidden-part@{host}/?{TO}") == "its server offers no TLS, or no login"
         assert not any(line.startswith(("AUTH", "MAIL", "DATA")) for line in server.said)
 

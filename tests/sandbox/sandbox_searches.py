@@ -4,7 +4,7 @@ import json
 from datetime import date, timedelta
 
 from pipeline.sandbox.server.answers import answer
-from pipeline.sandbox.world.question import Guests, Search
+from pipeline.sandbox.world.documented import Guests, Search
 from pipeline.sandbox.world.world import World
 
 TODAY = date(2030, 1, 1)

@@ -8,8 +8,8 @@ from sandbox_searches import TWO, ask, multi, products, world
 
 from pipeline.domain.search import Operation
 from pipeline.sandbox.world import offers
+from pipeline.sandbox.world.documented import Guests
 from pipeline.sandbox.world.omissions import PATHS
-from pipeline.sandbox.world.question import Guests
 from pipeline.supplier.fields import response_fields
 
 

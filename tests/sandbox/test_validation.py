@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sandbox_searches import TODAY
 
 from pipeline.sandbox.server.validation import understand
-from pipeline.sandbox.world.documented import MARKETS, REFUSALS
-from pipeline.sandbox.world.question import Guests, Search
+from pipeline.sandbox.world.documented import MARKETS, REFUSALS, Guests, Search
 
 STAY = {"id": 0, "guestCount": {"adultCount": 2}}
 COMMON = {

@@ -10,9 +10,8 @@ from sandbox_searches import TODAY, TWO, ask, multi, products, search, totals, w
 
 from pipeline.sandbox.server.answers import answer
 from pipeline.sandbox.world import identifiers
-from pipeline.sandbox.world.documented import BOARDS, MARKETS
+from pipeline.sandbox.world.documented import BOARDS, MARKETS, Guests
 from pipeline.sandbox.world.fx import MARKUP, REFERENCE_RATES
-from pipeline.sandbox.world.question import Guests
 from pipeline.sandbox.world.world import World
 
 

@@ -14,8 +14,7 @@ from nights import USUAL as USUAL_OF_TABLES
 from nights import started_at, sweep_id
 from session import USUAL, Golden
 
-from pipeline.lake.finding_rules import finding_rules
-from pipeline.lake.relations import declared, read_by, relation, relations, sql_folder, views
+from pipeline.lake.relations import declared, finding_rules, read_by, relation, relations, sql_folder, views
 
 FILE = sql_folder() / "README.md"
 # Read by nearly everything: as arrows they would hide the others.

@@ -13,8 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from readme import FILE, written
 
 from pipeline.domain.tables import FINDING_COLUMNS, FLAG_ID
-from pipeline.lake.finding_rules import finding_rules
-from pipeline.lake.relations import declared, relation, relations, sql_folder, views
+from pipeline.lake.relations import declared, finding_rules, relation, relations, sql_folder, views
 
 SCHEMAS = ("audit", "mart", "measure", "report", "staging")
 

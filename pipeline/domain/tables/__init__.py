@@ -58,7 +58,15 @@ from pipeline.domain.tables.inputs import (
     WEIGHT,
 )
 from pipeline.domain.tables.offer import OFFER, OFFER_CHANGE, PENALTY, PROMOTION
-from pipeline.domain.tables.offer_state import DETAIL_PENALTY, OFFER_CLOSED, OFFER_OPEN, POLICY_STATE, PROMOTION_STATE
+from pipeline.domain.tables.offer_state import (
+    DETAIL_PENALTY,
+    OFFER_CLOSED,
+    OFFER_OPEN,
+    POLICY_STATE,
+    PROMOTION_STATE,
+    REFERENCE_CHOICE,
+    STATE_FILE,
+)
 from pipeline.domain.tables.price_state import (
     FLOOR_MOVE,
     PARITY_CLOSED,
@@ -68,10 +76,8 @@ from pipeline.domain.tables.price_state import (
     PRICE_MOVE,
     WAITING,
 )
-from pipeline.domain.tables.quality import DRIFT, QUALITY, REJECT
 from pipeline.domain.tables.quote import QUOTE, QUOTE_OFFER, QUOTE_PENALTY, QUOTE_PROMOTION, QUOTE_TABLES
-from pipeline.domain.tables.state_file import REFERENCE_CHOICE, STATE_FILE
-from pipeline.domain.tables.sweep import CELL, SEARCH, SWEEP, SWEEP_PUBLISHED
+from pipeline.domain.tables.sweep import CELL, DRIFT, QUALITY, REJECT, SEARCH, SWEEP, SWEEP_PUBLISHED
 
 __all__ = [
     "CASE_NOTE", "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FAILED_RULE",

@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
-from pipeline.domain.tables.columns import ASKED, CELL_KEY, MARKET, PRODUCT_TYPE, PROPERTY_ID, SEARCH_ID, STAY, SWEEP_ID
-from pipeline.domain.tables.declaration import DAY, FLAG, INSTANT, INT, LONG, SMALL, TEXT, Column, Table, required
+from pipeline.domain.tables.declaration import (
+    ASKED,
+    CELL_KEY,
+    DAY,
+    FLAG,
+    INSTANT,
+    INT,
+    LONG,
+    MARKET,
+    PRODUCT_TYPE,
+    PROPERTY_ID,
+    SEARCH_ID,
+    SMALL,
+    STAY,
+    SWEEP_ID,
+    TEXT,
+    Column,
+    Table,
+    required,
+)
 
 CELL_STATE = Table(
     "cell",

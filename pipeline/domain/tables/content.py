@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pipeline.domain.tables.columns import PROPERTY_ID, SEARCH_ID, SWEEP_ID
-from pipeline.domain.tables.declaration import INSTANT, INT, LONG, TEXT, Column, Table, required
+from pipeline.domain.tables.declaration import (
+    INSTANT,
+    INT,
+    LONG,
+    PROPERTY_ID,
+    SEARCH_ID,
+    SWEEP_ID,
+    TEXT,
+    Column,
+    Table,
+    required,
+)
 
 _CONTENT_CHANGE = (
     SWEEP_ID,

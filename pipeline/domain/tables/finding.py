@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pipeline.domain.tables.columns import SWEEP_ID
 from pipeline.domain.tables.declaration import (
     DAY,
     FLAG,
@@ -15,6 +14,7 @@ from pipeline.domain.tables.declaration import (
     NUMBER,
     RATE,
     SMALL,
+    SWEEP_ID,
     TEXT,
     Column,
     Table,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pipeline.domain.tables.columns import MARKET, PROPERTY_ID, STAY
 from pipeline.domain.tables.declaration import (
     DAY,
     INSTANT,
     INT,
     LONG,
+    MARKET,
     MONEY,
     NUMBER,
+    PROPERTY_ID,
     RATE,
+    STAY,
     TEXT,
     Column,
     Table,

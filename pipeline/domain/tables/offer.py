@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from pipeline.domain.tables.columns import ASKED, MARKET, OFFER_NO, PROPERTY_ID, SEARCH_ID, SWEEP_ID
 from pipeline.domain.tables.declaration import (
+    ASKED,
     FLAG,
     INSTANT,
     INT,
     LONG,
+    MARKET,
     MONEY,
     MOST_MONEY,
     NUMBER,
+    OFFER_NO,
+    PROPERTY_ID,
+    SEARCH_ID,
     SMALL,
+    SWEEP_ID,
     TEXT,
     Column,
     Table,

@@ -1,16 +1,20 @@
-"""The state of offers from night to night."""
+"""The state of offers from night to night, the files that all state lies in, and the reference market."""
 
 from __future__ import annotations
 
-from pipeline.domain.tables.columns import ASKED, CELL_KEY, CHECK_IN, PROPERTY_ID, SWEEP_ID
 from pipeline.domain.tables.declaration import (
+    ASKED,
+    CELL_KEY,
+    CHECK_IN,
     FLAG,
     INSTANT,
     INT,
     LONG,
     MONEY,
     NUMBER,
+    PROPERTY_ID,
     SMALL,
+    SWEEP_ID,
     TEXT,
     Column,
     Table,
@@ -143,5 +147,32 @@ DETAIL_PENALTY = Table(
         CHECK_IN,
         SWEEP_ID,
         *(column for column in PENALTY.columns if column.name in _PENALTY_TERMS),
+    ),
+)
+
+
+STATE_FILE = Table(
+    "file",
+    "One row per Parquet file of the state: one table, one sweep and one range of properties.",
+    ("path",),
+    (
+        required("table_name", TEXT, "Table of schema `state` that its rows belong to."),
+        SWEEP_ID,
+        required("path", TEXT, "Address within the lake."),
+        required("rows", LONG, "Rows in it."),
+        required("bytes", LONG, "Size of it."),
+        required("first_property_id", LONG, "Lowest property id of its range."),
+        required("last_property_id", LONG, "Highest property id of its range."),
+    ),
+)
+
+REFERENCE_CHOICE = Table(
+    "reference_choice",
+    "One row: the reference market, if the settings name none.",
+    ("market",),
+    (
+        Column("market", TEXT, "Market code; NULL: no offer has been seen yet."),
+        required("chosen_sweep_id", TEXT, "Sweep in which it was chosen."),
+        Column("last_offered_at", INSTANT, "Start of the last sweep with an offer in it."),
     ),
 )

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from pipeline.domain.tables.columns import (
+from pipeline.domain.tables.declaration import (
     CELL_KEY,
     CHECK_IN,
+    FLAG,
+    INSTANT,
+    INT,
+    LONG,
     MARKET,
+    MONEY,
+    NUMBER,
     OFFER_NO,
     PRODUCT_TYPE,
     PROPERTY_ID,
     SEARCH_ID,
     SWEEP_ID,
+    TEXT,
+    Column,
+    Table,
+    required,
 )
-from pipeline.domain.tables.declaration import FLAG, INSTANT, INT, LONG, MONEY, NUMBER, TEXT, Column, Table, required
 
 _BY_LEAD = (
     SWEEP_ID,

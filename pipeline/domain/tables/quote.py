@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.domain.tables.columns import ASKED, MARKET, OFFER_NO, PROPERTY_ID, RAW_ADDRESS, SEARCH_ID, SWEEP_ID
-from pipeline.domain.tables.declaration import FLAG, INSTANT, INT, LONG, MONEY, SMALL, TEXT, Column, Table, required
+from pipeline.domain.tables.declaration import (
+    ASKED,
+    FLAG,
+    INSTANT,
+    INT,
+    LONG,
+    MARKET,
+    MONEY,
+    OFFER_NO,
+    PROPERTY_ID,
+    RAW_ADDRESS,
+    SEARCH_ID,
+    SMALL,
+    SWEEP_ID,
+    TEXT,
+    Column,
+    Table,
+    required,
+)
 from pipeline.domain.tables.offer import OFFER, PENALTY, PROMOTION
 
 QUOTE = Table(

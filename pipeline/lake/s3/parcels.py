@@ -17,12 +17,11 @@ import msgspec
 from filelock import FileLock
 
 from pipeline.domain.errors import LakeError, LakeFull
-from pipeline.lake.files import beside, noted_as_gone
+from pipeline.lake.files import beside, noted_as_gone, touching
 from pipeline.lake.s3.commit_log import IN_FLIGHT, Object
 from pipeline.lake.s3.copy import Copy
 from pipeline.lake.s3.copy_files import Look, fetch_file, is_passing, look_of, name_of, remove_file
 from pipeline.lake.s3.object_store import Store
-from pipeline.lake.touched import touching
 from pipeline.process.carrier import Brought
 
 # A file that no task has read for so long is removed from a worker's folder.

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from pipeline.sandbox.world import documented, planted
+from pipeline.sandbox.world.documented import Guests, Search
 from pipeline.sandbox.world.fx import as_number, minor_per_euro_cent, minor_units
 from pipeline.sandbox.world.hashes import mix
 from pipeline.sandbox.world.offers import Offering, PropertyOffers, RoomOffers
@@ -14,7 +15,6 @@ from pipeline.sandbox.world.omissions import chosen_paths, omit, without_nulls
 from pipeline.sandbox.world.policies import detail_form, drifted
 from pipeline.sandbox.world.prices import Price
 from pipeline.sandbox.world.profiles import Profile
-from pipeline.sandbox.world.question import Guests, Search
 from pipeline.sandbox.world.world import World
 
 _ENCODER: Final = msgspec.json.Encoder()

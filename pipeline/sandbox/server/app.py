@@ -15,13 +15,11 @@ from pipeline.sandbox.faults.faults import GARBAGE_KINDS, FaultDesk, Faults
 from pipeline.sandbox.server import answers
 from pipeline.sandbox.server.answers import Answer
 from pipeline.sandbox.server.options import Options
-from pipeline.sandbox.server.replies import Headers, Reply, ReplyCache, negotiated, reply
-from pipeline.sandbox.server.served import Served
+from pipeline.sandbox.server.replies import Headers, Reply, ReplyCache, Served, negotiated, reply
 from pipeline.sandbox.server.tokens import TokenDesk, TokenReply
 from pipeline.sandbox.server.validation import understand
 from pipeline.sandbox.world import documented
-from pipeline.sandbox.world.documented import Operation
-from pipeline.sandbox.world.question import Search
+from pipeline.sandbox.world.documented import Operation, Search
 from pipeline.sandbox.world.world import World
 
 Scope = MutableMapping[str, Any]

@@ -1,11 +1,11 @@
-"""What goes on the wire: replies, gzip, and the latest answers kept ready."""
+"""What goes on the wire: replies, gzip, the latest answers kept ready, and counts of what was served."""
 
 from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pipeline.sandbox.server.answers import Answer
 
@@ -93,3 +93,34 @@ class ReplyCache:
 
 def _size(key: tuple[str, str, bytes], made: Reply) -> int:
     return len(key[2]) + (made.length or 0)
+
+
+class Served:
+    """Counts requests by operation and outcome, and what the intact 200 answers held."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, dict[str, int]] = {}
+        self._properties: dict[str, int] = {}
+        self._products: dict[str, int] = {}
+        self._unattributed: dict[str, int] = {}
+
+    def count(self, operation: str, outcome: int | str, answer: Answer | None = None) -> None:
+        """Count one request: its status, or the way in which its answer was broken.
+
+        `answer` is given only where it went out whole and readable; its properties and products are then served.
+        """
+        outcomes = self._requests.setdefault(operation, {})
+        outcomes[str(outcome)] = outcomes.get(str(outcome), 0) + 1
+        if answer is not None and answer.status == 200:
+            self._properties[operation] = self._properties.get(operation, 0) + answer.properties
+            self._products[operation] = self._products.get(operation, 0) + answer.products
+            self._unattributed[operation] = self._unattributed.get(operation, 0) + answer.unattributed
+
+    def as_form(self) -> dict[str, Any]:
+        """Return the counters for `GET /sandbox/served`."""
+        return {
+            "requests": self._requests,
+            "properties_served": self._properties,
+            "products_served": self._products,
+            "products_without_property_id": self._unattributed,
+        }

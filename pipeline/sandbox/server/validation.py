@@ -23,9 +23,8 @@ from typing import Any, Final
 import msgspec
 
 from pipeline.sandbox.world import documented
-from pipeline.sandbox.world.documented import Operation
+from pipeline.sandbox.world.documented import Guests, Operation, Search
 from pipeline.sandbox.world.fx import REFERENCE_RATES
-from pipeline.sandbox.world.question import Guests, Search
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INT32: Final = 1 << 31

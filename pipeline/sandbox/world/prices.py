@@ -19,11 +19,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pipeline.sandbox.world import discounts, planted
-from pipeline.sandbox.world.documented import MARKET_NUMBER
+from pipeline.sandbox.world.documented import MARKET_NUMBER, Guests, Search
 from pipeline.sandbox.world.fx import minor_per_euro_cent, minor_units
 from pipeline.sandbox.world.hashes import mix
 from pipeline.sandbox.world.profiles import Profile, Room, Slot
-from pipeline.sandbox.world.question import Guests, Search
 
 # total, reference, stated percent, promotions as written
 _Money = tuple[int, int | None, int | float | None, msgspec.Raw | None]

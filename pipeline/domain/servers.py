@@ -1,0 +1,155 @@
+"""Servers beside the supplier, by their addresses: the store of a shared rate, the cluster, and who takes e-mail.
+
+An address may carry a password, so only its place is ever repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
+
+from pipeline.domain.addresses import is_loopback
+
+_STORE_SCHEMES = frozenset({"redis", "rediss", "unix"})
+# The store's client takes any argument of a connection from a query, its host and the checks of TLS too.
+_STORE_QUERY = frozenset({"db", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile"})
+
+
+def store_address(text: str) -> str:
+    """Return a store's address in its one spelling. Raises ValueError where it is none, and repeats nothing of it."""
+    stripped = text.strip()
+    msg = "it is not an address like rediss://store.example.com:6379/0"
+    if not stripped.isprintable() or " " in stripped:
+        raise ValueError(msg)
+    try:
+        parsed = urlsplit(stripped)
+        host, port = (parsed.hostname or "").rstrip("."), parsed.port
+        query = parse_qsl(parsed.query, keep_blank_values=True, strict_parsing=bool(parsed.query))
+    except ValueError:
+        raise ValueError(msg) from None
+    is_socket = parsed.scheme == "unix"
+    number = parsed.path.strip("/")
+    is_place = parsed.path.startswith("/") and len(parsed.path) > 1 if is_socket else not number or number.isdecimal()
+    if parsed.scheme not in _STORE_SCHEMES or is_socket == bool(host) or not is_place or parsed.fragment:
+        raise ValueError(msg)
+    if {name for name, _ in query} - _STORE_QUERY:
+        msg = (
+            f"its query (?) may name only {', '.join(sorted(_STORE_QUERY))}: the host stands before it, and "
+            "certificates are always verified"
+        )
+        raise ValueError(msg)
+    user, mark, _ = parsed.netloc.rpartition("@")
+    written = f"[{host}]" if ":" in host else host
+    authority = f"{user}{mark}{written}{'' if port is None else f':{port}'}"
+    return parsed._replace(netloc=authority).geturl()
+
+
+def place_of_store(address: str) -> str:
+    """Return the host and port, or the socket, of a store's address in its one spelling: what is no secret of it."""
+    parsed = urlsplit(address)
+    return parsed.netloc.rpartition("@")[2] or parsed.path
+
+
+def is_store_encrypted(address: str) -> bool:
+    """Whether a store's address in its one spelling is one of TLS."""
+    return urlsplit(address).scheme == "rediss"
+
+
+def is_store_in_the_clear(address: str) -> bool:
+    """Whether what is sent to a store can be read on its way: redis to another machine."""
+    parsed = urlsplit(address)
+    return parsed.scheme == "redis" and not is_loopback(parsed.hostname or "")
+
+
+FORM: Final = "smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS"
+# Of `smtps`, where TLS comes first, and of `smtp`, where the server is asked for it.
+_MAIL_PORTS: Final = {"smtps": 465, "smtp": 587}
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """Which server takes a message, from whom and for whom."""
+
+    is_tls: bool
+    host: str
+    port: int
+    user: str | None
+    password: str = field(repr=False)
+    sender: str
+    to: tuple[str, ...]
+
+
+def mailbox_of(address: str) -> Mailbox:
+    """Return what an address such as FORM says. Raises ValueError, which repeats no password, where it is none.
+
+    Blanks and signs in user and password are written as %20 and so on.
+    """
+    try:
+        parsed = urlsplit(address.strip())
+        said, port = parse_qs(parsed.query, strict_parsing=True), parsed.port
+        (sender,) = said.pop("from", [])
+    except ValueError:
+        raise _not_an_address() from None
+    to = tuple(each.strip() for part in said.pop("to", []) for each in part.split(",") if each.strip())
+    is_known = parsed.scheme in _MAIL_PORTS and parsed.hostname and parsed.path in ("", "/") and not parsed.fragment
+    if said or not is_known or not to or not all(map(_is_mail_address, (sender, *to))):
+        raise _not_an_address()
+    return Mailbox(
+        parsed.scheme == "smtps",
+        str(parsed.hostname),
+        port or _MAIL_PORTS[parsed.scheme],
+        unquote(parsed.username) if parsed.username is not None else None,
+        unquote(parsed.password or ""),
+        sender,
+        to,
+    )
+
+
+def _not_an_address() -> ValueError:
+    return ValueError(f"an e-mail address must be of the form {FORM}")
+
+
+def _is_mail_address(text: str) -> bool:
+    name, _, domain = text.rpartition("@")
+    return bool(name and domain) and text.isprintable() and not set(text) & set(' <>,;"')
+
+
+_CLUSTER_SCHEMES = frozenset({"tcp", "tls"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Dask cluster: its scheduler's address; for `tls` the certificates that both ends show and accept."""
+
+    address: str
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether what is sent cannot be read or changed on its way."""
+        return self.address.startswith("tls://")
+
+
+def cluster_address(text: str) -> str:
+    """Return a scheduler's address in its one spelling. Raises ValueError where it is none."""
+    stripped = text.strip()
+    msg = f"{text!r} is not a scheduler's address like tls://scheduler.example.com:8786"
+    try:
+        parsed = urlsplit(stripped)
+        host, port = (parsed.hostname or "").rstrip("."), parsed.port
+    except ValueError:
+        raise ValueError(msg) from None
+    is_whole = parsed.scheme in _CLUSTER_SCHEMES and host and port is not None and "@" not in parsed.netloc
+    if not is_whole or parsed.path.strip("/") or parsed.query or parsed.fragment or not stripped.isprintable():
+        raise ValueError(msg)
+    return f"{parsed.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def is_readable_on_its_way(address: str) -> bool:
+    """Whether work that is sent to a scheduler could be read or forged on its way: `tcp` to another machine."""
+    parsed = urlsplit(address)
+    return parsed.scheme == "tcp" and not is_loopback(parsed.hostname or "")
