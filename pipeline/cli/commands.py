@@ -473,6 +473,6 @@ def lake(
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
 def sandbox(context: typer.Context) -> None:
     """Serve the bundled sandbox supplier until interrupted (see: nightaudit sandbox --help)."""
-    from pipeline.sandbox.__main__ import main
+    from pipeline.sandbox.__main__ import app
 
-    raise typer.Exit(main(context.args))
+    app(context.args, prog_name="nightaudit sandbox")

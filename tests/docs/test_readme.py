@@ -42,7 +42,8 @@ def settings_table() -> str:
 def example() -> str:
     head = "Copy to .env and fill in. Without a base address the bundled sandbox is used, and all data is simulated."
     entries = (
-        f"# {one_line(field.description)}\n# {PREFIX}{name.upper()}={'' if name == 'workers' else _in_a_file(field.default)}\n"
+        f"# {one_line(field.description)}\n"
+        f"# {PREFIX}{name.upper()}={'' if name == 'workers' else _in_a_file(field.default)}\n"
         for name, field in Settings.model_fields.items()
     )
     return "\n".join([f"# {head}\n", *entries])
