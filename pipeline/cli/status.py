@@ -60,12 +60,11 @@ def show_health(older_than: float) -> None:
     held = overview(Lake(settings.lake))
     if held.fault:
         raise NightTooOld(f"The published file cannot be read: {held.fault}", hint="Find the damage: nightaudit verify")
-    published = [sweep for sweep in held.sweeps if sweep.state == "published"]
-    if not published:
+    latest = held.latest_published
+    if latest is None:
         raise NightTooOld(
             "No night is published yet.", hint="Run one: nightaudit nightly. List all sweeps: nightaudit status"
         )
-    latest = published[-1]
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
     said = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
     if hours > older_than:

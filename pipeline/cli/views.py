@@ -152,9 +152,8 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
     for sweep in held.sweeps:
         done = f"{sweep.landed_searches / sweep.planned_searches:.0%}" if sweep.planned_searches else ""
         table.add_row(sweep.sweep_id, Text(sweep.state, _style(sweep)), done, _cells(sweep))
-    published = [sweep for sweep in held.sweeps if sweep.state == "published"]
-    if published:
-        fresh = f"Published: {held.published_file}, {_age(published[-1].started_at, now)}."
+    if held.latest_published:
+        fresh = f"Published: {held.published_file}, {_age(held.latest_published.started_at, now)}."
     else:
         fresh = "Nothing is published yet."
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded", "damaged"}]

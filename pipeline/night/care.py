@@ -32,10 +32,10 @@ from pipeline.lake.database import open_published, query_published
 from pipeline.lake.delta import committed_files, is_committed, replace_files
 from pipeline.lake.expected import missing_files, without_checksums
 from pipeline.lake.files import touch
-from pipeline.lake.raw import is_retired, landed, read_manifest, retire_shards
+from pipeline.lake.raw import is_retired, landed, retire_shards
 from pipeline.lake.sweep_files import quarantine_file, retirement, sweep_files, sweep_of
 from pipeline.night.mend import is_forgotten
-from pipeline.publish import published_sweeps
+from pipeline.publish import LedgerEntry, published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.settings import Settings
 from pipeline.sweep.load import SEGMENT_TABLES, is_sweep_loaded
@@ -106,20 +106,20 @@ def _to_compact(lake: Lake, sweep_ids: Iterable[str], few: int) -> Iterator[Care
 
 
 def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
-    published = [entry.sweep_id for entry in published_sweeps(lake)]
+    published = published_sweeps(lake)
     if not published or not lake.published_file.exists():
         # Without it there is no saying what is needed.
         return
     behind_flags = {row[0] for row in query_published(lake.published_file, _BEHIND_FLAGS).fetchall()}
     needed = behind_flags | {row[0] for row in query_published(lake.published_file, _LATEST).fetchall()}
-    for sweep_id in _beyond(lake, published, settings.observation_nights):
+    for sweep_id in _beyond(published, settings.observation_nights):
         if sweep_id in needed:
             continue
         for table in OBSERVATIONS:
             files = [file for file in committed_files(lake, table) if sweep_of(file.parent.name) == sweep_id]
             if files and not is_committed(lake, table, retirement(sweep_id)):
                 yield _care("retire", table.name, sweep_id, files, partial(_retire, lake, table, sweep_id, files))
-    for sweep_id in _beyond(lake, published, settings.raw_nights):
+    for sweep_id in _beyond(published, settings.raw_nights):
         # A finding is recomputed from every answer since the first of its evidence.
         if sweep_id in needed or any(first <= sweep_id for first in behind_flags):
             continue
@@ -128,11 +128,11 @@ def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
             yield _care("retire raw", "raw", sweep_id, shards, partial(retire_shards, lake, sweep_id))
 
 
-def _beyond(lake: Lake, published: list[str], nights: int) -> list[str]:
+def _beyond(published: list[LedgerEntry], nights: int) -> list[str]:
     """Return the published sweeps before the latest so many nights; none where all are kept."""
-    dates = {sweep_id: read_manifest(lake, sweep_id).snapshot_date for sweep_id in published}
+    dates = {entry.sweep_id: entry.started_at.date() for entry in published}
     latest = sorted(set(dates.values()))[-nights:] if nights else []
-    return [sweep_id for sweep_id in published if latest and dates[sweep_id] < latest[0]]
+    return [sweep_id for sweep_id, day in dates.items() if latest and day < latest[0]]
 
 
 def _retire(lake: Lake, table: Table, sweep_id: str, files: list[Path]) -> None:

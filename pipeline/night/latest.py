@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from datetime import datetime
 
-from pipeline.domain.errors import InputError, UnknownSweep
+from pipeline.domain.errors import CorruptObject, InputError, UnknownSweep
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, has_answer, read_ending, read_manifest
+from pipeline.night.overview import begun_at
 from pipeline.publish import published_sweeps
 from pipeline.sweep.load import is_sweep_loaded
 
+logger = logging.getLogger(__name__)
+
+
+def latest_first(lake: Lake, log_level: int = logging.DEBUG) -> Iterator[Manifest]:
+    """Yield the sweeps, latest first. A damaged manifest costs its sweep alone, and is logged at `log_level`."""
+    for sweep_id in reversed(lake.sweep_ids()):
+        try:
+            yield read_manifest(lake, sweep_id)
+        except CorruptObject as error:
+            logger.log(log_level, "Passed over the sweep %s: %s %s", sweep_id, error.message, error.hint)
+
 
 def latest_sweep(lake: Lake) -> Manifest | None:
-    """Return the latest sweep, if there is any."""
-    latest = lake.sweep_ids()[-1:]
-    return read_manifest(lake, latest[0]) if latest else None
+    """Return the latest sweep whose manifest can be read, if there is any."""
+    return next(latest_first(lake), None)
 
 
 def latest_unpublished(lake: Lake) -> Manifest | None:
@@ -25,9 +38,9 @@ def latest_unpublished(lake: Lake) -> Manifest | None:
 
 def latest_unfinished(lake: Lake) -> Manifest:
     """Return the latest sweep that has not been loaded whole. Raises UnknownSweep where there is none."""
-    for sweep_id in reversed(lake.sweep_ids()):
-        if not is_sweep_loaded(lake, sweep_id):
-            return read_manifest(lake, sweep_id)
+    for manifest in latest_first(lake, logging.WARNING):
+        if not is_sweep_loaded(lake, manifest.sweep_id):
+            return manifest
     raise UnknownSweep(f"The lake {lake.root} holds no unfinished sweep.", hint="List all sweeps: nightaudit status")
 
 
@@ -56,14 +69,19 @@ def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
     Nights are published in the order in which they were made, and each is compared with those before it.
     """
     for sweep_id in lake.sweep_ids()[-1:]:
-        latest = read_manifest(lake, sweep_id)
-        if now > latest.started_at or (now == latest.started_at and not is_new):
+        try:
+            latest = read_manifest(lake, sweep_id)
+            started_at, is_simulated = latest.started_at, latest.is_simulated
+        except CorruptObject:
+            # Its id says when it began, to the second.
+            started_at, is_simulated = begun_at(sweep_id), False
+        if now > started_at or (now == started_at and not is_new):
             return
         raise InputError(
             f"The clock shows {now:%Y-%m-%d %H:%M:%S} UTC, but this lake has a sweep of "
-            f"{latest.started_at:%Y-%m-%d %H:%M:%S} UTC. A lake records nights in order.",
+            f"{started_at:%Y-%m-%d %H:%M:%S} UTC. A lake records nights in order.",
             kept="The lake is unchanged.",
             hint="Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant, or name another lake (NIGHTAUDIT_LAKE)."
-            if latest.is_simulated
+            if is_simulated
             else "Correct the clock of this machine.",
         )

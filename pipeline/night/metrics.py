@@ -59,9 +59,8 @@ class _Nights(Collector):
             states.add_metric([state], sum(sweep.state == state for sweep in held.sweeps))
         yield states
         yield _value("free_bytes", "Bytes free on the lake's disk.", held.free_bytes)
-        published = [sweep for sweep in held.sweeps if sweep.state == "published"]
-        if published and not held.fault:
-            yield from self._of_night(published[-1])
+        if held.latest_published and not held.fault:
+            yield from self._of_night(held.latest_published)
 
     def _of_night(self, sweep: SweepOverview) -> Iterator[Metric]:
         age = _seconds(sweep.started_at, self._now)

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
-from pipeline.lake.raw import landed, read_manifest
+from pipeline.lake.raw import landed
 from pipeline.lake.user_query import Bounds
 from pipeline.night import steps
 from pipeline.night.care import take_nightly_care
@@ -172,8 +172,7 @@ def publish(night: Night) -> Night:
 def announce(night: Night) -> Night:
     """Say to those who feed on published nights where this one and its changes are, if the settings name them."""
     if (address := night.settings.published_webhook) is not None:
-        nights = [(entry.sweep_id, read_manifest(night.lake, entry.sweep_id)) for entry in published_sweeps(night.lake)]
-        days = [(sweep_id, manifest.snapshot_date) for sweep_id, manifest in nights]
+        days = [(entry.sweep_id, entry.started_at.date()) for entry in published_sweeps(night.lake)]
         tell_published(night.lake, days, webhook(address.get_secret_value()))
     return night
 

@@ -31,6 +31,7 @@ class SweepOverview:
     landed_searches: int
     state: str
     counts: dict[str, Any] = field(default_factory=dict)
+    is_published: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Overview:
     free_bytes: int
     fault: str = ""
     """Why the published file cannot be read, and what to do; empty where it can, or there is none."""
+
+    @property
+    def latest_published(self) -> SweepOverview | None:
+        """The last published sweep; its manifest may be damaged since."""
+        return next((sweep for sweep in reversed(self.sweeps) if sweep.is_published), None)
 
 
 def overview(lake: Lake) -> Overview:
@@ -86,10 +92,10 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
     try:
         manifest = read_manifest(lake, sweep_id)
     except CorruptObject:
-        # The other sweeps are unchanged.
-        return SweepOverview(
-            sweep_id, begun_at(sweep_id), False, "unknown", 0, 0, 0, "damaged", counts.get(sweep_id, {})
-        )
+        # The other sweeps are unchanged, and so is what this one has come to.
+        row = counts.get(sweep_id, {})
+        began, planned, is_published = begun_at(sweep_id), row.get("planned", 0), sweep_id in published
+        return SweepOverview(sweep_id, began, False, "unknown", planned, 0, 0, "damaged", row, is_published)
     there = landed(lake, sweep_id)
     searches = sum(shard.stop - shard.start for shard in manifest.shards() if shard.name in there)
     if sweep_id in published:
@@ -108,4 +114,5 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
         searches,
         state,
         counts.get(sweep_id, {}),
+        sweep_id in published,
     )

@@ -14,9 +14,9 @@ from pipeline.domain.tables import TABLES
 from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.delta import refuse_broken_logs
-from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending, read_manifest
+from pipeline.lake.raw import Manifest, drop_sweep, has_answer, landed, read_ending
 from pipeline.night.choose_detail import choose_detail
-from pipeline.night.latest import latest_unpublished, leads_nowhere, refuse_earlier
+from pipeline.night.latest import latest_first, latest_unpublished, leads_nowhere, refuse_earlier
 from pipeline.night.night import Night
 from pipeline.night.read_spec import read_spec_of, spec_folder
 from pipeline.night.supplier import allowance_of, another_supplier, open_client, supplier_name
@@ -121,11 +121,10 @@ def _make_way(lake: Lake, supplier: str) -> None:
     else; nothing is taken away then.
     """
     in_vain = []
-    for sweep_id in reversed(lake.sweep_ids()):
-        manifest = read_manifest(lake, sweep_id)
+    for manifest in latest_first(lake, logging.WARNING):
         if manifest.supplier == supplier:
             break
-        if has_answer(lake, sweep_id):
+        if has_answer(lake, manifest.sweep_id):
             raise another_supplier(manifest, supplier)
         in_vain.append(manifest)
     for manifest in in_vain:

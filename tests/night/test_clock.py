@@ -8,13 +8,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.night import steps
+from pipeline.night.care import plan_care
 from pipeline.night.gate import audit_sweep, publish_checked
 from pipeline.night.night import Night
+from pipeline.night.nightly import run_night
+from pipeline.night.overview import overview
 from pipeline.publish import published_sweeps
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
@@ -157,3 +161,28 @@ def test_a_damaged_manifest_of_the_first_sweep_costs_no_later_night(tmp_path):
     (lake.root / "raw" / lake.sweep_ids()[0] / "sweep.json").write_text("{")
     third = sweep_at(settings_at(tmp_path, FIRST + timedelta(days=2)))
     assert lake.sweep_ids()[-1] == third
+
+
+def test_a_damaged_manifest_of_the_latest_sweep_costs_that_sweep_and_no_later_night(tmp_path, caplog):
+    night_at(tmp_path, FIRST)
+    night_at(tmp_path, FIRST + timedelta(days=1))
+    lake = Lake(str(tmp_path / "lake"))
+    damaged = lake.root / "raw" / lake.sweep_ids()[-1] / "sweep.json"
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    seen = overview(lake).latest_published
+    assert seen is not None
+    assert (seen.sweep_id, seen.state, seen.planned_cells) == (damaged.parent.name, "damaged", seen.counts["planned"])
+    with pytest.raises(InputError, match="A lake records nights in order"):
+        # The sweep's id still says when it began.
+        steps.start(settings_at(tmp_path, FIRST), lake, FIRST)
+    later = FIRST + timedelta(days=2)
+    settings = settings_at(tmp_path, later).model_copy(update={"published_webhook": SecretStr("http://127.0.0.1:9/")})
+    caplog.clear()
+    run_night(Night(settings, lake, clock=lambda: later))
+    told = [record.message for record in caplog.records if record.message.startswith("Passed over")]
+    assert len(told) == 1
+    assert str(damaged) in told[0]
+    assert "nightaudit verify --deep" in told[0]
+    assert [entry.sweep_id for entry in published_sweeps(lake)] == lake.sweep_ids()
+    assert len(lake.sweep_ids()) == 3
+    assert plan_care(settings.model_copy(update={"observation_nights": 1, "raw_nights": 1}), lake)

@@ -49,7 +49,8 @@ def test_a_sweep_that_planned_nothing_has_no_failures():
 
 
 def test_a_clock_that_was_set_back_is_named_and_no_age_is_negative():
-    sweep = SweepOverview("s", datetime(2030, 1, 2, tzinfo=UTC), True, "sandbox", 1200, 345, 345, "published", COUNTS)
+    began = datetime(2030, 1, 2, tzinfo=UTC)
+    sweep = SweepOverview("s", began, True, "sandbox", 1200, 345, 345, "published", COUNTS, is_published=True)
     held = Overview(Path("lake"), Path("lake/file"), (sweep,), 10**12)
     earlier = datetime(2030, 1, 1, tzinfo=UTC)
     for now, said in ((earlier, "begun at 2030-01-02 00:00 UTC, which is after"), (sweep.started_at, ", 0 s old")):
