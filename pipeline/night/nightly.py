@@ -29,7 +29,7 @@ from pipeline.night.summary import summarise as summary_of
 from pipeline.night.supplier import supplier_name
 from pipeline.night.tolerance import refuse_too_many_failures, refuse_useless
 from pipeline.notify.alert_rules import read_rules
-from pipeline.notify.alerts import tell_alerts
+from pipeline.notify.alerts import refuse_unknown, tell_alerts
 from pipeline.notify.published import tell_published
 from pipeline.notify.ways import no_server, webhook
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
@@ -37,7 +37,9 @@ from pipeline.process.log_lines import about_sweep
 from pipeline.process.signals import stoppable
 from pipeline.publish import published_sweeps
 from pipeline.publish.ledger import restore_entries
+from pipeline.publish.without_rows import published_without_rows
 from pipeline.report import reports_page, write_reports, written_case_pages
+from pipeline.settings import Settings
 from pipeline.sweep import close
 
 logger = logging.getLogger(__name__)
@@ -86,6 +88,9 @@ def refuse_at_the_start(night: Night) -> None:
     refuse_tight_limits(more_mb=CHARTS_MB)
     refuse_before_making(settings, night.lake, night.now())
     rules = read_rules(settings.alerts) if settings.alerts else None
+    if rules:
+        with published_without_rows() as file:
+            refuse_unknown(file, rules, _bounds_of(settings))
     receivers = rules.receiver.values() if rules else ()
     blocks = [slug for slug in (settings.notify_block, *(receiver.block for receiver in receivers)) if slug]
     if blocks and night.block is None:
@@ -195,12 +200,17 @@ def alert(night: Night) -> Night:
     settings = night.settings
     if settings.alerts is not None:
         rules, again = read_rules(settings.alerts), confirmer(settings, night.lake, night.clock)
-        bounds = Bounds(settings.query_seconds, settings.query_memory_mb)
         # The digest names the cases; where none was written, the page over all nights.
         page = str(night.pages[0].file if night.pages else reports_page(night.lake))
         pages = written_case_pages(night.lake)
-        tell_alerts(night.lake, rules, page, case_pages=pages, block=night.block, confirm=again, bounds=bounds)
+        tell_alerts(
+            night.lake, rules, page, case_pages=pages, block=night.block, confirm=again, bounds=_bounds_of(settings)
+        )
     return night
+
+
+def _bounds_of(settings: Settings) -> Bounds:
+    return Bounds(settings.query_seconds, settings.query_memory_mb)
 
 
 STEPS: tuple[Step, ...] = (collect, audit, publish, announce, report, summarise, alert)

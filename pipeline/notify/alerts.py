@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from types import MappingProxyType
 
 from pipeline.domain.errors import InputError
@@ -86,7 +87,8 @@ def tell_alerts(
     """
     outbox: Outbox[_Told] = Outbox(lake, _OUTBOX, _Told, {})
     told = outbox.held
-    found = {rule.name: _placed(lake, _rows(lake, rule, bounds), case_pages) for rule in rules.rule}
+    chosen = {rule.name: _named(lake, _rows(lake.published_file, rule, bounds)) for rule in rules.rule}
+    found = {name: _placed(lake, rows, case_pages) for name, rows in chosen.items()}
     results = []
     for rule in rules.rule:
         rows = confirmed(rule, found[rule.name], told.get(rule.name, {}), None if is_rehearsal else confirm)
@@ -140,17 +142,25 @@ def _remember(before: dict[str, str], part: News) -> None:
         del before[key]
 
 
-def _rows(lake: Lake, rule: Rule, bounds: Bounds) -> list[Row]:
+def refuse_unknown(file: Path, rules: AlertRules, bounds: Bounds) -> None:
+    """Raise InputError where a rule names a relation, column or function that `file`, a published file, has not."""
+    for rule in rules.rule:
+        _rows(file, rule, bounds)
+
+
+def _rows(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
     key = ", ".join('"' + name.replace('"', '""') + '"' for name in rule.key)
     order = f"{_OF_EACH_PROPERTY} {key}), {_GRAVEST_FIRST}, {key}" if rule.relation == "report.flag" else key
     try:
-        with user_query(lake.published_file, Condition(rule.relation, rule.where, order), bounds) as answer:
+        with user_query(file, Condition(rule.relation, rule.where, order), bounds) as answer:
             rows: list[Row] = [
                 dict(zip(answer.columns, row, strict=True)) for row in islice(answer.rows(), _MOST_ROWS + 1)
             ]
     except InputError as error:
+        # Below an empty line it shows where in our own query the mistake is.
+        told = " ".join(error.message.partition("\n\n")[0].split())
         raise InputError(
-            f"The rule {rule.name!r} cannot be evaluated: {error.message.splitlines()[0]}",
+            f"The rule {rule.name!r} cannot be evaluated: {told}",
             kept="No alert was sent.",
             hint=f'Check its relation and `where`: nightaudit query "DESCRIBE {rule.relation}"',
         ) from None
@@ -160,7 +170,7 @@ def _rows(lake: Lake, rule: Rule, bounds: Bounds) -> list[Row]:
             kept="No alert was sent.",
             hint="Narrow its `where`.",
         )
-    return _named(lake, rows)
+    return rows
 
 
 def _named(lake: Lake, rows: list[Row]) -> list[Row]:

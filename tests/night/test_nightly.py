@@ -28,7 +28,7 @@ from pipeline.domain.errors import (
 from pipeline.lake import Lake
 from pipeline.night import nightly, steps
 from pipeline.night.night import Night
-from pipeline.night.nightly import run_night
+from pipeline.night.nightly import refuse_at_the_start, run_night
 from pipeline.sweep import normalisers
 
 ROOT = Path(__file__).parents[2]
@@ -244,6 +244,36 @@ def test_a_condition_that_is_none_is_refused_before_anything_is_asked(settings, 
         run(given)
     assert "condition" in refused.value.message
     assert not Path(given.lake).exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ('where = "no_such_column > 1"', 'Referenced column "no_such_column" not found'),
+        ('where = "market IN (SELECT market FROM mart.no_such)"', "Table with name no_such does not exist"),
+        ('where = "no_such_function(sweep_id)"', "Function with name no_such_function does not exist"),
+        ("where = \"sweep_id IN (SELECT content FROM read_text('/etc/passwd'))\"", "Cannot access file"),
+        ('relation = "mart.no_such"', "Table with name no_such does not exist"),
+        ('key = ["no_such_key"]', 'Referenced column "no_such_key" not found'),
+    ],
+)
+def test_a_rule_that_names_what_is_not_there_is_refused_before_anything_is_asked(settings, tmp_path, wrong, told):
+    file = rule_file(tmp_path, 'webhook_from = "ADDRESS"')
+    kept = [line for line in file.read_text().splitlines() if line.partition(" ")[0] != wrong.partition(" ")[0]]
+    file.write_text("\n".join([kept[0], wrong, *kept[1:]]))
+    given = settings(alerts=file)
+    with pytest.raises(InputError, match="The rule 'x' cannot be evaluated") as refused:
+        run(given)
+    assert told in refused.value.message
+    assert "root:" not in str(refused.value)
+    assert not Path(given.lake).exists()
+
+
+def test_what_every_relation_of_a_published_file_has_can_be_named_in_a_rule_before_the_first_night(settings, tmp_path):
+    file = rule_file(tmp_path, 'webhook_from = "ADDRESS"')
+    wanted = "sweep_id IN (SELECT sweep_id FROM lake.offer JOIN ref.market USING (market) WHERE total > 0)"
+    file.write_text(file.read_text().replace("key =", f'where = "{wanted}"\nkey ='))
+    refuse_at_the_start(Night(settings(alerts=file), Lake(settings().lake)))
 
 
 def rule_file(folder: Path, receiver: str, relation: str = "mart.sweep") -> Path:
