@@ -9,7 +9,7 @@ from pipeline.domain.search import STATUSES
 from pipeline.report.cases import cases_points, cases_section, ended_cases, ended_points, standing_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
-from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles, up_and_down
+from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles
 from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, money, percent, share
 from pipeline.report.read import Reader
 from pipeline.report.words import said
@@ -29,14 +29,14 @@ def page(reader: Reader) -> Page:
         standing=reader.rows("report.flag"),
         new=new_flags(reader),
         ended=ended_flags(reader),
-        moves=reader.rows("report.price_move", order="source, property_id, offer_key"),
+        moves=reader.total("price_move_total"),
         largest=_largest_moves(reader),
     )
     sections = (
         cases_section(cases),
         new_section(changes.new, is_first_night=reader.is_first_night),
         ended_section(changes.ended, is_first_night=reader.is_first_night),
-        _moves(reader, changes.moves),
+        _moves(reader, changes),
         _largest(reader, changes.largest),
         by_rule_section(changes.standing, changes.new, changes.ended),
         _coverage(reader),
@@ -52,14 +52,8 @@ def page(reader: Reader) -> Page:
     )
 
 
-def _moves(reader: Reader, moves: pl.DataFrame) -> Section:
-    steps = (
-        moves.with_columns(pl.col("change_pct").clip(-30, 30).floor().cast(pl.Int64).alias("from_pct"))
-        .group_by("from_pct")
-        .agg(pl.len().alias("offers"))
-        .sort("from_pct")
-    )
-    up, down = up_and_down(moves)
+def _moves(reader: Reader, changes: Changes) -> Section:
+    steps = reader.figures("price_step")
     furthest = max((abs(step) for step in steps["from_pct"]), default=0) + 1
     drawn = (
         chart(steps, height=190)
@@ -79,11 +73,13 @@ def _moves(reader: Reader, moves: pl.DataFrame) -> Section:
     )
     return Section(
         "price_changes",
-        f"{up:,} prices rose and {down:,} fell" if moves.height else "No price changed",
+        f"{changes.moves['rose']:,} prices rose and {changes.moves['fell']:,} fell"
+        if steps.height
+        else "No price changed",
         "Each offer is compared with itself, so a change in what is on sale is not a change of price. List and detail "
         "answers are two series: an offer in both counts once in each.",
         steps,
-        [svg(drawn)] if moves.height else (),
+        [svg(drawn)] if steps.height else (),
         why_empty=_FIRST_NIGHT if reader.is_first_night else "No total has changed.",
         source="report.price_move",
     )

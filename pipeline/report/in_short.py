@@ -23,14 +23,15 @@ _RECENT = 7
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What became of cases, findings and prices: all that moved, and of each property what moved most."""
+    """What became of cases, findings and prices: how many moved, and of each property what moved most."""
 
     cases: pl.DataFrame
     ended_cases: pl.DataFrame
     standing: pl.DataFrame
     new: pl.DataFrame
     ended: pl.DataFrame
-    moves: pl.DataFrame
+    # The row of `sql/page/price_move_total.sql`.
+    moves: Mapping[str, Any]
     largest: pl.DataFrame
 
 
@@ -44,7 +45,7 @@ def headline(reader: Reader, changes: Changes) -> str:
         offers, cells = counted(night["offers"], "offer"), counted(night["planned"], "planned cell")
         return f"First night: {offers} in {cells}, {standing}"
     new = changes.cases.filter(pl.col("status") == "new").height
-    moved = counted(changes.moves.height, "price")
+    moved = counted(changes.moves["offers"], "price")
     if reader.scope.property_id is not None:
         # Where little is new, what is open is what a call is about.
         whom = reader.about or f"Property {reader.scope.property_id}"
@@ -71,7 +72,7 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
     """Return the numbers that stand first; of a limited digest only those that are limited."""
     night = reader.night
     limited = [
-        (shown(changes.moves.height, 0), "prices changed"),
+        (shown(changes.moves["offers"], 0), "prices changed"),
         (shown(changes.standing.height, 0), "findings open"),
         (shown(changes.new.height, 0), "findings new"),
         (shown(changes.ended.height, 0), "findings ended"),
@@ -131,26 +132,25 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
         return []
     if changes.largest.height == 0:
         return [Point("No price changed since the offers were last seen.", "price_changes")]
-    row = changes.largest.row(0, named=True)
-    up, down = up_and_down(changes.moves)
+    row, moves = changes.largest.row(0, named=True), changes.moves
     largest = f"{percent(row['change_pct'], is_change=True)}, to {money(row['total'], row['currency'])}"
     return [
         Point(
-            f"{up:,} prices rose and {down:,} fell.{_together(reader, changes.moves)} The largest move: {largest} "
-            f"({_house(row)}, {row['market']}, check-in {row['check_in']}).",
+            f"{moves['rose']:,} prices rose and {moves['fell']:,} fell.{_together(reader, moves)} "
+            f"The largest move: {largest} ({_house(row)}, {row['market']}, check-in {row['check_in']}).",
             "largest_moves",
         )
     ]
 
 
-def _together(reader: Reader, moves: pl.DataFrame) -> str:
+def _together(reader: Reader, moves: Mapping[str, Any]) -> str:
     """Say that most prices moved alike, if they did: no property is to be called about what all of them do."""
     # Of a limited digest it is not known how many did not move.
-    if reader.scope.words or 2 * moves.height <= reader.night["offers"]:
+    if reader.scope.words or 2 * moves["offers"] <= reader.night["offers"]:
         return ""
-    if max(up_and_down(moves)) < _ALIKE * moves.height:
+    if max(moves["rose"], moves["fell"]) < _ALIKE * moves["offers"]:
         return ""
-    by = percent(float(moves.select(pl.col("change_pct").cast(float).median()).item()), is_change=True)
+    by = percent(moves["median_pct"], is_change=True)
     return f" Most offers moved alike, by a median of {by}: ask the supplier before you call any property."
 
 
@@ -186,11 +186,6 @@ def _of_quality(reader: Reader) -> Point:
     )
     cold = f"; {counts['not_judged']:,} need more nights" if counts["not_judged"] else ""
     return Point(f"The audit passed: {told}{cold}.", "quality", "warn" if failed else "good")
-
-
-def up_and_down(moves: pl.DataFrame) -> tuple[int, int]:
-    """Return how many prices rose, and how many fell."""
-    return moves.filter(pl.col("change_pct") > 0).height, moves.filter(pl.col("change_pct") < 0).height
 
 
 def checks(reader: Reader) -> dict[str, int]:

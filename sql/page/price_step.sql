@@ -1,0 +1,9 @@
+-- One row per whole percent of change: offers whose total has changed by that much since they were last seen.
+-- from_pct: change_pct, rounded down; -30 and 30 hold what lies beyond.
+SELECT
+    floor(greatest(-30, least(30, change_pct)))::BIGINT AS from_pct,
+    count(*) AS offers
+FROM report.price_move
+WHERE is_within(property_id, market, check_in)
+GROUP BY ALL
+ORDER BY ALL
