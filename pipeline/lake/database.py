@@ -21,7 +21,7 @@ from pipeline.lake.user_sql import LIST_RELATIONS, UNSAFE_OPTIMIZERS
 # A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
 _MEMORY_LIMIT = "1500MB"
 # A report's process may take 700 MB; drawing its charts takes half of that.
-_REPORT_MEMORY = "250MB"
+_REPORT_MEMORY = "200MB"
 
 # Tables whose rows belong to an offer.
 OF_OFFERS = ("offer", "penalty", "promotion")
