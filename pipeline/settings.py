@@ -439,7 +439,6 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
         lines = [_explain(item["loc"], item["msg"]) for item in error.errors(include_input=False, include_url=False)]
         raise SettingsError(
             "These settings cannot be used:\n" + "\n".join(lines),
-            kept="Nothing was started.",
             hint="Correct the option, the environment or .env. Every setting is described by: nightaudit settings",
         ) from None
 

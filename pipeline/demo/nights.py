@@ -184,7 +184,6 @@ def refuse_demo(settings: Settings, lake: Lake, last: date) -> None:
     if not settings.is_simulated:
         raise SettingsError(
             "The demo needs the bundled sandbox, but NIGHTAUDIT_BASE_URL names a supplier.",
-            kept="Nothing was started.",
             hint="Unset it, or run a night with that supplier: nightaudit nightly",
         )
     if lake.root.exists() and any(lake.root.iterdir()):

@@ -25,7 +25,7 @@
     └── TooManyFailures             exit code 4: finished, but too many cells failed
         └── NothingUsable           no answer of the sweep can be used
 
-A message says what happened; `kept` says what survived; `hint` says what to do next.
+A message says what happened; `kept` says what survived, with some kinds what always does; `hint` says what to do next.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ class NightauditError(Exception):
     """Base of all errors that are shown to a user without a traceback."""
 
     exit_code = 1
+    usually_kept = ""
 
     def __init__(self, message: str, *, kept: str = "", hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.kept = kept
+        self.kept = kept or self.usually_kept
         self.hint = hint
         self.is_placed = False
 
@@ -64,9 +65,13 @@ class InputError(NightauditError):
 class SettingsError(InputError):
     """A setting is missing, malformed or contradicts another."""
 
+    usually_kept = "Nothing was started."
+
 
 class SpecError(InputError):
     """A sweep spec cannot be used. The message names file and line."""
+
+    usually_kept = "Nothing was started."
 
 
 class RequestRefused(InputError):

@@ -57,7 +57,6 @@ def choose_detail(
     if strangers := sorted(set(watched) - set(property_ids)):
         raise SpecError(
             f"The watch list of the sweep spec (detail) names {strangers[0]}, which is not one of its properties.",
-            kept="Nothing was started.",
             hint="Add it to [properties], or remove it from the list.",
         )
     one = SweepPlan.of(spec, property_ids[:1], snapshot_date, property_ids[:1])
@@ -65,7 +64,6 @@ def choose_detail(
     if detail.budget < each:
         raise SpecError(
             f"detail.budget of the sweep spec is {detail.budget} requests, and one property takes {each} requests.",
-            kept="Nothing was started.",
             hint="Raise it, or list fewer stays, parties, markets or currencies.",
         )
     is_first = not published_file.exists()

@@ -59,7 +59,6 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
         if not settings.is_simulated:
             raise SettingsError(
                 "No sweep spec is set (NIGHTAUDIT_SPEC), and the sample spec names properties of the sandbox.",
-                kept="Nothing was started.",
                 hint=f"Write a spec for your properties; {SAMPLE_SPEC} shows every key.",
             )
         path = SAMPLE_SPEC

@@ -31,7 +31,6 @@ def no_server(slug: str) -> SettingsError:
     """Return the refusal of a Prefect notification block where no Prefect server keeps it."""
     return SettingsError(
         f"The notification block {slug} needs a Prefect server, and none is configured (PREFECT_API_URL).",
-        kept="Nothing was started.",
         hint="Start one (prefect server start), save the block there and set PREFECT_API_URL to its address. Or use a "
         "webhook instead of the block: NIGHTAUDIT_NOTIFY_WEBHOOK, or webhook_from of the receiver.",
     )

@@ -64,7 +64,6 @@ def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
     if problems := [problem for day in explicit if (problem := check_in_problem(day, snapshot_date))]:
         raise SpecError(
             "stays.check_in of the sweep spec cannot be asked for:\n" + "\n".join(f"  {each}" for each in problems),
-            kept="Nothing was started.",
             hint="Remove these dates, or use [[stays.horizon]], which moves with the snapshot.",
         )
     leads = (snapshot_date + timedelta(days=lead) for lead in _lead_days(stays, snapshot_date))
@@ -72,7 +71,6 @@ def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
     if not days:
         raise SpecError(
             f"Every check-in of the sweep spec has passed: the snapshot date is {snapshot_date} (error 1014).",
-            kept="Nothing was started.",
             hint="Add later dates to stays.check_in, or use [[stays.horizon]], which moves with the snapshot.",
         )
     return days

@@ -227,9 +227,7 @@ def _connected(cluster: Cluster) -> Client:
         from distributed.security import Security
     except ImportError:
         raise SettingsError(
-            "NIGHTAUDIT_CLUSTER needs the package distributed.",
-            kept="Nothing was started.",
-            hint='Install it: pip install "nightaudit[cluster]"',
+            "NIGHTAUDIT_CLUSTER needs the package distributed.", hint='Install it: pip install "nightaudit[cluster]"'
         ) from None
     security = None
     if cluster.is_encrypted:

@@ -14,12 +14,15 @@ from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_MORE = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
-# Libraries written in Rust give the system's number in their text alone.
+# Libraries in Rust give the system's number in their text alone, without a cause or a type for it: of a full disk
+# obstore makes a GenericError, polars a ComputeError, deltalake a DeltaError or an OSError without a number (tried in
+# November 2026). So their texts are read, here and nowhere else. By name: none of these libraries is imported for it.
+_IN_TEXT_ALONE = {"obstore.exceptions": "BaseError", "polars.exceptions": "PolarsError", "_internal": "DeltaError"}
 _WRITTEN = {f"(os error {number})": number for number in (*_NO_SPACE, *_REFUSED, *_NO_MORE)}
+# What Python says where the system starts no thread: a RuntimeError without a number.
+_NO_THREAD = "can't start new thread"
 # Colours and arrows.
 _ORNAMENT = re.compile(r"\x1b\[[0-9;]*m|\u21b3")
-# So does Python's own, where the system starts no thread.
-_WRITTEN["can't start new thread"] = errno.EAGAIN
 
 
 def as_ours(error: BaseException) -> NightauditError | None:
@@ -59,8 +62,15 @@ def _no_more(what: str) -> OutOfResources:
 def _number_of(error: BaseException) -> int | None:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    text = str(error)
-    return next((number for written, number in _WRITTEN.items() if written in text), None)
+    if type(error) is RuntimeError and _NO_THREAD in str(error):
+        return errno.EAGAIN
+    if not isinstance(error, OSError) and not _is_in_text_alone(type(error)):
+        return None
+    return next((number for written, number in _WRITTEN.items() if written in str(error)), None)
+
+
+def _is_in_text_alone(kind: type[BaseException]) -> bool:
+    return any(_IN_TEXT_ALONE.get(base.__module__) == base.__name__ for base in kind.__mro__)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

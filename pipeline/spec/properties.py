@@ -18,7 +18,6 @@ MOST_ERRORS_SHOWN = 10
 MOST_PROPERTIES = 5_000_000
 MOST_FILE_BYTES = 250_000_000
 
-_KEPT = "Nothing was started."
 _DELIMITERS = ",;\t"
 
 
@@ -40,9 +39,7 @@ def resolve_properties(
     if properties.file is not None:
         found = _from_file(folder / properties.file, "properties.file")
         if not found:
-            raise SpecError(
-                f"{folder / properties.file} contains no property id.", kept=_KEPT, hint="Write one id per line."
-            )
+            raise SpecError(f"{folder / properties.file} contains no property id.", hint="Write one id per line.")
     elif properties.query is not None:
         found = _from_query(properties.query, resolve_query)
     else:
@@ -61,27 +58,22 @@ def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> l
     if resolve is None:
         raise SpecError(
             "properties.query of the sweep spec reads the last published night, but this lake has none.",
-            kept=_KEPT,
             hint="Publish a first night with properties.ids or properties.file.",
         )
     found = list(islice(resolve(query), MOST_PROPERTIES + 1))
     if len(found) > MOST_PROPERTIES:
         raise SpecError(
             f"properties.query of the sweep spec returned more than {MOST_PROPERTIES:,} rows.",
-            kept=_KEPT,
             hint="Try it with `nightaudit query`; it should return each property once.",
         )
     if wrong := [value for value in found if not _is_property_id(value)]:
         raise SpecError(
             f"properties.query of the sweep spec returned {wrong[0]!r}, which is not a property id.",
-            kept=_KEPT,
             hint="Its first column must hold property ids, without NULL.",
         )
     if not found:
         raise SpecError(
-            "properties.query of the sweep spec returned no property.",
-            kept=_KEPT,
-            hint="Try it with `nightaudit query`.",
+            "properties.query of the sweep spec returned no property.", hint="Try it with `nightaudit query`."
         )
     return found
 
@@ -90,7 +82,6 @@ def _from_sandbox(wanted: int, resolve: Callable[[int], Iterable[int]] | None) -
     if resolve is None:
         raise SpecError(
             "properties.sandbox of the sweep spec takes the sandbox's properties, but a supplier's address is set.",
-            kept=_KEPT,
             hint="Give properties.ids, properties.file or properties.query, or unset NIGHTAUDIT_BASE_URL.",
         )
     found = list(resolve(wanted))
@@ -98,7 +89,6 @@ def _from_sandbox(wanted: int, resolve: Callable[[int], Iterable[int]] | None) -
         raise SpecError(
             f"properties.sandbox of the sweep spec asks for {wanted} properties, but the sandbox has "
             f"only {len(found)}.",
-            kept=_KEPT,
             hint="Lower it, or raise NIGHTAUDIT_SANDBOX_PROPERTIES.",
         )
     return found
@@ -110,13 +100,12 @@ def _from_file(path: Path, key: str) -> list[int]:
     except OSError as error:
         raise SpecError(
             f"{key} of the sweep spec, {path}, cannot be read: {error.strerror}.",
-            kept=_KEPT,
             hint="A relative path starts at the spec's folder.",
         ) from None
     except Unreadable as error:
-        raise SpecError(f"{path} cannot be read: {error}.", kept=_KEPT, hint="Give each property once.") from None
+        raise SpecError(f"{path} cannot be read: {error}.", hint="Give each property once.") from None
     except UnicodeDecodeError:
-        raise SpecError(f"{path} is not UTF-8 text.", kept=_KEPT, hint="Save it as UTF-8.") from None
+        raise SpecError(f"{path} is not UTF-8 text.", hint="Save it as UTF-8.") from None
     rows = [(number, row) for number, line in enumerate(text.split("\n"), 1) if (row := line.strip())]
     return _checked(path, _id_texts(path, [(number, row) for number, row in rows if not row.startswith("#")]))
 
@@ -131,7 +120,6 @@ def _id_texts(path: Path, rows: list[tuple[int, str]]) -> Iterator[tuple[int, st
     if COLUMN not in names:
         raise SpecError(
             f"{path}:{rows[0][0]}: no column {COLUMN}; the header names {', '.join(names)}.",
-            kept=_KEPT,
             hint=f"Call the column with the ids {COLUMN}, or write one id per line without a header.",
         )
     at = names.index(COLUMN)
@@ -165,7 +153,6 @@ def _checked(path: Path, texts: Iterable[tuple[int, str]]) -> list[int]:
         shown = problems[:MOST_ERRORS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
         raise SpecError(
             "These property ids cannot be used:\n" + "\n".join(f"  {each}" for each in shown),
-            kept=_KEPT,
             hint=f"Write one id per line, or a CSV file with a column {COLUMN}.",
         )
     return list(row_of)

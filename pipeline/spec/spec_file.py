@@ -60,7 +60,6 @@ def _shown_default(value: Any) -> str:  # noqa: ANN401 - any default of a field
     return str(value) if value else ""
 
 
-KEPT = "Nothing was started."
 HINT = "Correct the spec; `nightaudit plan` shows what it will ask."
 MOST_ERRORS_SHOWN = 20
 
@@ -92,17 +91,15 @@ def read_spec(path: Path, snapshot_date: date | None = None) -> SweepSpec:
     except OSError as error:
         raise SpecError(
             f"The sweep spec {path} cannot be read: {error.strerror}.",
-            kept=KEPT,
             hint="Name an existing file with --spec or NIGHTAUDIT_SPEC.",
         ) from None
     except Unreadable as error:
         raise SpecError(
             f"The sweep spec {path} cannot be read: {error}.",
-            kept=KEPT,
             hint="Move its property ids to a separate file and name that in properties.file.",
         ) from None
     except UnicodeDecodeError:
-        raise SpecError(f"The sweep spec {path} is not UTF-8 text.", kept=KEPT, hint="Save it as UTF-8.") from None
+        raise SpecError(f"The sweep spec {path} is not UTF-8 text.", hint="Save it as UTF-8.") from None
     return parse_spec(text, path, snapshot_date)
 
 
@@ -112,14 +109,13 @@ def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> Swee
     if reader is None:
         raise SpecError(
             f"The sweep spec {path} is neither .toml nor .yaml.",
-            kept=KEPT,
             hint="Give it the extension of its format: .toml or .yaml.",
         )
     try:
         document = reader(text)
     except Unreadable as error:
         at = f"{path}:{error.line}" if error.line else f"{path}"
-        raise SpecError(f"The sweep spec cannot be read:\n  {at}: {error}", kept=KEPT, hint=HINT) from None
+        raise SpecError(f"The sweep spec cannot be read:\n  {at}: {error}", hint=HINT) from None
     try:
         return SweepSpec.model_validate(document.data, context={"snapshot_date": snapshot_date})
     except ValidationError as error:
@@ -129,7 +125,7 @@ def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> Swee
     shown = _problems(details[:MOST_ERRORS_SHOWN], document, path)
     if len(details) > MOST_ERRORS_SHOWN:
         shown.append(f"  and {len(details) - MOST_ERRORS_SHOWN} more")
-    raise SpecError("The sweep spec cannot be used:\n" + "\n".join(shown), kept=KEPT, hint=HINT)
+    raise SpecError("The sweep spec cannot be used:\n" + "\n".join(shown), hint=HINT)
 
 
 def _is_an_echo(item: ErrorDetails) -> bool:

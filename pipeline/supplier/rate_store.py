@@ -96,9 +96,7 @@ def _installed() -> Iterator[None]:
         yield
     except ImportError:
         raise SettingsError(
-            "NIGHTAUDIT_RATE_STORE needs the package redis.",
-            kept="Nothing was started.",
-            hint='Install it: pip install "nightaudit[cluster]"',
+            "NIGHTAUDIT_RATE_STORE needs the package redis.", hint='Install it: pip install "nightaudit[cluster]"'
         ) from None
 
 

@@ -6,7 +6,10 @@ import inspect
 import re
 import signal
 
+import obstore.exceptions
 import pytest
+from deltalake.exceptions import DeltaError
+from polars.exceptions import PolarsError
 
 from pipeline.domain import errors
 from pipeline.domain.errors import NightauditError, RequestRefused, first_line
@@ -80,6 +83,24 @@ def test_a_chain_of_causes_that_leads_back_to_where_it_began_comes_to_an_end():
     assert as_ours(first) is None
     second.__cause__ = OSError(28, "No space left on device")
     assert isinstance(as_ours(first), errors.LakeFull)
+
+
+FULL = "No space left on device (os error 28)"
+
+
+@pytest.mark.parametrize("error", [obstore.exceptions.GenericError, PolarsError, DeltaError, OSError])
+def test_a_library_that_gives_the_systems_number_in_its_text_alone_is_understood(error):
+    assert isinstance(as_ours(error(f"Generic error: {FULL}")), errors.LakeFull)
+
+
+@pytest.mark.parametrize("error", [ValueError(FULL), KeyError(FULL), RuntimeError(FULL), OSError(2, f"{FULL}.txt")])
+def test_a_text_of_any_other_error_is_not_read(error):
+    assert as_ours(error) is None
+
+
+def test_a_thread_that_the_system_does_not_start_is_want_of_resources():
+    assert isinstance(as_ours(RuntimeError("can't start new thread")), errors.OutOfResources)
+    assert as_ours(ValueError("can't start new thread")) is None
 
 
 def test_an_error_says_what_happened_what_was_kept_and_what_to_do():

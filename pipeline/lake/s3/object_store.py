@@ -52,7 +52,6 @@ class Store:
         if match is None or any(part in {".", ".."} for part in match["prefix"].split("/")):
             raise SettingsError(
                 "NIGHTAUDIT_LAKE is not the address of a lake on S3.",
-                kept="Nothing was started.",
                 hint="Set it to a bucket and a prefix of letters, digits, . - and _: s3://bucket/nightaudit",
             )
         self.address = address.rstrip("/")
@@ -61,7 +60,6 @@ class Store:
         if endpoint.startswith("http://") and not is_clear:
             raise SettingsError(
                 "AWS_ENDPOINT_URL is an http address: others can read and change what is sent there.",
-                kept="Nothing was started.",
                 hint="Use https; on this machine, or within a private network, AWS_ALLOW_HTTP=true allows it.",
             )
         try:
