@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -37,8 +38,17 @@ class S3Server:
         }
 
     def go_away(self) -> None:
-        """Be away for SECONDS_AWAY."""
+        """Be away for SECONDS_AWAY, from now on."""
         self._process.send_signal(signal.SIGUSR1)
+        while self._is_there():
+            time.sleep(0.01)
+
+    def _is_there(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", int(self.address.rpartition(":")[2]))).close()
+        except OSError:
+            return False
+        return True
 
 
 @contextmanager

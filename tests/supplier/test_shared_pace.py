@@ -235,7 +235,7 @@ def test_a_pause_that_the_store_did_not_get_ends_the_sending_however_many_follow
             Redis.from_url(redis).shutdown(nosave=True)
             for _ in range(3):
                 pacer.pause(0)
-                await asyncio.sleep(0.2)
+                await asyncio.wait(list(pacer._saying))
             for _ in range(100):
                 await pacer.slot()
         finally:

@@ -31,6 +31,14 @@ def final(records):
     return found
 
 
+async def until_still(look) -> None:
+    """Wait until what is seen has begun, and stayed the same for some moments: nothing more happens by itself."""
+    same, before = 0, 0
+    while same < 20:
+        await asyncio.sleep(0.001)
+        same, before = (same + 1 if (seen := look()) == before > 0 else 0), seen
+
+
 def test_every_search_lands_once_in_the_order_of_the_plan(collecting, supplier):
     tally = collecting.run(supplier(), collecting.shards(100), in_flight=7)
     records = collecting.records()
@@ -135,9 +143,7 @@ def test_a_slow_search_does_not_let_open_shards_pile_up(collecting, supplier, in
     seen = []
 
     async def watch(_collector) -> None:
-        for _ in range(300):
-            await asyncio.sleep(0.001)
-            seen.append(len(collecting.opened) - len(collecting.landed))
+        await until_still(lambda: seen.append(len(collecting.opened) - len(collecting.landed)) or len(supplier.asked))
         supplier.slow[0].set()
 
     async def slowly(operation, body, *, attempts=None):
@@ -161,7 +167,7 @@ def test_what_follows_holds_the_collection_back(collecting, supplier):
         await gate[-1].wait()
 
     async def watch(_collector) -> None:
-        await asyncio.sleep(0.3)
+        await until_still(lambda: len(supplier.asked))
         held.append((len(supplier.asked), len(collecting.landed)))
         while len(collecting.landed) < 20 or any(not event.is_set() for event in gate):
             for event in gate:
