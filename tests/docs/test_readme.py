@@ -141,7 +141,7 @@ def between(text: str, name: str) -> str:
 @pytest.mark.parametrize("name", TABLES)
 def test_a_page_lists_what_the_code_declares(name):
     page, table = TABLES[name]
-    assert between(page.read_text(), name) == table()
+    assert between(page.read_text(), name) == table(), "write it again: .venv/bin/python tests/docs/test_readme.py"
 
 
 def test_the_readme_is_short_enough_to_be_read():
