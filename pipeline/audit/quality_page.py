@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pipeline.audit.history import History
 from pipeline.audit.results import Audit, Finding, measured
-from pipeline.domain.texts import printable
+from pipeline.domain.texts import printable, printable_json
 from pipeline.lake import Lake, write_in_place
 
 _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
@@ -50,7 +50,8 @@ def write_report(
     """Write `quality.html` and `quality.json` of an audit and return the page. `kept` is the night still published."""
     folder = report_folder(lake, audit.sweep_id)
     folder.mkdir(parents=True, exist_ok=True)
-    write_in_place(folder / "quality.json", msgspec.json.format(msgspec.json.encode(as_json(audit)), indent=1))
+    held = msgspec.json.format(msgspec.json.encode(as_json(audit)).decode(), indent=1)
+    write_in_place(folder / "quality.json", printable_json(held).encode())
     page = _template().render(
         audit=audit,
         critical=audit.causes("critical"),

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.errors import InputError
-from pipeline.domain.texts import printable, printable_json, unformulated
+from pipeline.domain.texts import in_a_cell, printable, printable_json
 
 if TYPE_CHECKING:
     import subprocess
@@ -116,8 +116,7 @@ def _as_cell(value: object) -> object:
     """Return a value for a cell of a spreadsheet or a terminal; texts come from the supplier."""
     if value is None or isinstance(value, int | float):
         return value
-    text = printable(str(value))
-    return unformulated(text) if isinstance(value, str) else text
+    return in_a_cell(value) if isinstance(value, str) else printable(str(value))
 
 
 def _json_line(names: Sequence[str], row: Row) -> str:

@@ -6,14 +6,18 @@ import re
 from typing import Final
 
 # What a terminal obeys (C0, DEL, C1), what turns round or hides what is written beside it, and halves of characters.
-_OBEYED: Final = re.compile(
-    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff]"
+_CONTROLS: Final = (
+    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ufff9-\\ufffb"
 )
+_OBEYED: Final = re.compile(f"[{_CONTROLS}\\ud800-\\udfff]")
 
-# What a spreadsheet would run, for Python and for polars. Blanks before the sign do not keep every spreadsheet from it,
-# nor do the wide forms of the signs.
-FORMULA: Final = "^(?:[\\t\\r\\n]|[\\s\ufeff]*[=+\\-@＝＋－＠])"
-_FORMULA: Final = re.compile(FORMULA)
+# What a spreadsheet would run. Blanks before the sign do not keep every spreadsheet from it, nor do the wide forms of
+# the signs.
+_FORMULA_TEXT: Final = "^(?:[\\t\\r\\n]|[\\s\ufeff]*[=+\\-@＝＋－＠])"
+_FORMULA: Final = re.compile(_FORMULA_TEXT)
+
+# What `in_a_cell` changes, for Python and for polars, which knows no halves of characters.
+GUARDED: Final = f"{_FORMULA_TEXT}|[{_CONTROLS}]"
 
 
 def printable(text: str) -> str:
@@ -26,9 +30,9 @@ def printable_json(document: str) -> str:
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
-def unformulated(text: str) -> str:
-    """Return text for a cell of a spreadsheet: what begins like a formula is marked as text."""
-    return f"'{text}" if _FORMULA.match(text) else text
+def in_a_cell(text: str) -> str:
+    """Return text for a cell of CSV: `printable`, and marked as text where a spreadsheet would run it as a formula."""
+    return f"'{printable(text)}" if _FORMULA.match(text) else printable(text)
 
 
 def one_line(text: str | None) -> str:

@@ -10,6 +10,7 @@ inventory  what a lake takes up
 database   the only place that opens DuckDB
 relations  the SQL under `sql/`, by name
 checksums  what each file held when it was written
+sums_file  one file of checksums: its lines, and where they end
 expected   which files there are, and which are missing
 allowance  the daily cap on calls, kept in the lake
 published_paths  the published file in another folder

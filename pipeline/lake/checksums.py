@@ -4,7 +4,7 @@
 the file's bytes, its XXH3, its name. Each machine has a file of its own, because a network's file system may mix up
 what two append to one; `sums.txt` is that of an earlier version. Lines are appended and never changed. A process that
 is killed between a line and its file leaves a line too many, so a file is whole if it is what any of its lines says. A
-file without a line was written by an earlier version, or by another program, and says nothing.
+file without a line was written by an earlier version, or by another program, and says nothing. See `sums_file`.
 
 Once a file has its name, a line says that it is there, and before it is removed another that it may be gone. So a file
 that is missing is known from one that a killed process never wrote, or that the lake has removed itself.
@@ -18,13 +18,13 @@ import errno
 import os
 import platform
 import re
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
 import xxhash
 
 from pipeline.domain.errors import CorruptObject
+from pipeline.lake.sums_file import append, is_cut, line, parsed
 
 FOLDER = "checksums"
 _SUMS = "sums*.txt"
@@ -58,17 +58,17 @@ def sum_of_file(place: Path) -> Sum:
 
 def record(root: Path, place: Path, found: Sum, sums: str = "") -> None:
     """Record what a file of a lake is about to hold, in this machine's file of sums or another. Raises OSError."""
-    _append_to(root, place.parent, _line(f"{found[0]} {found[1]} {place.name}"), sums)
+    _append_to(root, place.parent, line(*found, place.name), sums)
 
 
 def note_there(root: Path, place: Path) -> None:
     """Note that a file that was recorded has its name now: it is missed from here on. Raises OSError."""
-    _append_to(root, place.parent, _line_of_state(_THERE, place.name))
+    _append_to(root, place.parent, line(0, _THERE, place.name))
 
 
 def note_begun(root: Path, place: Path) -> None:
     """Note that a file may come to be there whose bytes are not known yet. Raises OSError."""
-    _append_to(root, place.parent, _line_of_state(_BEGUN, place.name))
+    _append_to(root, place.parent, line(0, _BEGUN, place.name))
 
 
 def note_gone(root: Path, places: Iterable[Path]) -> None:
@@ -77,7 +77,7 @@ def note_gone(root: Path, places: Iterable[Path]) -> None:
     for place in places:
         by_folder.setdefault(place.parent, []).append(place.name)
     for folder, names in by_folder.items():
-        _append_to(root, folder, b"".join(_line_of_state(_GONE, name) for name in names))
+        _append_to(root, folder, b"".join(line(0, _GONE, name) for name in names))
 
 
 def record_as_they_are(root: Path, places: Iterable[Path]) -> None:
@@ -134,13 +134,15 @@ class Recorded:
         sums = _folder_of_sums(self._root, below).rglob(_SUMS)
         return sorted({self._root / file.parent.relative_to(self._root / FOLDER) for file in sums})
 
-    def damaged(self) -> dict[Path, int]:
-        """Return the checksum files with unreadable lines, and how many each has; the last line may be cut off."""
+    def damaged(self) -> dict[Path, str]:
+        """Return the checksum files that are damaged, and how: some of their lines cannot be read, or are gone."""
         found = {}
         for sums in sorted(file for file in (self._root / FOLDER).rglob(_SUMS) if file.is_file()):
             self._of_folder(self._root / sums.parent.relative_to(self._root / FOLDER))
             if lines := self._damaged.get(sums, 0) + (sums.stat().st_size != self._read[sums]):
-                found[sums] = lines
+                found[sums] = f"{lines} of its lines cannot be read"
+            elif is_cut(sums):
+                found[sums] = "its last lines are gone"
         return found
 
     def refuse(self, place: Path, found: Sum) -> None:
@@ -170,13 +172,11 @@ class Recorded:
         # The last line may be under way.
         whole = text[: text.rfind(b"\n") + 1]
         self._read[sums] = before + len(whole)
-        for line in whole.splitlines():
-            crc, _, said = line.partition(b" ")
-            parts = said.split(b" ", 2)
-            if crc != b"%08x" % zlib.crc32(said) or len(parts) != 3:
+        for said in parsed(whole):
+            if said is None:
                 self._damaged[sums] = self._damaged.get(sums, 0) + 1
                 continue
-            name, what = os.fsdecode(parts[2]), parts[1].decode()
+            size, what, name = said
             found = known.setdefault(name, set())
             if what == _THERE:
                 there.add((name, sums))
@@ -185,7 +185,7 @@ class Recorded:
                 gone.add((name, sums))
                 there.discard((name, sums))
             elif what != _BEGUN:
-                found.add((int(parts[0]), what))
+                found.add((size, what))
 
 
 def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
@@ -218,32 +218,15 @@ def _folder_of_sums(root: Path, folder: Path) -> Path:
     return root / FOLDER / folder.relative_to(root)
 
 
-def _line(said: str) -> bytes:
-    return f"{zlib.crc32(os.fsencode(said)):08x} ".encode() + os.fsencode(said) + b"\n"
-
-
-def _line_of_state(state: str, name: str) -> bytes:
-    return _line(f"0 {state} {name}")
-
-
 def _append_to(root: Path, folder: Path, lines: bytes, name: str = "") -> None:
     sums = _folder_of_sums(root, folder) / (name or f"sums-{_host()}.txt")
     try:
-        _append(sums, lines)
+        append(sums, lines)
     except FileNotFoundError:
         sums.parent.mkdir(parents=True, exist_ok=True)
-        _append(sums, lines)
+        append(sums, lines)
 
 
 def _host() -> str:
     """Return this machine's name, as it may stand in a file's."""
     return re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
-
-
-def _append(sums: Path, line: bytes) -> None:
-    # One write of one line: of two processes that append at once, neither's is torn.
-    descriptor = os.open(sums, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)

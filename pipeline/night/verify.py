@@ -86,9 +86,13 @@ class _Look:
             if is_readable:
                 self._related()
             self._missing(lost)
-            for sums, lines in self._recorded.damaged().items():
-                self._found(sums, f"{lines} of its lines cannot be read")
+            damaged = self._recorded.damaged()
+            for sums, how in damaged.items():
+                self._found(sums, how)
             for sums, files in without_checksums(self._lake, self._recorded).items():
+                if any(each.parent == sums for each in damaged):
+                    # It would be written on, and is to be written again.
+                    continue
                 first, others = files[0].relative_to(self._lake.root), len(files) - 1
                 named = f"{first} and {others:,} more" if others else f"{first}"
                 self._found(sums, f"is missing, empty or cut: no checksum of {named}", is_missing=True)

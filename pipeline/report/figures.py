@@ -1,6 +1,7 @@
 """The figures of a report as files: CSV for spreadsheets, Parquet for programs, JSON for machines.
 
-What a supplier sent as text may begin like a formula, which a spreadsheet would run: such a cell is written as text.
+What a supplier sent as text may begin like a formula, which a spreadsheet would run, or hold what a terminal obeys: CSV
+and JSON show such text, and Parquet holds it as it came.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.domain.texts import FORMULA
+from pipeline.domain.texts import GUARDED, in_a_cell, printable_json
 
 
 def as_csv(frame: pl.DataFrame) -> bytes:
@@ -23,11 +24,7 @@ def as_csv(frame: pl.DataFrame) -> bytes:
         for name, kind in frame.schema.items()
         if kind.is_nested()
     )
-    safe = flat.with_columns(
-        pl.when(pl.col(name).str.contains(FORMULA)).then(pl.lit("'") + pl.col(name)).otherwise(pl.col(name)).alias(name)
-        for name, kind in flat.schema.items()
-        if kind == pl.String
-    )
+    safe = flat.with_columns(_guarded(flat[name]) for name, kind in flat.schema.items() if kind == pl.String)
     return safe.write_csv(datetime_format="%Y-%m-%dT%H:%M:%SZ").encode()
 
 
@@ -40,7 +37,12 @@ def as_parquet(frame: pl.DataFrame) -> bytes:
 
 def as_json(page: dict[str, Any]) -> bytes:
     """Return plain values as JSON: money as text, so that no digit is lost, and instants in UTC."""
-    return json.dumps(page, ensure_ascii=False, indent=1, default=_plain).encode()
+    return printable_json(json.dumps(page, ensure_ascii=False, indent=1, default=_plain)).encode()
+
+
+def _guarded(texts: pl.Series) -> pl.Series:
+    # Hardly any column has such a text, and polars finds that out without Python.
+    return texts.map_elements(in_a_cell, pl.String) if texts.str.contains(GUARDED).any() else texts
 
 
 def _json(value: object) -> str:

@@ -19,8 +19,7 @@ class Failure(StrEnum):
     NOT_JSON = "not_json"  # 200 with something that is no JSON object
     SERVER_ERROR = "server_error"  # 5xx, or a 200 or 400 that says so, or a 200 that says nothing
     THROTTLED = "throttled"  # 429, or 503 with a Retry-After
-    REDIRECT = "redirect"  # 3xx that is not followed: to another origin, or not a 307 or 308
-    REDIRECT_CIRCLE = "redirect_circle"  # 307 or 308 that leads back to an address before it, or on for too long
+    REDIRECT = "redirect"  # 3xx that is not followed: to another origin, not a 307 or 308, or in a circle
     UNEXPECTED_STATUS = "unexpected_status"  # any other status that the document does not know
     NO_TOKEN = "no_token"  # noqa: S105 - the token address failed for now
 

@@ -238,9 +238,7 @@ class SupplierClient:
             if target is None:
                 break
             if target in been_at or len(been_at) > _MOST_REDIRECTS:
-                reply = replace(
-                    reply, failure=Failure.REDIRECT_CIRCLE, detail=_CIRCLE.format(reply.status, len(been_at))
-                )
+                reply = replace(reply, failure=Failure.REDIRECT, detail=_CIRCLE.format(reply.status, len(been_at)))
                 break
             been_at.add(target)
             request = httpx.Request("POST", target, headers=request.headers, content=request.content)

@@ -10,7 +10,7 @@ from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.error_bodies import error_codes
 
 # A batch that fails like this may hold one property that no answer can be made for. Not so where no connection was
-# made, no token was had, the supplier asked for patience, or it redirects in a circle: fewer properties change nothing.
+# made, no token was had, or the supplier asked for patience: fewer properties change nothing.
 _POISONED = frozenset(
     {
         Failure.CONNECTION,

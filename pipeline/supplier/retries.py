@@ -14,7 +14,7 @@ from random import Random
 
 from pipeline.supplier.answer import Failure
 
-# Not among them: what would only come back the same (too large, an unknown status, redirected in a circle).
+# Not among them: what would only come back the same (too large, an unknown status).
 RETRIED = frozenset(
     {
         Failure.UNREACHABLE,

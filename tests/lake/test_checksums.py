@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from pipeline.domain.errors import CorruptObject
-from pipeline.lake.checksums import Recorded, note_there, record, sum_of
+from pipeline.lake.checksums import Recorded, note_gone, note_there, record, sum_of
 
 
 @pytest.fixture
@@ -51,9 +52,9 @@ def test_damage_is_named_in_the_file_that_has_it(tmp_path, on):
         record(tmp_path, tmp_path / "raw" / name, sum_of(b"1"))
     place = tmp_path / "checksums" / "raw" / "sums-worker-2.txt"
     place.write_bytes(place.read_bytes().replace(b"worker-2", b"worker-3"))
-    assert Recorded(tmp_path).damaged() == {place: 1}
+    assert Recorded(tmp_path).damaged() == {place: "1 of its lines cannot be read"}
     place.write_bytes(place.read_bytes()[:-3])
-    assert Recorded(tmp_path).damaged() == {place: 1}
+    assert Recorded(tmp_path).damaged() == {place: "1 of its lines cannot be read"}
 
 
 def test_a_file_that_another_process_puts_in_place_meanwhile_is_not_missing(tmp_path, monkeypatch):
@@ -72,3 +73,40 @@ def test_a_file_that_another_process_puts_in_place_meanwhile_is_not_missing(tmp_
     place.unlink()
     monkeypatch.setattr(Recorded, "there", there)
     assert recorded.missing(place.parent) == [place]
+
+
+def test_a_list_that_was_cut_at_the_end_of_any_line_is_known_by_its_first_line(tmp_path):
+    files = [tmp_path / "raw" / name for name in ("a", "b", "c with blanks")]
+    for place in files:
+        record(tmp_path, place, sum_of(b"1"))
+        note_there(tmp_path, place)
+    (sums,) = (tmp_path / "checksums" / "raw").iterdir()
+    whole = sums.read_bytes()
+    assert Recorded(tmp_path).damaged() == {}
+    lines = whole.splitlines(keepends=True)
+    for kept in range(1, len(lines)):
+        sums.write_bytes(b"".join(lines[:kept]))
+        assert Recorded(tmp_path).damaged() == {sums: "its last lines are gone"}
+    sums.write_bytes(whole)
+    note_gone(tmp_path, files)
+    assert Recorded(tmp_path).damaged() == {}
+    assert Recorded(tmp_path).names(tmp_path / "raw") == {place.name for place in files}
+
+
+def test_a_list_of_an_earlier_version_has_no_first_line_and_is_read_and_added_to(tmp_path):
+    place = tmp_path / "raw" / "a"
+    record(tmp_path, place, sum_of(b"1"))
+    (sums,) = (tmp_path / "checksums" / "raw").iterdir()
+    sums.write_bytes(b"".join(sums.read_bytes().splitlines(keepends=True)[1:]))
+    record(tmp_path, place, sum_of(b"2"))
+    assert Recorded(tmp_path).of(place) == {sum_of(b"1"), sum_of(b"2")}
+    assert Recorded(tmp_path).damaged() == {}
+    assert sums.read_bytes().count(b"\n") == 2
+
+
+def test_processes_that_record_at_once_leave_a_first_line_that_never_says_too_much(tmp_path):
+    places = [tmp_path / "raw" / f"{number}" for number in range(400)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda place: record(tmp_path, place, sum_of(b"1")), places))
+    assert Recorded(tmp_path).damaged() == {}
+    assert Recorded(tmp_path).names(tmp_path / "raw") == {place.name for place in places}

@@ -224,13 +224,27 @@ def test_tables_of_files_that_users_loaded_are_missed_although_their_checksums_a
 @pytest.mark.parametrize("folder", ["published/ledger", "tables/sweep/_delta_log", "durations", "raw"])
 def test_checksums_that_are_cut_at_the_end_of_a_line_are_reported_and_mended(root, nightaudit, tmp_path, folder):
     sums = next(file for file in sorted((root / "checksums" / folder).rglob("sums*.txt")) if file.stat().st_size)
-    lines = sums.read_bytes().splitlines(keepends=True)
+    # As an earlier version wrote it: without a first line that says how far it goes.
+    lines = sums.read_bytes().splitlines(keepends=True)[1:]
     last = lines[-1].split()[-1]
     sums.write_bytes(b"".join(line for line in lines if line.split()[-1] != last))
     (damage,) = verify(Lake(str(root)), is_deep=False).damages
     assert (root / damage.path).exists()
     assert last.decode() in damage.what
     assert damage.mend == "nightaudit lake --apply"
+    assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
+    assert reported(root, is_deep=True) == []
+
+
+@pytest.mark.parametrize("kept", [-1, 1], ids=["but the last", "but the first"])
+@pytest.mark.parametrize("folder", ["published/ledger", "tables/sweep/_delta_log"])
+def test_checksums_that_have_lost_their_last_lines_are_reported_and_mended(root, nightaudit, tmp_path, folder, kept):
+    sums = next(file for file in sorted((root / "checksums" / folder).rglob("sums*.txt")) if file.stat().st_size)
+    sums.write_bytes(b"".join(sums.read_bytes().splitlines(keepends=True)[:kept]))
+    (damage,) = verify(Lake(str(root)), is_deep=False).damages
+    assert damage.what == "its last lines are gone"
+    assert damage.mend == "move it away, then: nightaudit lake --apply"
+    sums.rename(tmp_path / "moved-away")
     assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
     assert reported(root, is_deep=True) == []
 

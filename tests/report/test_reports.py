@@ -19,6 +19,7 @@ from markupsafe import Markup
 from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.errors import InputError, LakeError
+from pipeline.domain.texts import printable
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
@@ -27,7 +28,7 @@ from pipeline.publish.refresh import refresh
 from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
 from pipeline.report.charts import calendar, svg
 from pipeline.report.dictionary import described
-from pipeline.report.figures import as_csv
+from pipeline.report.figures import as_csv, as_json
 from pipeline.report.page import Column
 from pipeline.report.promotions import _counted
 from pipeline.report.read import Reader
@@ -100,7 +101,27 @@ def test_the_digest_says_that_another_market_is_the_reference_from_now_on(two_ni
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", " =1", "\ufeff=1", "＝1", "－1"])
 def test_no_cell_of_a_spreadsheet_begins_like_a_formula(text):
     (row,) = csv.DictReader(io.StringIO(as_csv(pl.DataFrame({"name": [text]})).decode(), newline=""))
-    assert row["name"] == f"'{text}"
+    assert row["name"] == f"'{printable(text)}"
+
+
+# What a terminal obeys: ESC with a window's title, BEL, NUL, CSI of C1, DEL, and what turns round what follows.
+OBEYED = "a\x00b\x1b]0;owned\x07c\x9b2Jd\x7fe\u202ef\ufeffg"
+
+
+def test_no_figure_holds_what_a_terminal_obeys_and_none_is_lost():
+    frame = pl.DataFrame({"name": [OBEYED, "=" + OBEYED, "plain", None], "all": [[OBEYED], [], [], None]})
+    written = as_csv(frame).decode()
+    shown = "a\\x00b\\x1b]0;owned\\x07c\\x9b2Jd\\x7fe\\u202ef\\ufeffg"
+    assert [row["name"] for row in csv.DictReader(io.StringIO(written, newline=""))] == [
+        shown,
+        f"'={shown}",
+        "plain",
+        "",
+    ]
+    page = as_json({"rows": frame.to_dicts()})
+    for text in (written, page.decode()):
+        assert [letter for letter in text if letter != "\n" and not letter.isprintable()] == []
+    assert json.loads(page)["rows"][0]["name"] == OBEYED
 
 
 HOSTILE = [

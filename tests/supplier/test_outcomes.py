@@ -68,7 +68,6 @@ def test_a_400_without_a_documented_code_may_be_poisoned(body):
         (Failure.SERVER_ERROR, True),
         (Failure.THROTTLED, False),
         (Failure.REDIRECT, True),
-        (Failure.REDIRECT_CIRCLE, False),
         (Failure.UNEXPECTED_STATUS, True),
         (Failure.NO_TOKEN, False),
     ],

@@ -63,4 +63,4 @@ def test_searches_that_failed_together_do_not_come_back_together():
 
 
 def test_what_would_only_come_back_the_same_is_not_tried_again():
-    assert set(Failure) - RETRIED == {Failure.BODY_TOO_LARGE, Failure.UNEXPECTED_STATUS, Failure.REDIRECT_CIRCLE}
+    assert set(Failure) - RETRIED == {Failure.BODY_TOO_LARGE, Failure.UNEXPECTED_STATUS}
