@@ -15,8 +15,6 @@ from pipeline.report.whole_night import of_whole_night
 
 # Share of the planned cells that failed or were not asked above which a night is reported as bad.
 _MANY_LOST = 0.05
-# Share of the prices that moved which rose, or fell, above which they moved alike.
-_ALIKE = 0.75
 # Nights over which offers that came and went are added up beside those of the last one.
 _RECENT = 7
 
@@ -136,22 +134,11 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
     largest = f"{percent(row['change_pct'], is_change=True)}, to {money(row['total'], row['currency'])}"
     return [
         Point(
-            f"{moves['rose']:,} prices rose and {moves['fell']:,} fell.{_together(reader, moves)} "
-            f"The largest move: {largest} ({_house(row)}, {row['market']}, check-in {row['check_in']}).",
+            f"{moves['rose']:,} prices rose and {moves['fell']:,} fell. The largest move: {largest} "
+            f"({_house(row)}, {row['market']}, check-in {row['check_in']}).",
             "largest_moves",
         )
     ]
-
-
-def _together(reader: Reader, moves: Mapping[str, Any]) -> str:
-    """Say that most prices moved alike, if they did: no property is to be called about what all of them do."""
-    # Of a limited digest it is not known how many did not move.
-    if reader.scope.words or 2 * moves["offers"] <= reader.night["offers"]:
-        return ""
-    if max(moves["rose"], moves["fell"]) < _ALIKE * moves["offers"]:
-        return ""
-    by = percent(moves["median_pct"], is_change=True)
-    return f" Most offers moved alike, by a median of {by}: ask the supplier before you call any property."
 
 
 def _of_coverage(reader: Reader) -> Point:

@@ -1,14 +1,20 @@
-"""What is unusual about a night as a whole: silent markets, a new reference market, rules that failed."""
+"""What is unusual about a night as a whole: silent markets, prices that moved alike, a new reference market."""
 
 from __future__ import annotations
 
-from pipeline.report.page import Point, counted
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.report.page import Point, counted, percent
 from pipeline.report.read import Reader
+
+# Percentage points within which the medians of several markets are one move.
+_ALIKE = 0.5
 
 
 def of_whole_night(reader: Reader) -> list[Point]:
     """Return what is unusual about the night as a whole."""
-    return [*_of_silent_markets(reader), *_of_reference(reader), *_of_rules(reader)]
+    return [*_of_silent_markets(reader), *_of_alike(reader), *_of_reference(reader), *_of_rules(reader)]
 
 
 def _of_silent_markets(reader: Reader) -> list[Point]:
@@ -22,6 +28,44 @@ def _of_silent_markets(reader: Reader) -> list[Point]:
         )
         for row in reader.figures("silent_market").iter_rows(named=True)
     ]
+
+
+def _of_alike(reader: Reader) -> list[Point]:
+    """Say in which markets most offers moved alike: no property is to be called about what all of them do."""
+    if reader.is_first_night:
+        return []
+    together: list[list[Mapping[str, Any]]] = []
+    for row in reader.figures("moved_alike").sort("median_pct").iter_rows(named=True):
+        if together and _is_one_move(together[-1][0], row):
+            together[-1].append(row)
+        else:
+            together.append([row])
+    return [_moved(rows) for rows in together]
+
+
+def _is_one_move(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return (
+        other["median_pct"] - one["median_pct"] <= _ALIKE
+        and (one["median_pct"] > 0) == (other["median_pct"] > 0)
+        and (one["rate_pct"] is None) == (other["rate_pct"] is None)
+    )
+
+
+def _moved(rows: Sequence[Mapping[str, Any]]) -> Point:
+    markets, of_all = sorted({row["market"] for row in rows}), rows[0]["markets"]
+    where = (
+        f"all {of_all} markets"
+        if len(markets) == of_all > 1
+        else f"market {markets[0]}"
+        if len(markets) == 1
+        else f"{len(markets)} of {of_all} markets ({', '.join(markets)})"
+    )
+    by = percent(sorted(row["median_pct"] for row in rows)[len(rows) // 2], is_change=True)
+    told = f"Most offers moved alike in {where}, by a median of {by}"
+    if rows[0]["rate_pct"] is None:
+        return Point(f"{told}: ask the supplier before you call any property.", "price_changes", "warn")
+    currencies = ", ".join(sorted({row["currency"] for row in rows}))
+    return Point(f"{told}, as the reference rate of {currencies} did: no call is needed.", "price_changes")
 
 
 def _of_reference(reader: Reader) -> list[Point]:

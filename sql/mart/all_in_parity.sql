@@ -23,7 +23,6 @@ WITH fee AS (
 paired AS (
     SELECT
         parity.*,
-        coalesce(unit.minor_digits, 2) AS minor_digits,
         unit.minor_unit,
         -- A NULL on one side makes both NULL.
         CASE WHEN there.resort_fee IS NOT NULL THEN fee.resort_fee END AS resort_fee,
@@ -63,18 +62,29 @@ added AS (
             + coalesce(paired.city_taxes_there, 0) + coalesce(paired.hotel_service_fee_there, 0)
         )::DECIMAL(18, 4) AS reference_fees,
         (paired.total + fees)::DECIMAL(18, 4) AS all_in, -- noqa: RF02
-        CASE
-            WHEN paired.currency = paired.reference_currency
-                THEN (paired.reference_total + reference_fees)::DECIMAL(18, 4) -- noqa: RF02
+        (paired.reference_total + reference_fees)::DECIMAL(18, 4) AS reference_answered, -- noqa: RF02
+        CASE paired.currency_basis
+            WHEN 'same' THEN reference_answered -- noqa: RF02
+            -- By the market's own two totals, the second of which follows from the rate.
+            WHEN 'supplier_rate'
+                THEN
+                    mart.converted(
+                        reference_answered, -- noqa: RF02
+                        paired.total,
+                        try_cast(round(paired.total::DOUBLE / paired.rate, 4) AS DECIMAL(18, 4)),
+                        paired.minor_unit
+                    )
             ELSE
-                try_cast(
-                    round(
-                        (paired.reference_total + reference_fees)::DOUBLE * paired.rate, -- noqa: RF02
-                        paired.minor_digits
-                    ) AS DECIMAL(18, 4)
+                mart.converted(
+                    reference_answered, exchange.to_rate, exchange.from_rate, paired.minor_unit -- noqa: RF02
                 )
         END AS reference_all_in
     FROM paired
+    LEFT JOIN mart.cross_rate AS exchange
+        ON
+            exchange.sweep_id = paired.seen_sweep_id
+            AND exchange.to_currency = paired.currency
+            AND exchange.from_currency = paired.reference_currency
 )
 
 SELECT

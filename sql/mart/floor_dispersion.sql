@@ -63,12 +63,7 @@ converted AS (
         other.market IS NOT NULL AS is_other,
         CASE
             WHEN other.market IS NULL THEN offer.floor
-            ELSE
-                try_cast(
-                    round(
-                        offer.floor::DOUBLE * there.rate::DOUBLE / here.rate::DOUBLE, coalesce(unit.minor_digits, 2)
-                    ) AS DECIMAL(18, 4)
-                )
+            ELSE mart.converted(offer.floor, there.rate, here.rate, unit.minor_unit)
         END AS floor
     FROM mart.comparable_offer AS offer
     INNER JOIN common ON common.source = offer.source AND common.property_id = offer.property_id

@@ -37,8 +37,7 @@ rated AS (
         rate.lowest_rate,
         rate.highest_rate,
         offer.total % 1 = 0 OR coalesce(offer.pre_promo_total % 1 = 0, FALSE) AS is_in_units,
-        coalesce(unit.minor_unit, 0.01) AS minor_unit,
-        coalesce(unit.minor_digits, 2) AS minor_digits
+        coalesce(unit.minor_unit, 0.01) AS minor_unit
     FROM mart.comparable_offer AS offer
     SEMI JOIN several
         ON
@@ -97,9 +96,7 @@ SELECT
     base.first.currency AS base_currency,
     rated.total,
     base.first.total AS base_total,
-    try_cast(round(
-        base.first.total::DOUBLE * rated.rate::DOUBLE / base.first.rate::DOUBLE, rated.minor_digits
-    ) AS DECIMAL(18, 4)) AS base_converted,
+    mart.converted(base.first.total, rated.rate, base.first.rate, rated.minor_unit) AS base_converted,
     (rated.total - base_converted)::DECIMAL(18, 4) AS markup, -- noqa: RF02
     100 * markup::DOUBLE / base_converted::DOUBLE AS markup_pct, -- noqa: RF02
     rated.total::DOUBLE / base.first.total::DOUBLE AS supplier_rate,

@@ -24,17 +24,21 @@ WITH at_reference_rate AS (
             CASE
                 WHEN parity.currency_basis = 'supplier_rate'
                     THEN
-                        try_cast(
-                            round(
-                                parity.reference_total::DOUBLE * parity.reference_rate, coalesce(unit.minor_digits, 2)
-                            ) AS DECIMAL(18, 4)
+                        mart.converted(
+                            parity.reference_total, exchange.to_rate, exchange.from_rate, unit.minor_unit
                         )
                 ELSE parity.reference_converted
             END AS reference_converted
         ),
-        coalesce(unit.minor_digits, 2) AS minor_digits,
-        coalesce(parity.reference_rate, 1) AS factor
+        unit.minor_unit,
+        coalesce(exchange.to_rate, 1) AS to_rate,
+        coalesce(exchange.from_rate, 1) AS from_rate
     FROM mart.market_parity AS parity
+    LEFT JOIN mart.cross_rate AS exchange
+        ON
+            exchange.sweep_id = parity.seen_sweep_id
+            AND exchange.to_currency = parity.currency
+            AND exchange.from_currency = parity.reference_currency
     LEFT JOIN ref.currency AS unit ON unit.currency = parity.currency
     WHERE
         -- Equal prices have no gap to split; a difference between the two rates alone belongs to report.fx_markup.
@@ -98,32 +102,26 @@ walked AS (
         -- What is inside the price in the other currency has the supplier's rate in it already, which is fx.
         CASE
             WHEN currency_step.offer_key IS NULL THEN apart.included_charges
-            ELSE
-                try_cast(
-                    round(currency_step.included_charges::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4)
-                )
+            ELSE mart.converted(currency_step.included_charges, apart.to_rate, apart.from_rate, apart.minor_unit)
         END AS charges_here,
         CASE
             WHEN currency_step.offer_key IS NOT NULL
-                THEN
-                    try_cast(
-                        round(currency_step.taken_off::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4)
-                    )
+                THEN mart.converted(currency_step.taken_off, apart.to_rate, apart.from_rate, apart.minor_unit)
             WHEN apart.pre_promo_total IS NOT NULL THEN (apart.pre_promo_total - apart.total)::DECIMAL(18, 4)
             WHEN apart.promotion_key = 0 THEN 0
         END AS taken_off_here,
         CASE
             WHEN apart.policy_key = apart.reference_policy_key THEN apart.reference_converted
-            ELSE try_cast(round(policy_step.total::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4))
+            ELSE mart.converted(policy_step.total, apart.to_rate, apart.from_rate, apart.minor_unit)
         END AS after_policy,
         CASE
             WHEN apart.board_id = apart.reference_board_id THEN after_policy -- noqa: RF02
             WHEN after_policy IS NOT NULL -- noqa: RF02
-                THEN try_cast(round(board_step.total::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4))
+                THEN mart.converted(board_step.total, apart.to_rate, apart.from_rate, apart.minor_unit)
         END AS after_board,
         CASE
             WHEN apart.currency = apart.reference_currency THEN apart.total
-            ELSE try_cast(round(currency_step.total::DOUBLE * apart.factor, apart.minor_digits) AS DECIMAL(18, 4))
+            ELSE mart.converted(currency_step.total, apart.to_rate, apart.from_rate, apart.minor_unit)
         END AS before_fx,
         -- Charges and promotions are compared with the last offer found on the way.
         CASE
@@ -195,10 +193,10 @@ parted AS (
         (walked.after_board - walked.after_policy)::DECIMAL(18, 4) AS board,
         (
             walked.charges_here
-            - try_cast(round(walked.charges_there::DOUBLE * walked.factor, walked.minor_digits) AS DECIMAL(18, 4))
+            - mart.converted(walked.charges_there, walked.to_rate, walked.from_rate, walked.minor_unit)
         )::DECIMAL(18, 4) AS tax_and_fee,
         (
-            try_cast(round(walked.taken_off_there::DOUBLE * walked.factor, walked.minor_digits) AS DECIMAL(18, 4))
+            mart.converted(walked.taken_off_there, walked.to_rate, walked.from_rate, walked.minor_unit)
             - walked.taken_off_here
         )::DECIMAL(18, 4) AS promotion,
         (walked.total - walked.before_fx)::DECIMAL(18, 4) AS fx

@@ -82,21 +82,6 @@ currency_pair AS (
         ) = 1
 ),
 
--- The rates of each sweep for the few pairs of different currencies.
-exchange AS (
-    SELECT
-        here.sweep_id,
-        here.currency,
-        there.currency AS reference_currency,
-        here.rate::DOUBLE / there.rate::DOUBLE AS reference_rate,
-        least(here.rate_date, there.rate_date) AS rate_date
-    FROM mart.fx_of_sweep AS here
-    INNER JOIN mart.fx_of_sweep AS there
-        ON
-            there.sweep_id = here.sweep_id
-            AND there.currency <> here.currency
-),
-
 -- Materialized: otherwise DuckDB first pairs every market with every other one, which makes many times as many rows.
 reference AS MATERIALIZED (
     SELECT comparable.*
@@ -158,21 +143,18 @@ paired AS (
         reference.seen_sweep_id AS reference_sweep_id,
         reference.seen_search_id AS reference_search_id,
         reference.seen_offer_no AS reference_offer_no,
-        exchange.reference_rate,
+        exchange.rate AS reference_rate,
         exchange.rate_date,
         unit.minor_unit,
         mart.currency_basis(offer.currency, reference.currency, twin.total) AS currency_basis,
         CASE currency_basis -- noqa: RF02
             WHEN 'supplier_rate' THEN offer.total::DOUBLE / twin.total::DOUBLE
-            WHEN 'reference_rate' THEN exchange.reference_rate
+            WHEN 'reference_rate' THEN exchange.rate
         END AS rate,
-        CASE
-            WHEN currency_basis = 'same' THEN reference.total -- noqa: RF02
-            ELSE
-                try_cast(
-                    round(reference.total::DOUBLE * rate, coalesce(unit.minor_digits, 2)) -- noqa: RF02
-                    AS DECIMAL(18, 4)
-                )
+        CASE currency_basis -- noqa: RF02
+            WHEN 'same' THEN reference.total
+            WHEN 'supplier_rate' THEN mart.converted(reference.total, offer.total, twin.total, unit.minor_unit)
+            ELSE mart.converted(reference.total, exchange.to_rate, exchange.from_rate, unit.minor_unit)
         END AS reference_converted
     FROM offered AS offer
     INNER JOIN reference
@@ -192,11 +174,11 @@ paired AS (
             AND twin.market = offer.market
             AND twin.product_type = offer.product_type
             AND twin.currency = CASE WHEN reference.currency <> offer.currency THEN reference.currency END
-    LEFT JOIN exchange
+    LEFT JOIN mart.cross_rate AS exchange
         ON
             exchange.sweep_id = offer.seen_sweep_id
-            AND exchange.currency = offer.currency
-            AND exchange.reference_currency = reference.currency
+            AND exchange.to_currency = offer.currency
+            AND exchange.from_currency = reference.currency
     LEFT JOIN ref.currency AS unit ON unit.currency = offer.currency
 ),
 

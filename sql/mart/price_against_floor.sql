@@ -332,10 +332,7 @@ priced AS (
         CASE WHEN lowest.floor_currency <> keyed.currency THEN least(here.rate_date, there.rate_date) END AS rate_date,
         CASE
             WHEN lowest.floor_currency = keyed.currency THEN keyed.price
-            ELSE
-                try_cast(round(
-                    keyed.price::DOUBLE * here.rate::DOUBLE / there.rate::DOUBLE, coalesce(unit.minor_digits, 2)
-                ) AS DECIMAL(18, 4))
+            ELSE mart.converted(keyed.price, here.rate, there.rate, unit.minor_unit)
         END AS price_converted,
         lowest.kept_by.seconds_apart / 86400.0 AS days_apart,
         keyed.observed_at < first_known.valid_from AS is_before_answers,

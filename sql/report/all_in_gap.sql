@@ -1,14 +1,55 @@
 -- One row per detail offer whose total equals the reference market's, but whose price with mandatory fees does not.
 -- size_pct: Gap of the all-in prices, in percent of the reference market's; above 0: the market is dearer.
 -- amount: Gap of the all-in prices, in currency.
+-- fees_compared: Number of mandatory fees that both answers state.
+-- all_in: Total and fees, in currency.
+-- reference_answered: The same of the reference market, as answered, in its currency.
+-- reference_all_in: The same in currency, at the rate at which the totals are equal: no reference rate sizes a fee.
+-- A moved rate is no fee either: at the reference rate, totals meet if they do at one of the rates of eight days.
+WITH equal AS (
+    SELECT
+        pair.*,
+        (pair.reference_total + pair.reference_fees)::DECIMAL(18, 4) AS reference_answered,
+        CASE
+            WHEN pair.currency_basis = 'same' THEN pair.reference_all_in
+            ELSE mart.converted(reference_answered, pair.total, pair.reference_total, unit.minor_unit) -- noqa: RF02
+        END AS reference_equal,
+        (pair.all_in - reference_equal)::DECIMAL(18, 4) AS fee_gap, -- noqa: RF02
+        100 * fee_gap::DOUBLE / reference_equal::DOUBLE AS fee_gap_pct, -- noqa: RF02
+        CASE
+            WHEN pair.currency_basis = 'same' THEN pair.verdict = 'meet'
+            ELSE
+                pair.total::DOUBLE
+                BETWEEN pair.reference_total::DOUBLE * exchange.lowest_rate
+                * (1 - (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+                AND pair.reference_total::DOUBLE * exchange.highest_rate
+                * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+        END AS is_met,
+        analysis.tolerance_pct,
+        analysis.disparity_pct,
+        analysis.medium_pct,
+        analysis.high_pct,
+        unit.minor_unit
+    FROM mart.all_in_parity AS pair
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN mart.cross_rate AS exchange
+        ON
+            exchange.sweep_id = pair.seen_sweep_id
+            AND exchange.to_currency = pair.currency
+            AND exchange.from_currency = pair.reference_currency
+    LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
+    -- In the other currency that it was answered in, the same offer is the same finding.
+    WHERE pair.currency_basis <> 'supplier_rate'
+)
+
 SELECT
     'all_in_gap' AS rule,
-    3 AS rule_version,
+    4 AS rule_version,
     mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    mart.severity(pair.all_in_gap_pct, analysis.medium_pct, analysis.high_pct) AS severity,
-    pair.all_in_gap_pct AS size_pct,
-    pair.all_in_gap AS amount,
+    mart.severity(pair.fee_gap_pct, pair.medium_pct, pair.high_pct) AS severity,
+    pair.fee_gap_pct AS size_pct,
+    pair.fee_gap AS amount,
     pair.source,
     pair.property_id,
     pair.market,
@@ -26,15 +67,23 @@ SELECT
     pair.gap_pct,
     pair.fees_compared,
     pair.all_in,
-    pair.reference_all_in,
+    pair.reference_answered,
+    pair.reference_equal AS reference_all_in,
     format(
-        '{} pays {:.2f} {} with fees against {:.2f} in {}: {:+.1f}%; without fees the prices meet.',
+        '{} pays {:.2f} {} with fees against {} in {}{}: {:+.1f}%; without fees the prices meet.',
         pair.market,
         pair.all_in::DOUBLE,
         pair.currency,
-        pair.reference_all_in::DOUBLE,
+        CASE
+            WHEN pair.currency_basis = 'same' THEN format('{:.2f}', pair.reference_answered::DOUBLE)
+            ELSE format('{:.2f} {}', pair.reference_answered::DOUBLE, pair.reference_currency)
+        END,
         pair.reference_market,
-        pair.all_in_gap_pct
+        CASE
+            WHEN pair.currency_basis = 'same' THEN ''
+            ELSE format(' ({:.2f} {} at the rate of the two totals)', pair.reference_equal::DOUBLE, pair.currency)
+        END,
+        pair.fee_gap_pct
     ) AS finding,
     [
         mart.observation(
@@ -57,12 +106,8 @@ SELECT
         )
     ] AS evidence,
     mart.conversion(pair.reference_currency, pair.currency, pair.rate, pair.rate_date) AS fx
-FROM mart.all_in_parity AS pair
-CROSS JOIN ref.analysis AS analysis
+FROM equal AS pair
 WHERE
-    pair.verdict = 'meet'
-    AND pair.all_in_verdict <> 'meet'
-    AND abs(pair.all_in_gap_pct)
-    > mart.tolerance_of(pair.currency_basis, analysis.disparity_pct, analysis.reference_rate_pct)
-    -- In the other currency that it was answered in, the same offer is the same finding.
-    AND pair.currency_basis <> 'supplier_rate'
+    pair.is_met
+    AND abs(pair.fee_gap) > mart.tolerance(pair.reference_equal, pair.tolerance_pct, pair.minor_unit)
+    AND abs(pair.fee_gap_pct) > pair.disparity_pct

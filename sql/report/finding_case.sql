@@ -4,6 +4,7 @@
 -- than in other markets, it is the market; where most markets do, it is the supplier: `case_scope_next` of `staging`
 -- says how many that takes. It ends on the second day on which too few do; its row stays, closed, and its properties
 -- are cases again. A mark-up on the reference rate is always of a market and a pair of currencies.
+-- A property that deviates from most of its market keeps a case of its own, and its flags: `case_outlier` of `mart`.
 -- case_id: For `nightaudit case`, `explain` and `confirm`: the same every night.
 -- scope: Scope of the cause: `property`, `market` or `supplier`.
 -- property_id: Property of the case; NULL: it concerns a market or the supplier.
@@ -30,7 +31,7 @@
 -- share_pct: Properties of the market with open flags of this rule, in percent of properties_judged.
 -- share_lowest_pct: Lower bound of share_pct: 95% Wilson interval.
 -- share_highest_pct: Upper bound of share_pct: 95% Wilson interval.
--- evidence: Up to three typical flags, the most severe first: flag_id and finding.
+-- evidence: Up to three flags, flag_id and finding: the most severe; of a market or the supplier those of median size.
 -- finding: The case in one sentence.
 -- acknowledged_at: When it was acknowledged, since the last night without a flag of it; NULL: not acknowledged.
 -- muted_until: First day on which it is shown again; NULL: not muted.
@@ -80,8 +81,15 @@ placed AS (
         was_of_supplier AND of_supplier.ended_at IS NULL AS is_of_supplier, -- noqa: RF02
         of_supplier.opened_at AS of_supplier_since,
         of_supplier.last_met_at AS of_supplier_met_at,
-        of_supplier.ended_at AS of_supplier_until
+        of_supplier.ended_at AS of_supplier_until,
+        outlier.market_pct,
+        outlier.rule IS NOT NULL AS is_outlier
     FROM flagged
+    LEFT JOIN mart.case_outlier AS outlier
+        ON
+            outlier.rule = flagged.rule
+            AND outlier.market = flagged.market
+            AND outlier.property_id = flagged.property_id
     LEFT JOIN in_market
         ON
             in_market.rule = flagged.rule
@@ -112,7 +120,11 @@ scoped AS (
             WHEN placed.rule <> 'property_gone_quiet' OR placed.is_of_supplier OR placed.is_of_market
                 THEN placed.market
         END AS case_market,
-        CASE WHEN placed.is_of_supplier THEN 'supplier' WHEN placed.is_of_market THEN 'market' END AS wider,
+        CASE
+            WHEN placed.is_outlier THEN NULL
+            WHEN placed.is_of_supplier THEN 'supplier'
+            WHEN placed.is_of_market THEN 'market'
+        END AS wider,
         NULL::TIMESTAMPTZ AS since,
         NULL::TIMESTAMPTZ AS met_at,
         NULL::TIMESTAMPTZ AS until,
@@ -130,7 +142,7 @@ scoped AS (
         placed.of_market_since AS since,
         placed.of_market_met_at AS met_at,
         placed.of_market_until AS until,
-        placed.* REPLACE (placed.is_open AND placed.is_of_market AS is_open)
+        placed.* REPLACE (placed.is_open AND placed.is_of_market AND NOT placed.is_outlier AS is_open)
     FROM placed
     WHERE placed.was_of_market
 
@@ -144,7 +156,7 @@ scoped AS (
         placed.of_supplier_since AS since,
         placed.of_supplier_met_at AS met_at,
         placed.of_supplier_until AS until,
-        placed.* REPLACE (placed.is_open AND placed.is_of_supplier AS is_open)
+        placed.* REPLACE (placed.is_open AND placed.is_of_supplier AND NOT placed.is_outlier AS is_open)
     FROM placed
     WHERE placed.was_of_supplier
 ),
@@ -203,7 +215,8 @@ grouped AS (
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct > 0) AS higher,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct < 0) AS lower,
         max(scoped.showing) AS showing,
-        max(scoped.judged) AS judged
+        max(scoped.judged) AS judged,
+        any_value(scoped.market_pct) FILTER (WHERE scoped.scope = 'property' AND scoped.is_open) AS market_pct
     FROM run AS scoped
     GROUP BY
         scoped.case_id,
@@ -217,7 +230,12 @@ grouped AS (
 
 -- Of an open case its open flags; of a closed one all that it had.
 said AS (
-    SELECT run.*
+    SELECT
+        run.*,
+        CASE
+            WHEN run.scope <> 'property'
+                THEN abs(run.size_pct - median(run.size_pct) OVER (PARTITION BY run.case_id))
+        END AS from_median
     FROM run
     INNER JOIN grouped ON grouped.case_id = run.case_id
     WHERE
@@ -242,7 +260,8 @@ sized AS (
                 'finding': said.finding
             }
             ORDER BY
-                CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,
+                said.from_median ASC NULLS LAST,
+                CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END ASC,
                 abs(said.size_pct) DESC NULLS LAST,
                 said.flag_id
         )[:3] AS evidence
@@ -288,19 +307,6 @@ owed AS (
         GROUP BY ALL
     ) AS each
     GROUP BY each.case_id
-),
-
-noted AS (
-    SELECT
-        case_note.case_id,
-        max(case_note.noted_at) FILTER (WHERE case_note.action = 'acknowledge') AS acknowledged_at,
-        try_cast(
-            arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'mute') AS DATE
-        ) AS muted_until,
-        arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'owner') AS owner,
-        arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'note') AS note
-    FROM lake.case_note AS case_note
-    GROUP BY case_note.case_id
 ),
 
 latest AS (
@@ -367,7 +373,7 @@ SELECT
         WHEN grouped.flags <= 1 THEN sized.evidence[1].finding
         ELSE
             format(
-                '{}{}{}. {}',
+                '{}{}{}{}. {}',
                 CASE
                     WHEN grouped.stays = 0 THEN format('{} findings', grouped.flags)
                     -- An offer of a list and of a detail answer is one offer.
@@ -419,8 +425,21 @@ SELECT
                         THEN format(', {:+.1f}%', sized.lowest_pct)
                     ELSE format(', {:+.1f}% to {:+.1f}%', sized.lowest_pct, sized.highest_pct)
                 END,
+                CASE
+                    WHEN
+                        grouped.scope = 'property'
+                        OR round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
+                        OR (grouped.rule = 'fx_markup' AND least(grouped.higher, grouped.lower) > 0)
+                        OR abs(sized.median_pct) >= 1e6
+                        THEN ''
+                    ELSE coalesce(format(', median {:+.1f}%', sized.median_pct), '')
+                END,
                 sized.evidence[1].finding
             )
+    END
+    || CASE
+        WHEN grouped.market_pct IS NULL THEN ''
+        ELSE format(' Most properties of {}: {:+.1f}%.', sized.markets[1], grouped.market_pct)
     END AS finding,
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
@@ -432,4 +451,4 @@ CROSS JOIN latest
 INNER JOIN sized ON sized.case_id = grouped.case_id
 LEFT JOIN weighed ON weighed.case_id = grouped.case_id
 LEFT JOIN owed ON owed.case_id = grouped.case_id
-LEFT JOIN noted ON noted.case_id = grouped.case_id
+LEFT JOIN mart.case_noted AS noted ON noted.case_id = grouped.case_id

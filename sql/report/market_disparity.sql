@@ -15,18 +15,7 @@
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
 -- A moved rate is not a price: at the reference rate, only prices beyond all rates of eight days deviate.
-WITH moved AS (
-    SELECT
-        here.sweep_id,
-        here.currency,
-        there.currency AS reference_currency,
-        here.lowest_rate::DOUBLE / there.highest_rate::DOUBLE AS lowest,
-        here.highest_rate::DOUBLE / there.lowest_rate::DOUBLE AS highest
-    FROM mart.fx_of_sweep AS here
-    INNER JOIN mart.fx_of_sweep AS there ON there.sweep_id = here.sweep_id
-),
-
-apart AS (
+WITH apart AS (
     SELECT DISTINCT
         parity.source,
         parity.property_id,
@@ -43,6 +32,8 @@ apart AS (
 pair AS (
     SELECT
         parity.*,
+        moved.to_rate,
+        moved.from_rate,
         analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
         parity.verdict <> 'meet'
         AND abs(parity.gap_pct) > analysis.disparity_pct
@@ -50,8 +41,8 @@ pair AS (
             parity.currency_basis = 'same'
             OR coalesce(
                 parity.total::DOUBLE
-                NOT BETWEEN parity.reference_total::DOUBLE * moved.lowest * (1 - allowed_pct / 100)
-                AND parity.reference_total::DOUBLE * moved.highest * (1 + allowed_pct / 100),
+                NOT BETWEEN parity.reference_total::DOUBLE * moved.lowest_rate * (1 - allowed_pct / 100)
+                AND parity.reference_total::DOUBLE * moved.highest_rate * (1 + allowed_pct / 100),
                 TRUE
             )
         ) AS is_apart,
@@ -86,11 +77,11 @@ pair AS (
             apart.source = parity.source
             AND apart.property_id = parity.property_id
             AND apart.reference_offer_key = parity.reference_offer_key
-    LEFT JOIN moved
+    LEFT JOIN mart.cross_rate AS moved
         ON
             moved.sweep_id = parity.seen_sweep_id
-            AND moved.currency = parity.currency
-            AND moved.reference_currency = parity.reference_currency
+            AND moved.to_currency = parity.currency
+            AND moved.from_currency = parity.reference_currency
     CROSS JOIN ref.analysis AS analysis
     WHERE
         parity.match_grade = 'exact'
@@ -259,11 +250,11 @@ found AS (
         CASE
             WHEN reference.first_market.rate IS NULL THEN reference.first_market.total
             ELSE
-                try_cast(
-                    round(
-                        reference.first_market.total::DOUBLE / reference.first_market.rate,
-                        coalesce(unit.minor_digits, 2)
-                    ) AS DECIMAL(18, 4)
+                mart.converted(
+                    reference.first_market.total,
+                    reference.first_market.from_rate,
+                    reference.first_market.to_rate,
+                    unit.minor_unit
                 )
         END AS compared_total,
         NULL AS losing_snapshots
@@ -294,6 +285,8 @@ found AS (
                     'currency': stood.currency,
                     'currency_basis': stood.currency_basis,
                     'rate': stood.rate,
+                    'to_rate': stood.to_rate,
+                    'from_rate': stood.from_rate,
                     'rate_date': stood.rate_date
                 },
                 (stood.market, stood.currency)

@@ -177,21 +177,8 @@ paired AS (
         unit.minor_unit,
         CASE currency_basis -- noqa: RF02
             WHEN 'same' THEN reference.total
-            WHEN 'supplier_rate'
-                THEN
-                    try_cast(
-                        round(
-                            reference.total::DOUBLE * (offer.total::DOUBLE / twin.total::DOUBLE),
-                            coalesce(unit.minor_digits, 2)
-                        ) AS DECIMAL(18, 4)
-                    )
-            ELSE
-                try_cast(
-                    round(
-                        reference.total::DOUBLE * (here.rate::DOUBLE / there.rate::DOUBLE),
-                        coalesce(unit.minor_digits, 2)
-                    ) AS DECIMAL(18, 4)
-                )
+            WHEN 'supplier_rate' THEN mart.converted(reference.total, offer.total, twin.total, unit.minor_unit)
+            ELSE mart.converted(reference.total, here.rate, there.rate, unit.minor_unit)
         END AS reference_converted
     FROM priced AS offer
     INNER JOIN priced AS reference

@@ -142,7 +142,7 @@ def _finding_of_reference(row: Row, reference_market: str, compared: int, alike:
         here, other = rates.of(row["currency"], _day(row)), rates.of(row["reference_currency"], _day(row))
         assert here is not None
         assert other is not None
-        there = to_cents(row["total"] / 10_000 / (here / other))
+        there = to_cents(row["total"] * other / here)
     return (
         _told(row, compared, alike)
         | {

@@ -6,9 +6,11 @@ those two answers; else at the reference rate of the last business day, at most 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -36,17 +38,17 @@ class Rates:
     def __init__(self, file_text: str) -> None:
         head, *lines = [line.split(",") for line in file_text.split()]
         self._by_day = {
-            date.fromisoformat(day): {"EUR": 1.0}
-            | {name: float(rate) for name, rate in zip(head[1:], rest, strict=True)}
+            date.fromisoformat(day): {"EUR": Fraction(1)}
+            | {name: Fraction(rate) for name, rate in zip(head[1:], rest, strict=True)}
             for day, *rest in lines
         }
 
-    def of(self, currency: str, day: date) -> float | None:
+    def of(self, currency: str, day: date) -> Fraction | None:
         """Return the rate of a currency on a day."""
         near = [known for known in self._by_day if day - timedelta(days=7) <= known <= day]
         return self._by_day[max(near)].get(currency) if near else None
 
-    def range(self, currency: str, day: date) -> tuple[float, float]:
+    def range(self, currency: str, day: date) -> tuple[Fraction, Fraction]:
         """Return the lowest and the highest rate of a currency of a day and of the seven before."""
         near = [
             rates[currency]
@@ -171,12 +173,12 @@ def _judged(grade: str, row: Row, other: Row, group: list[Row], rates: Rates) ->
         day = date.fromisoformat(f"{row['sweep_id'][:4]}-{row['sweep_id'][4:6]}-{row['sweep_id'][6:8]}")
         here, there = rates.of(row["currency"], day), rates.of(other["currency"], day)
         if twins:
-            basis, rate = "supplier_rate", row["total"] / min(twins, key=lambda each: each["rank"])["total"]
+            basis, rate = "supplier_rate", Fraction(row["total"], min(twins, key=lambda each: each["rank"])["total"])
         elif here is None or there is None:
             return []
         else:
             basis, rate = "reference_rate", here / there
-    converted = other["total"] if rate is None else to_cents(other["total"] / 10_000 * rate)
+    converted = other["total"] if rate is None else to_cents(other["total"] * rate)
     allowed = TOLERANCE_PCT + (REFERENCE_RATE_PCT if basis == "reference_rate" else 0)
     gap = row["total"] - converted
     return [
@@ -199,9 +201,10 @@ def tolerance(amount: int, allowed_pct: Decimal) -> Decimal:
     return max(amount * allowed_pct / 100, Decimal(MINOR_UNITS))
 
 
-def to_cents(amount: float) -> int:
-    """Return an amount to its smallest coin, in ten-thousandths. Half a coin is as binary fractions have it."""
-    return int(Decimal(amount * 100).quantize(Decimal(1), ROUND_HALF_UP)) * MINOR_UNITS
+def to_cents(amount: Fraction) -> int:
+    """Return an amount in ten-thousandths to its smallest coin: half a coin is a coin, whatever its sign."""
+    coins = math.floor(abs(amount) / MINOR_UNITS + Fraction(1, 2)) * MINOR_UNITS
+    return coins if amount > 0 else -coins
 
 
 def fx_markup(offers: pl.DataFrame, rates: Rates) -> list[Row]:
@@ -217,7 +220,7 @@ def fx_markup(offers: pl.DataFrame, rates: Rates) -> list[Row]:
             day = date.fromisoformat(f"{row['sweep_id'][:4]}-{row['sweep_id'][4:6]}-{row['sweep_id'][6:8]}")
             rate = rates.of(row["currency"], day)
             if rate is not None:
-                converted = to_cents(base["total"] / 10_000 * rate)
+                converted = to_cents(base["total"] * rate)
                 found.append(
                     {name: row[name] for name in (*same, *PRODUCT, "total")}
                     | {
@@ -225,7 +228,7 @@ def fx_markup(offers: pl.DataFrame, rates: Rates) -> list[Row]:
                         "base_converted": converted,
                         "markup": row["total"] - converted,
                         "markup_pct": 100 * (row["total"] - converted) / converted,
-                        "reference_rate": rate,
+                        "reference_rate": float(rate),
                         "supplier_rate": row["total"] / base["total"],
                     }
                 )
@@ -317,7 +320,7 @@ def _held(price: Price, source: str, past: list[Row], rates: Rates) -> Row:
         # There is no floor, so no currency to convert into.
         converted = None
     elif currency != row["currency"]:
-        converted = to_cents(row["price"] / 10_000 * here / there) if here and there else None
+        converted = to_cents(row["price"] * here / there) if here and there else None
     floor = min((sum(lows) for lows in map(_lows, then) if None not in lows), default=None)
     if not then:
         verdict = "no_offer"
@@ -374,8 +377,8 @@ def gap_decomposition(parity: list[Row], offers: pl.DataFrame, reference_market:
         here, there = rates.of(pair["currency"], day), rates.of(pair["reference_currency"], day)
         if pair["currency"] != pair["reference_currency"] and (here is None or there is None):
             continue
-        factor = 1.0 if pair["currency"] == pair["reference_currency"] else here / there
-        convert = (lambda amount: amount) if factor == 1.0 else _converted_by(factor)
+        factor = Fraction(1) if pair["currency"] == pair["reference_currency"] else here / there
+        convert = (lambda amount: amount) if factor == 1 else _converted_by(factor)
         base = convert(pair["reference_total"])
         gap = pair["total"] - base
         if pair["verdict"] == "meet":
@@ -407,8 +410,8 @@ def gap_decomposition(parity: list[Row], offers: pl.DataFrame, reference_market:
     return found
 
 
-def _converted_by(factor: float) -> Callable[[int], int]:
-    return lambda amount: to_cents(amount / 10_000 * factor)
+def _converted_by(factor: Fraction) -> Callable[[int], int]:
+    return lambda amount: to_cents(amount * factor)
 
 
 def _taken_off(offer: Row) -> int | None:

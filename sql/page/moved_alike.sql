@@ -1,0 +1,99 @@
+-- One row per market and currency in which most properties have moved most of their prices in one direction tonight.
+-- No property is to be called about what its market does. Each property counts once, however many offers it has.
+-- median_pct: Median over these properties of the median change of a property's totals, in percent.
+-- properties: Properties that moved in this direction; at least three.
+-- markets: Number of markets with an offer seen tonight and before.
+-- rate_pct: Move of the reference rate of currency within eight days that explains the median, in percent; NULL: none.
+WITH latest AS (
+    SELECT
+        max(sweep.started_at) AS started_at,
+        max_by(sweep.sweep_id, sweep.started_at) AS sweep_id
+    FROM mart.sweep AS sweep
+),
+
+seen AS (
+    SELECT
+        offer.market,
+        offer.currency,
+        offer.property_id,
+        count(*) AS offers
+    FROM mart.offer_latest AS offer
+    INNER JOIN latest ON latest.started_at = offer.last_seen_at
+    WHERE
+        offer.first_seen_at < latest.started_at
+        AND offer.total > 0
+        AND is_within(offer.property_id, offer.market, offer.check_in)
+    GROUP BY offer.market, offer.currency, offer.property_id
+),
+
+moved AS (
+    SELECT
+        move.market,
+        move.currency,
+        move.property_id,
+        count(*) AS offers,
+        median(move.change_pct) AS change_pct
+    FROM report.price_move AS move
+    GROUP BY move.market, move.currency, move.property_id
+),
+
+judged AS (
+    SELECT
+        seen.market,
+        seen.currency,
+        CASE WHEN 2 * moved.offers > seen.offers THEN moved.change_pct END AS change_pct
+    FROM seen
+    LEFT JOIN moved
+        ON
+            moved.market = seen.market
+            AND moved.currency IS NOT DISTINCT FROM seen.currency
+            AND moved.property_id = seen.property_id
+),
+
+counted AS (
+    SELECT
+        judged.market,
+        judged.currency,
+        count(*) AS on_sale,
+        count(*) FILTER (WHERE judged.change_pct > 0) AS raised,
+        count(*) FILTER (WHERE judged.change_pct < 0) AS lowered,
+        greatest(raised, lowered) AS properties, -- noqa: RF02
+        CASE
+            WHEN raised >= lowered THEN median(judged.change_pct) FILTER (WHERE judged.change_pct > 0) -- noqa: RF02
+            ELSE median(judged.change_pct) FILTER (WHERE judged.change_pct < 0)
+        END AS median_pct
+    FROM judged
+    GROUP BY judged.market, judged.currency
+),
+
+rated AS (
+    SELECT
+        counted.*,
+        100 * CASE
+            WHEN counted.median_pct > 0 THEN rate.rate::DOUBLE / rate.lowest_rate::DOUBLE - 1
+            ELSE rate.rate::DOUBLE / rate.highest_rate::DOUBLE - 1
+        END AS rate_pct
+    FROM counted
+    CROSS JOIN latest
+    LEFT JOIN mart.fx_of_sweep AS rate ON rate.sweep_id = latest.sweep_id AND rate.currency = counted.currency
+    WHERE
+        counted.properties >= 3
+        AND 2 * counted.properties > counted.on_sale
+        AND 4 * counted.properties >= 3 * (counted.raised + counted.lowered)
+)
+
+SELECT
+    rated.market,
+    rated.currency,
+    rated.properties,
+    (SELECT count(DISTINCT seen.market) FROM seen) AS markets,
+    rated.median_pct,
+    CASE
+        WHEN
+            abs(rated.rate_pct) >= analysis.disparity_pct
+            AND abs(rated.rate_pct - rated.median_pct) <= analysis.tolerance_pct
+            THEN rated.rate_pct
+    END AS rate_pct
+FROM rated
+CROSS JOIN ref.analysis AS analysis
+ORDER BY rated.market, rated.currency
