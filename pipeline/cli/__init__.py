@@ -11,9 +11,9 @@ from pipeline.process.log_lines import begin_log
 
 def main() -> None:
     """Run the command line. A user's mistake ends in a message and an exit code, never in a traceback."""
-    from pipeline.process.signals import end_quietly_until_stoppable, said_to_the_end, stoppable
+    from pipeline.process.signals import end_at_once_until_stoppable, said_to_the_end, stoppable
 
-    end_quietly_until_stoppable()
+    end_at_once_until_stoppable()
     from pipeline.cli.commands import app
 
     begin_log(is_json=_is_log_json())

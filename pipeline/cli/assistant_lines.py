@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
@@ -52,7 +52,7 @@ class AssistantLines(io.RawIOBase):
 
 
 @contextmanager
-def hanging_up(lines: AssistantLines) -> Iterator[None]:
+def hanging_up(lines: AssistantLines, end_work: Callable[[], None]) -> Iterator[None]:
     """Let a signal to stop end the lines within, as the assistant does, and be heard once all is served.
 
     Raised within an event loop, it would land in whichever task runs just then, and be reported with its trace.
@@ -62,6 +62,7 @@ def hanging_up(lines: AssistantLines) -> Iterator[None]:
     def stop(number: int, _: object) -> None:
         asked.append(number)
         lines.end()
+        end_work()
 
     try:
         with handlers_kept():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from pipeline.cli.assistant_lines import MOST_LINE_BYTES, AssistantLines, hangin
 from pipeline.cli.query import as_json
 from pipeline.domain.errors import InputError, NightauditError
 from pipeline.lake import Lake
-from pipeline.lake.user_query import Bounds, user_query
+from pipeline.lake.user_query import Bounds, query_process, user_query
 from pipeline.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -45,14 +46,41 @@ def serve_assistant() -> None:
     """Serve until the assistant hangs up. Raises InputError where the SDK is not installed."""
     lines = AssistantLines(sys.stdin.buffer)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
-    made = server(read_settings())
-    with hanging_up(lines):
+    queries = _Queries()
+    made = server(read_settings(), queries)
+    with hanging_up(lines, queries.end):
         made.run("stdio")
     if lines.is_too_long:
         raise InputError(f"A message to this command has at most {MOST_LINE_BYTES:,} bytes; this one is longer.")
 
 
-def server(settings: Settings) -> MCPServer:
+class _Queries:
+    """The processes of the queries under way: a signal to stop ends them, however long they may take."""
+
+    def __init__(self) -> None:
+        self._running = set[subprocess.Popen[bytes]]()
+        self._is_ended = False
+
+    @contextmanager
+    def one(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Give the process of a query."""
+        with query_process() as process:
+            self._running.add(process)
+            if self._is_ended:
+                process.kill()
+            try:
+                yield process
+            finally:
+                self._running.discard(process)
+
+    def end(self) -> None:
+        """End all of them, and those that are still to come."""
+        self._is_ended = True
+        for process in list(self._running):
+            process.kill()
+
+
+def server(settings: Settings, queries: _Queries | None = None) -> MCPServer:
     """Return the server of a lake with its tools. Raises InputError where the SDK is not installed."""
     try:
         from mcp.server import MCPServer
@@ -63,7 +91,7 @@ def server(settings: Settings) -> MCPServer:
         ) from None
     made: MCPServer = MCPServer("nightaudit", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-    tools = _Tools(settings)
+    tools = _Tools(settings, queries or _Queries())
     for tool in (
         tools.relations,
         tools.describe,
@@ -81,8 +109,9 @@ def server(settings: Settings) -> MCPServer:
 class _Tools:
     """The tools. Their docstrings are what an assistant reads."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, queries: _Queries) -> None:
         self._settings = settings
+        self._queries = queries
         self._lake = Lake(settings.lake)
 
     def relations(self) -> str:
@@ -171,7 +200,8 @@ class _Tools:
 
     def _asked(self, sql: str, limit: int) -> str:
         bounds = Bounds(self._settings.query_seconds, self._settings.query_memory_mb)
-        with _told(), user_query(self._lake.published_file, sql, bounds) as answer:
+        file = self._lake.published_file
+        with _told(), self._queries.one() as process, user_query(file, sql, bounds, process=process) as answer:
             found = list(islice(answer.rows(), limit + 1))
             rows = [dict(zip(answer.columns, map(as_json, row), strict=True)) for row in found[:limit]]
             return _as_text(rows, is_cut=len(found) > limit)

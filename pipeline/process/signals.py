@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -12,6 +13,8 @@ from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources, Sw
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+
+_STOPPED = "Stopped as requested."
 
 # After so long, what could raise no error has ended.
 _AGAIN_SECONDS = 0.05
@@ -25,10 +28,17 @@ class _Stop(SystemExit):
         self.number = number
 
 
-def end_quietly_until_stoppable() -> None:
-    """Let a Ctrl-C before anything is begun, and after all is done, end the process without a traceback of Python's."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+def end_at_once_until_stoppable() -> None:
+    """Let a signal to stop, before anything is begun and after all is done, end the process with its exit code."""
+
+    def end(number: int, _: object) -> None:
+        os.write(sys.stderr.fileno(), f"{_STOPPED}\n".encode())
+        os._exit(128 + number)
+
+    for number in STOP_SIGNALS:
+        # One that is ignored, as in the background of a shell, stays so.
+        if signal.getsignal(number) in {signal.default_int_handler, signal.SIG_DFL}:
+            signal.signal(number, end)
 
 
 @contextmanager
@@ -101,9 +111,7 @@ def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
             if not asked:
                 raise
         if asked:
-            raise SweepStopped(
-                "Stopped as requested.", kept=kept, hint=f"Continue with: {next_step}", signal_number=asked[0]
-            )
+            raise SweepStopped(_STOPPED, kept=kept, hint=f"Continue with: {next_step}", signal_number=asked[0])
 
 
 @contextmanager

@@ -8,9 +8,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from decimal import Decimal
 from pathlib import Path
 
+import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 from nights import load_night, started_at
@@ -142,7 +144,12 @@ def test_the_command_speaks_over_its_pipes(settings):
     assert (is_error, json.loads(text)["rows"]) == (False, [{"nights": 1}])
 
 
-def test_the_command_ends_when_it_is_stopped_although_its_input_stays_open(settings):
+ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range = 1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("query", [None, ENDLESS], ids=["idle", "within a long query"])
+def test_the_command_ends_when_it_is_stopped_although_its_input_stays_open(settings, query, number):
     opened = subprocess.Popen(
         [sys.executable, "-m", "pipeline.cli", "mcp"],
         stdin=subprocess.PIPE,
@@ -151,15 +158,27 @@ def test_the_command_ends_when_it_is_stopped_although_its_input_stays_open(setti
         text=True,
         env=os.environ | {"NIGHTAUDIT_LAKE": settings.lake},
     )
+
+    def said(method: str, **given: object) -> None:
+        opened.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **given}) + "\n")
+        opened.stdin.flush()
+
     asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    opened.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asked}) + "\n")
-    opened.stdin.flush()
+    said("initialize", id=1, params=asked)
     try:
         assert '"result"' in opened.stdout.readline()
-        opened.send_signal(signal.SIGINT)
-        assert opened.wait(60) == 130
-        assert "Stopped as requested." in (said := opened.stderr.read())
-        assert "Traceback" not in said
+        if query:
+            said("notifications/initialized")
+            said("tools/call", id=2, params={"name": "query", "arguments": {"sql": query}})
+            until = time.monotonic() + 60
+            while not psutil.Process(opened.pid).children() and time.monotonic() < until:
+                time.sleep(0.05)
+            # It has been given its question.
+            time.sleep(1)
+        opened.send_signal(number)
+        assert opened.wait(60) == 128 + number
+        assert "Stopped as requested." in (told := opened.stderr.read())
+        assert "Traceback" not in told
     finally:
         opened.kill()
         for pipe in (opened.stdin, opened.stdout, opened.stderr):
