@@ -49,9 +49,10 @@ test-slow: setup  ## run the tests that take whole nights; SLOW="tests/sweep tes
 test-faults: setup  ## do harm to nights, and look that nothing is lost or doubled; PARTS="kills" takes a part
 	@PYTHONPATH=tests $(BIN)/python -m faults $(PARTS) $(FAULTS)
 
-# Workers that die, stores that are away: minutes. What a part needs and this machine lacks is named where it is skipped.
+# Workers that die, stores and databases that are away: minutes. Where a server is missing, its tests are skipped.
 test-cluster: setup  ## run nights on several workers, and take parts of them away
-	$(BIN)/pytest -m cluster tests
+	@echo "For all of it: apt-get install --no-install-recommends postgresql redis-server ceph-mon ceph-osd radosgw"
+	$(BIN)/pytest -m cluster -rs --durations 0 --durations-min 1 tests
 
 test-duckdb: setup  ## let the oldest DuckDB that is supported read what we publish, and run the SQL
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target .duckdb duckdb==1.5.6

@@ -58,9 +58,9 @@ rgw frontends = beast endpoint=127.0.0.1:{port}
 class Gateway(S3Server):
     """The gateway; that it is away means that it stands still, and answers nothing."""
 
-    def go_away(self) -> None:
+    def go_away(self, seconds: float = SECONDS_AWAY) -> None:
         self._process.send_signal(signal.SIGSTOP)
-        threading.Timer(SECONDS_AWAY, self._process.send_signal, [signal.SIGCONT]).start()
+        threading.Timer(seconds, self._process.send_signal, [signal.SIGCONT]).start()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,9 +38,10 @@ class S3Server:
             "AWS_ALLOW_HTTP": "true",
         }
 
-    def go_away(self) -> None:
-        """Be away for SECONDS_AWAY, from now on."""
+    def go_away(self, seconds: float = SECONDS_AWAY) -> None:
+        """Be away for some seconds, from now on."""
         self._process.send_signal(signal.SIGUSR1)
+        threading.Timer(seconds, self._process.send_signal, [signal.SIGUSR2]).start()
         while self._is_there():
             time.sleep(0.01)
 
@@ -65,7 +67,6 @@ def s3_server() -> Iterator[S3Server]:
 
 def _serve() -> None:
     import logging
-    import threading
 
     from moto.s3.models import s3_backends
     from moto.server import DomainDispatcherApplication, create_backend_app
@@ -77,6 +78,8 @@ def _serve() -> None:
     running: list[BaseWSGIServer] = []
     # Shut down from a thread: the server's own would wait for itself.
     signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=running[-1].shutdown).start())
+    is_back = threading.Event()
+    signal.signal(signal.SIGUSR2, lambda *_: is_back.set())
     while True:
         server = make_server("127.0.0.1", port, application, threaded=False)
         running.append(server)
@@ -85,7 +88,8 @@ def _serve() -> None:
             print(port, flush=True)  # noqa: T201 - what the parent waits for
         server.serve_forever()
         server.server_close()
-        time.sleep(SECONDS_AWAY)
+        is_back.wait()
+        is_back.clear()
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from certificates import self_signed
 from dask_machines import Machines, await_true, client_of, while_one_works
+from night_machine import assert_same, contents
 from two_markets import NOW, publish_night, settings_of_two_markets
 
 from pipeline.cli.doctor import _cluster
 from pipeline.domain.errors import ClusterAway, SettingsError
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, open_published
+from pipeline.lake.database import connect
 from pipeline.night.rebuild import rebuild
 from pipeline.process.cluster_pool import _task, _Wanted, made_of, open_pool
 from pipeline.publish import publish_anew
@@ -30,21 +31,6 @@ ROOT = Path(__file__).parents[2]
 MOST_OFFERS = 2500
 MAX_BODY_BYTES = 64_000_000
 pytestmark = pytest.mark.timeout(900)
-
-
-@pytest.fixture
-def machines(tmp_path):
-    """A scheduler and three workers."""
-    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
-    (tmp_path / "machines").mkdir()
-    made = Machines(tmp_path / "machines")
-    try:
-        for _ in range(3):
-            made.start_worker()
-        made.wait_for_workers()
-        yield made
-    finally:
-        made.end()
 
 
 @pytest.fixture(scope="module")
@@ -68,16 +54,6 @@ def lake(home, tmp_path):
     return Lake(str(tmp_path / "lake"))
 
 
-def contents(lake):
-    """Every row of every relation, but for where the files of the state lie."""
-    with open_published(lake.published_file) as session:
-        names = session.execute(
-            "SELECT table_schema || '.' || table_name FROM information_schema.tables "
-            "WHERE table_catalog = 'nightaudit' AND table_schema || '.' || table_name <> 'state.file'"
-        ).fetchall()
-        return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
-
-
 def files_below(folder: Path) -> dict[str, str]:
     return {
         str(place.relative_to(folder)): hashlib.sha256(place.read_bytes()).hexdigest()
@@ -87,12 +63,6 @@ def files_below(folder: Path) -> dict[str, str]:
 
 def latest_state(lake) -> Path:
     return max((lake.root / "state").iterdir(), key=lambda folder: int(folder.name))
-
-
-def assert_same_rows(found, expected):
-    assert found.keys() == expected.keys()
-    for name, rows in expected.items():
-        assert found[name] == rows, name
 
 
 @pytest.mark.cluster
@@ -107,7 +77,7 @@ def test_a_worker_killed_in_mid_publish_costs_nothing_and_every_file_is_as_proce
     assert len(list(latest_state(lake).glob("*/cell-*.parquet"))) > 3
     finished = {name: held for name, held in files_below(latest_state(lake)).items() if "/." not in name}
     assert finished == files_below(latest_state(ours))
-    assert_same_rows(contents(lake), contents(ours))
+    assert_same(contents(lake.published_file), contents(ours.published_file))
     assert not list((lake.root / ".spill").glob("cluster-*"))
 
 
@@ -136,7 +106,7 @@ def test_a_worker_cut_off_in_mid_publish_may_come_back_when_it_is_all_over(home,
     assert {name: again[name] for name in written if "/." not in name} == {
         name: held for name, held in written.items() if "/." not in name
     }
-    assert_same_rows(contents(lake), contents(Lake(str(home / "lake"))))
+    assert_same(contents(lake.published_file), contents(Lake(str(home / "lake")).published_file))
 
 
 @pytest.mark.cluster
@@ -150,22 +120,22 @@ def test_segments_that_workers_normalise_are_those_of_processes(home, lake, mach
     normalised = [name for name in before if name.startswith(("offer/", "cell/", "search/"))]
     assert normalised
     assert {name: after.get(name) for name in normalised} == {name: before[name] for name in normalised}
-    assert_same_rows(contents(Lake(str(lake.root))), contents(Lake(str(home / "lake"))))
+    assert_same(contents(Lake(str(lake.root)).published_file), contents(Lake(str(home / "lake")).published_file))
 
 
 @pytest.mark.cluster
 def test_without_its_scheduler_a_publication_fails_and_the_next_one_makes_the_same(home, lake, machines):
-    before = contents(lake)
+    before = contents(lake.published_file)
     with (
         while_one_works(machines, lambda _: machines.scheduler.kill()),
         pytest.raises(ClusterAway, match=r"was lost|cannot be reached"),
     ):
         publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
-    assert_same_rows(contents(lake), before)
+    assert_same(contents(lake.published_file), before)
     with pytest.raises(ClusterAway, match="cannot be reached"):
         publish_anew(lake, lambda: None, most_offers=MOST_OFFERS, cluster=Cluster(machines.address))
     publish_anew(lake, lambda: None, most_offers=MOST_OFFERS)
-    assert_same_rows(contents(lake), contents(Lake(str(home / "lake"))))
+    assert_same(contents(lake.published_file), contents(Lake(str(home / "lake")).published_file))
 
 
 @pytest.mark.cluster

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,94 +14,19 @@ import duckdb
 import pytest
 from ceph_server import ceph_server
 from dask_machines import Machines, while_one_works
+from night_machine import ADDRESS, SPEC, Machine, assert_same, contents, night
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from typer.main import get_command
 
 from pipeline.cli.commands import app
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
-from pipeline.lake.database import open_published
 from pipeline.lake.s3.commit_log import CommitLog
 from pipeline.lake.s3.object_store import Store
 from pipeline.publish import publish_anew
 from pipeline.sandbox.server.launch import SandboxProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-
-NIGHTAUDIT = str(Path(sys.executable).with_name("nightaudit"))
-ADDRESS = "s3://bucket/team/lake"
-SPEC = """
-[properties]
-{properties}
-[stays]
-nights = [1]
-[[stays.horizon]]
-to_days = {days}
-every_days = 1
-[ask]
-markets = ["GB", "SE"]
-parties = ["2"]
-currencies = ["EUR"]
-operations = ["multi", "single"]
-"""
-
-
-class Machine:
-    """A machine: a folder of its own to work in, and its own copy of the lake, or a lake in its folder."""
-
-    def __init__(self, folder: Path, server: S3Server | None, **given: str) -> None:
-        self.folder = folder
-        folder.mkdir()
-        (folder / "sweep.toml").write_text(SPEC.format(properties="sandbox = 4", days=2))
-        self.said = ""
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        self.environment |= {"NIGHTAUDIT_SPEC": "sweep.toml", "NIGHTAUDIT_WORKERS": "1"}
-        if server is not None:
-            self.environment |= {"NIGHTAUDIT_LAKE": ADDRESS, "NIGHTAUDIT_LAKE_COPY": str(folder / "copy")}
-            self.environment |= server.environment
-        self.environment |= given
-
-    @property
-    def root(self) -> Path:
-        return next((self.folder / "copy").glob("*/lake"), self.folder / "lake")
-
-    def start(self, *arguments: str, **given: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [NIGHTAUDIT, *arguments],
-            cwd=self.folder,
-            env=self.environment | given,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def run(self, *arguments: str, code: int = 0, **given: str) -> str:
-        process = self.start(*arguments, **given)
-        said = process.communicate(timeout=600)[0]
-        assert process.returncode == code, said
-        self.said += said
-        return said
-
-
-def night(number: int) -> dict[str, str]:
-    return {"NIGHTAUDIT_SANDBOX_CLOCK": f"2026-10-0{number}T02:00:00Z"}
-
-
-def contents(file: Path) -> dict[str, list[tuple]]:
-    """Every row of every relation, but for where the files of the state lie."""
-    with open_published(file) as session:
-        names = session.execute(
-            "SELECT table_schema || '.' || table_name FROM information_schema.tables "
-            "WHERE table_catalog = 'nightaudit' AND table_schema || '.' || table_name <> 'state.file'"
-        ).fetchall()
-        return {name: session.execute(f"FROM {name} ORDER BY ALL").fetchall() for (name,) in names}
-
-
-def assert_same(found: dict[str, list[tuple]], expected: dict[str, list[tuple]]) -> None:
-    assert found.keys() == expected.keys()
-    for name, rows in expected.items():
-        assert found[name] == rows, name
 
 
 def until(is_so) -> None:
@@ -299,6 +223,28 @@ def test_a_machine_that_was_cut_off_in_mid_night_stops_and_the_other_ones_night_
     for machine in (cut_off, other):
         assert_same(contents(machine.root / "published/nightaudit.duckdb"), expected)
         machine.run("verify", "--deep")
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("step", ["raw", "published"])
+def test_a_store_that_is_away_for_half_a_minute_costs_a_night_this_time(tmp_path, server, store, step):
+    alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
+    alone.run("nightly", **night(1))
+    one = Machine(tmp_path / "one", server)
+    process = one.start("nightly", **night(1))
+    if step == "raw":
+        until(lambda: any(path.startswith("raw/") for path in CommitLog(store).read(0, {}, None).files))
+    else:
+        until(lambda: any((one.folder / "copy").glob("*/lake/published/.nightaudit.*")))
+    server.go_away(30)
+    said = process.communicate(timeout=600)[0]
+    assert process.returncode == 0, said
+    # Of what this machine holds nothing is missing in the store.
+    other = Machine(tmp_path / "other", server)
+    other.run("verify", "--deep")
+    assert_same(
+        contents(other.root / "published/nightaudit.duckdb"), contents(alone.root / "published/nightaudit.duckdb")
+    )
 
 
 @pytest.mark.cluster
