@@ -94,14 +94,7 @@ def _by_market(latest: pl.DataFrame) -> Section:
 def _heatmap(reader: Reader) -> Section:
     days = reader.named(reader.figures("on_sale_day"))
     # Where there are more than fit, those whose availability says most: neither always nor never on sale.
-    houses = (
-        days.group_by("property_id")
-        .agg(pl.col("on_sale_pct").std().fill_null(0).alias("spread"))
-        .sort("spread", "property_id", descending=[True, False])["property_id"]
-    )
-    painted = calendar(
-        days, "on_sale_pct", "Cells on sale, percent", properties=houses, scale=alt.Scale(domain=[0, 100])
-    )
+    painted = calendar(days, "on_sale_pct", "Cells on sale, percent", pl.col("on_sale_pct").std().fill_null(0))
     sold_out = days.filter(pl.col("on_sale_pct") == 0).height
     return Section(
         "calendar",
@@ -112,7 +105,7 @@ def _heatmap(reader: Reader) -> Section:
         "list search last answered them. The chart shows the properties that vary most from day to day, at most 40, "
         "on the first 60 check-ins. A blank field was never answered.",
         days,
-        [svg(painted)] if days.height else (),
+        painted,
         why_empty="No list search within these limits has been answered yet.",
         source="mart.cell_latest",
     )

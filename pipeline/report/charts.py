@@ -64,6 +64,8 @@ _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
 # Labels beside bars: names get what room is left, cut off at its end.
 _LABEL, _LABEL_NARROW = 230, 120
 
+_PERCENT: Final = alt.Scale(domain=[0, 100])
+
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
 
 
@@ -72,31 +74,38 @@ def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.
     return alt.Chart(frame).properties(width=width, height=height)
 
 
-def calendar(days: pl.DataFrame, measure: str, title: str, *, properties: pl.Series, scale: alt.Scale) -> alt.Chart:
-    """Return a heatmap of a measure by property and check-in: the properties in the order named, and the first 60 days.
+def calendar(
+    days: pl.DataFrame, measure: str, title: str, first: pl.Expr, scale: alt.Scale = _PERCENT
+) -> Sequence[Markup]:
+    """Return a heatmap of a measure by property and check-in, on the first 60 of these; nothing where there are none.
 
-    `days` has `property_id`, its `property_name` where one is known, and `check_in`.
+    `days` has `property_id`, its `property_name` where one is known, and `check_in`. `first` is what makes a property
+    come before others: the highest 40 are drawn, and none of which it is NULL.
     """
-    houses, dates = properties.head(_MOST_PROPERTIES), days["check_in"].unique().sort().head(_MOST_DAYS)
-    drawn = days.filter(pl.col("property_id").is_in(houses.implode()) & pl.col("check_in").is_in(dates.implode()))
+    ranked = days.group_by("property_id").agg(first.alias("first")).drop_nulls("first")
+    properties = ranked.sort("first", "property_id", descending=[True, False])["property_id"].head(_MOST_PROPERTIES)
+    if properties.is_empty():
+        return ()
+    dates = days["check_in"].unique().sort().head(_MOST_DAYS)
+    drawn = days.filter(pl.col("property_id").is_in(properties.implode()) & pl.col("check_in").is_in(dates.implode()))
     is_crowded = dates.len() > _MOST_DATES
     labelled = drawn.with_columns(
-        pl.concat_str(["property_id", "property_name"], separator=" ", ignore_nulls=True).alias("house"),
+        pl.concat_str(["property_id", "property_name"], separator=" ", ignore_nulls=True).alias("property"),
         pl.col("check_in").dt.strftime("%Y-%m-%d").alias("day"),
-        pl.col("property_id").replace_strict({house: at for at, house in enumerate(houses)}).alias("place"),
-    ).select("house", "day", "place", measure)
-    made: alt.Chart = (
-        chart(labelled, width=min(WIDTH - 190, max(150, 22 * dates.len())), height=max(40, 17 * houses.len()))
+        pl.col("property_id").replace_strict({each: at for at, each in enumerate(properties)}).alias("place"),
+    ).select("property", "day", "place", measure)
+    made = (
+        chart(labelled, width=min(WIDTH - 190, max(150, 22 * dates.len())), height=max(40, 17 * properties.len()))
         .mark_rect(stroke=PAPER, strokeWidth=1)
         .encode(
             x=alt.X("day:O", title=None,
                     axis=alt.Axis(labelAngle=-90, domain=False, ticks=False, labelOverlap=is_crowded)),
-            y=alt.Y("house:N", title=None, sort=alt.EncodingSortField("place", order="ascending"),
+            y=alt.Y("property:N", title=None, sort=alt.EncodingSortField("place", order="ascending"),
                     axis=alt.Axis(domain=False, ticks=False, labelOverlap=False)),
             color=alt.Color(f"{measure}:Q", title=title, scale=scale),
         )
     )  # fmt: skip
-    return made
+    return [svg(made)]
 
 
 _PALE_UP_TO: Final = 2.0

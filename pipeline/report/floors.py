@@ -44,17 +44,12 @@ def headroom(reader: Reader) -> Section:
 def headroom_calendar(reader: Reader) -> Section:
     """Return how close the closest floor of each property and check-in is to its total."""
     days = reader.named(reader.figures("floor_day"))
-    highest = (
-        days.group_by("property_id")
-        .agg(pl.col("closest_pct").max())
-        .sort("closest_pct", "property_id", descending=[True, False])
-    )
     painted = calendar(
         days,
         "closest_pct",
         "Closest floor, percent (above 0: above the total)",
-        properties=highest["property_id"],
-        scale=around_zero(days["closest_pct"], DIVERGING[::-1]),
+        pl.col("closest_pct").max(),
+        around_zero(days["closest_pct"], DIVERGING[::-1]),
     )
     above = days.filter(pl.col("above_total") > 0).height
     return Section(
@@ -66,7 +61,7 @@ def headroom_calendar(reader: Reader) -> Section:
         "reached. The chart shows the properties with the highest floors, at most 40, on the first 60 check-ins. A "
         "blank field has no stated floor.",
         days,
-        [svg(painted)] if days.height else (),
+        painted,
         why_empty=_NO_FLOOR,
         source="mart.floor_headroom",
     )

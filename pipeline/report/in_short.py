@@ -119,7 +119,7 @@ def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
     return [Point(told, "new_findings", tone)]
 
 
-def _house(row: Mapping[str, Any]) -> str:
+def _named(row: Mapping[str, Any]) -> str:
     name = row["property_name"]
     return f"{name}, property {row['property_id']}" if name else f"property {row['property_id']}"
 
@@ -135,7 +135,7 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
     return [
         Point(
             f"{moves['rose']:,} prices rose and {moves['fell']:,} fell. The largest move: {largest} "
-            f"({_house(row)}, {row['market']}, check-in {row['check_in']}).",
+            f"({_named(row)}, {row['market']}, check-in {row['check_in']}).",
             "largest_moves",
         )
     ]

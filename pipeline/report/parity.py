@@ -132,17 +132,12 @@ def _of_all(drawn: int, in_all: int) -> str:
 
 def _calendar(reader: Reader) -> Section:
     days = reader.named(reader.figures("parity_day"))
-    apart = (
-        days.group_by("property_id")
-        .agg(pl.col("median_gap_pct").abs().max().alias("furthest"))
-        .sort("furthest", "property_id", descending=[True, False])
-    )
     painted = calendar(
         days,
         "median_gap_pct",
         "Median gap, percent (above 0: dearer)",
-        properties=apart["property_id"],
-        scale=around_zero(days["median_gap_pct"], DIVERGING[::-1]),
+        pl.col("median_gap_pct").abs().max(),
+        around_zero(days["median_gap_pct"], DIVERGING[::-1]),
     )
     losing = days.filter(pl.col("lose") > 0).height
     return Section(
@@ -153,7 +148,7 @@ def _calendar(reader: Reader) -> Section:
         "Median gap to the reference market over the exact pairs of a property and check-in. The chart shows the "
         "properties with the largest gaps, at most 40, on the first 60 check-ins. A blank field was not comparable.",
         days,
-        [svg(painted)] if days.height else (),
+        painted,
         why_empty=ONE_MARKET,
         source="mart.market_parity",
     )

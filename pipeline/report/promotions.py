@@ -213,9 +213,9 @@ def _histories(reader: Reader, found: pl.DataFrame) -> Section:
 
 def _titled(offer: pl.DataFrame) -> str:
     first = offer.row(0, named=True)
-    house = ", ".join(filter(None, (first["property_name"], f"property {first['property_id']}", first["room_name"])))
+    named = ", ".join(filter(None, (first["property_name"], f"property {first['property_id']}", first["room_name"])))
     stay = f"{first['market']}, check-in {first['check_in']}, {counted(first['nights'], 'night')}"
-    return f"{house} ({stay})"
+    return f"{named} ({stay})"
 
 
 def _history(offer: pl.DataFrame) -> AnyChart:
@@ -248,29 +248,17 @@ _AMOUNTS = pl.col("total", "pre_promo_total").cast(pl.Float64)
 
 def _calendar(reader: Reader) -> Section:
     days = reader.named(reader.figures("promoted_day"))
-    promoted = (
-        days.group_by("property_id")
-        .agg(pl.col("promoted_pct").mean())
-        .filter(pl.col("promoted_pct") > 0)
-        .sort("promoted_pct", "property_id", descending=[True, False])
-    )
-    houses = counted(days["property_id"].n_unique(), "property", "properties")
-    painted = calendar(
-        days,
-        "promoted_pct",
-        "Offers promoted, percent",
-        properties=promoted["property_id"],
-        scale=alt.Scale(domain=[0, 100]),
-    )
+    promoted = days.filter(pl.col("promoted_pct") > 0)["property_id"].n_unique()
+    in_all = counted(days["property_id"].n_unique(), "property", "properties")
+    often = pl.col("promoted_pct").mean()
+    painted = calendar(days, "promoted_pct", "Offers promoted, percent", pl.when(often > 0).then(often))
     return Section(
         "calendar",
-        f"{promoted.height:,} of {houses} have a promotion on some day"
-        if promoted.height
-        else "No property has a promotion",
+        f"{promoted:,} of {in_all} have a promotion on some day" if promoted else "No property has a promotion",
         "Share of the list offers of a property and check-in that are promoted. The chart shows the properties with "
         "the most, at most 40, on the first 60 check-ins. A blank field has no offer.",
         days,
-        [svg(painted)] if promoted.height else (),
+        painted,
         why_empty=_NO_PROMOTION,
         source="mart.offer_latest",
     )

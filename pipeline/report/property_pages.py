@@ -30,28 +30,29 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
     offers = dict(reader.figures("property_offers", ids).iter_rows())
     problems = _by_property(calls(standing_cases(reader).filter(pl.col("scope") == "property")), ids)
     known = {
-        house: OfProperty(
-            prices[house],
-            parity[house],
-            floors[house],
-            promotions[house],
-            problems[house],
-            offers.get(house, 0),
+        property_id: OfProperty(
+            prices[property_id],
+            parity[property_id],
+            floors[property_id],
+            promotions[property_id],
+            problems[property_id],
+            offers.get(property_id, 0),
         )
-        for house in ids
+        for property_id in ids
     }
     common = {"night": reader.night, "links": [(text, f"../{href}") for _, text, href in links]}
-    for house in ids:
-        place = about.get(house, {"property_id": house, "property_name": None})
-        made = {"facts": _facts(place), "sections": sections_of(known[house]), "tiles": tiles_of(known[house])}
-        yield f"{house}.html", render("property", common | {"place": place} | made)
+    for property_id in ids:
+        place = about.get(property_id, {"property_id": property_id, "property_name": None})
+        held = known[property_id]
+        made = {"facts": _facts(place), "sections": sections_of(held), "tiles": tiles_of(held)}
+        yield f"{property_id}.html", render("property", common | {"place": place} | made)
     if reader.scope.property_id is None:
         yield _OVERVIEW, render("properties", common | {"section": _listed(known, about)})
 
 
 def _by_property(rows: pl.DataFrame, ids: Sequence[int]) -> dict[int, pl.DataFrame]:
     parts = rows.partition_by("property_id", as_dict=True)
-    return {house: parts.get((house,), rows.clear()) for house in ids}
+    return {property_id: parts.get((property_id,), rows.clear()) for property_id in ids}
 
 
 def _facts(place: Mapping[str, Any]) -> str:
@@ -72,14 +73,14 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
     named = ("property_name", "city", "country", "stars", "brand", "property_group", "own_code")
     rows = pl.DataFrame(
         [
-            {"property_id": house}
-            | {name: about.get(house, {}).get(name) for name in named}
+            {"property_id": property_id}
+            | {name: about.get(property_id, {}).get(name) for name in named}
             | {
                 "cases": each.cases,
                 "problems": "; ".join(each.problems["rule_words"].unique(maintain_order=True)) or "none",
                 "offers": each.offers,
             }
-            for house, each in known.items()
+            for property_id, each in known.items()
         ],
         infer_schema_length=None,
     )

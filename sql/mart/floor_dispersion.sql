@@ -76,15 +76,14 @@ converted AS (
             other.source = offer.source
             AND other.property_id = offer.property_id
             AND other.market = offer.market
-    LEFT JOIN mart.fx_of_sweep AS here ON here.sweep_id = offer.seen_sweep_id AND here.currency = offer.currency
-    LEFT JOIN mart.fx_of_sweep AS there ON there.sweep_id = offer.seen_sweep_id AND there.currency = common.currency
+    INNER JOIN mart.fx_of_sweep AS here ON here.sweep_id = offer.seen_sweep_id AND here.currency = offer.currency
+    INNER JOIN mart.fx_of_sweep AS there ON there.sweep_id = offer.seen_sweep_id AND there.currency = common.currency
     LEFT JOIN ref.currency AS unit ON unit.currency = common.currency
     WHERE
         offer.match_grade = 'exact'
         AND offer.product_type = 'Hotel'
         AND offer.floor > 0
         AND offer.currency = coalesce(other.currency, common.currency)
-        AND (other.market IS NULL OR there.rate / here.rate > 0)
 ),
 
 compared AS (

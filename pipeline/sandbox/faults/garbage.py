@@ -69,8 +69,8 @@ def _huge(megabytes: int) -> Iterator[bytes]:
 
 
 def _products(form: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for house in form.get("properties") or [form.get("property")]:
-        for room in (house or {}).get("roomStays") or ():
+    for held in form.get("properties") or [form.get("property")]:
+        for room in (held or {}).get("roomStays") or ():
             yield from room.get("products") or [product for product in (room.get("product"),) if product]
 
 

@@ -23,9 +23,9 @@ class Conditions(NamedTuple):
 _USUAL: Final = Conditions()
 
 
-def conditions_of(seed: int, house: int, share: float) -> Conditions:
+def conditions_of(seed: int, index: int, share: float) -> Conditions:
     """Return the conditions of a property, the usual ones in all but `share` of them. Twins share theirs."""
-    dice = Dice(seed, house, 9)
+    dice = Dice(seed, index, 9)
     if dice.below(1_000_000) >= share * 1_000_000:
         return _USUAL
     return Conditions(

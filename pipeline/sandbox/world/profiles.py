@@ -127,12 +127,12 @@ def room_number(slot_number: int) -> int:
 def build(seed: int, index: int, plant_share: float, conditions_share: float = 0) -> Profile:
     """Return the property with this index. A twin without brand is its branded twin at a lower price."""
     twin_of = branded_index(index)
-    house = index if twin_of is None else twin_of
+    shared = index if twin_of is None else twin_of
     # `dice` decides what both twins share, `own` what each has for itself.
-    dice = Dice(seed, house, 1)
+    dice = Dice(seed, shared, 1)
     own = Dice(seed, index, 2)
     branded_name = descriptions.property_name(dice)
-    conditions = conditions_of(seed, house, conditions_share)
+    conditions = conditions_of(seed, shared, conditions_share)
     boards = _boards(dice, conditions.boards)
     steps = policies(dice)
     nightly = dice.between(45, 220) * 100 + dice.between(0, 99)
@@ -166,7 +166,7 @@ def build(seed: int, index: int, plant_share: float, conditions_share: float = 0
         restricted=own.chance(10),
         listed_empty=own.chance(60),
         promotion_spelling=spelling,
-        rooms=tuple(_rooms(seed, index, house, dice, own, boards, steps, spelling)),
+        rooms=tuple(_rooms(seed, index, shared, dice, own, boards, steps, spelling)),
         anomaly=anomaly_of(seed, index, plant_share),
         conditions=conditions,
     )
@@ -193,7 +193,7 @@ def _fees(dice: Dice) -> Fees:
 def _rooms(
     seed: int,
     index: int,
-    house: int,
+    shared: int,
     dice: Dice,
     own: Dice,
     boards: tuple[Board, ...],
@@ -204,7 +204,7 @@ def _rooms(
     rooms = []
     for number in range(count):
         capacity = dice.weighted(_CAPACITY_WEIGHTS)
-        salt = mix(seed, house, number, 5)
+        salt = mix(seed, shared, number, 5)
         slots = tuple(_slots(seed, index, number, dice, own, boards, steps))
         rooms.append(
             Room(
