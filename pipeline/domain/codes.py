@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -153,6 +154,12 @@ SHAPE_CODES = (
     - PAST_DATE_CODES
     - REFUSED_INPUT_CODES
 )
+
+
+def storable_code(codes: Iterable[int]) -> int | None:
+    """Return the first of an answer's codes that the tables hold, documented or not; None: there is none."""
+    return next((code for code in codes if -(2**31) <= code < 2**31), None)
+
 
 # The document names the kinds in prose and leaves their spelling open.
 _PROMOTIONS = frozenset({"valueadd", "discountoff", "freenight"})

@@ -23,6 +23,7 @@ from pipeline.domain import keys
 from pipeline.domain.codes import BOARDS, is_known_promotion
 from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_until, refundability
 from pipeline.normalise.money import refuse_unfit
+from pipeline.normalise.parts import Deviation
 from pipeline.supplier import wire
 from pipeline.supplier.date_times import instant_of
 from pipeline.supplier.names import names_and_nulls_in
@@ -40,15 +41,6 @@ _NULLS = 2**31
 # No JSON holds it.
 _BETWEEN = b"\0"
 _NO_PENALTIES: tuple[wire.Penalty[float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A deviation that did not cost the offer: where in the product, its kind, and what was met."""
-
-    path: str
-    kind: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +79,11 @@ class Distinct(dict[bytes, int], Generic[T]):
     Looking up a new text decodes it; whatever the decoder raises leaves the instance unchanged.
     """
 
-    def __init__(self, decode: Callable[[bytes], tuple[T, list[Note]]]) -> None:
+    def __init__(self, decode: Callable[[bytes], tuple[T, list[Deviation]]]) -> None:
         super().__init__()
         self._decode = decode
         self.values_in_order: list[T] = []
-        self.notes: list[list[Note]] = []
+        self.notes: list[list[Deviation]] = []
 
     def __missing__(self, text: bytes) -> int:
         value, notes = self._decode(text)
@@ -134,7 +126,7 @@ class Interned:
             self._counted = np.array(self._names, np.int64)
         return divmod(int(self._counted[threes].sum()), _NULLS)
 
-    def _three(self, joined: bytes) -> tuple[tuple[int, int, int], list[Note]]:
+    def _three(self, joined: bytes) -> tuple[tuple[int, int, int], list[Deviation]]:
         texts = board, promotions, policy = joined.split(_BETWEEN)
         three = self.boards[board], self.promotions[promotions], self.policies[policy]
         names, nulls = names_and_nulls_in(b"".join(texts))
@@ -158,29 +150,29 @@ _decode_promotions = msgspec.json.Decoder(list[wire.Promotion] | None).decode
 _decode_penalties = msgspec.json.Decoder(list[wire.Penalty[float]] | None).decode
 
 
-def _board(text: bytes) -> tuple[wire.Board, list[Note]]:
+def _board(text: bytes) -> tuple[wire.Board, list[Deviation]]:
     board = _decode_board(text) or wire.Board()
     notes = []
     if board.id is not None and board.id not in BOARDS:
-        notes.append(Note("boardBasis.id", "new_value", str(board.id)))
+        notes.append(Deviation("boardBasis.id", "new_value", str(board.id)))
     return board, notes
 
 
-def _promotions(text: bytes) -> tuple[Promotions, list[Note]]:
+def _promotions(text: bytes) -> tuple[Promotions, list[Deviation]]:
     rows = tuple(_decode_promotions(text) or ())
     _can_be_numbered(rows, "promotions")
     notes = [
-        Note("promotions[].promoType", "new_value", row.promo_type[:100])
+        Deviation("promotions[].promoType", "new_value", row.promo_type[:100])
         for row in rows
         if row.promo_type is not None and not is_known_promotion(row.promo_type)
     ]
     return Promotions(keys.promotion_key((row.promo_type, row.description) for row in rows), rows), notes
 
 
-def _policy(text: bytes) -> tuple[Policy, list[Note]]:
+def _policy(text: bytes) -> tuple[Policy, list[Deviation]]:
     penalties = _decode_penalties(text) or _NO_PENALTIES
     _can_be_numbered(penalties, "cancelPenalties")
-    notes: list[Note] = []
+    notes: list[Deviation] = []
     rows = []
     for penalty in penalties:
         start_at, start_offset = _instant(penalty.starts, "penaltyStartDate", notes)
@@ -211,14 +203,14 @@ def _stated(row: PenaltyRow) -> Penalty:
     )
 
 
-def _instant(text: str | None, field: str, notes: list[Note]) -> tuple[datetime | None, str | None]:
+def _instant(text: str | None, field: str, notes: list[Deviation]) -> tuple[datetime | None, str | None]:
     """Return the instant of a text and its offset; a text that is none is noted and left out."""
     if text is None:
         return None, None
     found = instant_of(text)
     if found is None:
         # Its form alone: a night has too many dates to list each.
-        notes.append(Note(f"cancelPenalties[].{field}", "changed_type", _DIGIT.sub("9", text[:40])))
+        notes.append(Deviation(f"cancelPenalties[].{field}", "changed_type", _DIGIT.sub("9", text[:40])))
         return None, None
     return found
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Container, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from pipeline.domain import tables
+from pipeline.domain.codes import storable_code
 from pipeline.domain.search import CellStatus, Operation
 from pipeline.lake.raw import RawRecord
 from pipeline.normalise.cells import Cells, verdicts
 from pipeline.normalise.columns import AskedSearches, Index
 from pipeline.normalise.content import SegmentContent
-from pipeline.normalise.interned import Distinct, Interned, Note
+from pipeline.normalise.interned import Distinct, Interned
 from pipeline.normalise.offer_tables import JoinedOffers, offer_table, penalty_table, promotion_table
 from pipeline.normalise.offers import Offers
 from pipeline.normalise.read_answer import Reading
@@ -59,21 +61,19 @@ class SegmentRows:
         self._asked_searches.add(record.search_id, asked, record.started_at, address)
         self._add_search(record, asked, address, outcome="split")
 
-    def add_failed(
-        self, record: RawRecord, asked: Asked, address: str, codes: Sequence[int], messages: Sequence[str] = ()
+    def add_unanswered(
+        self,
+        record: RawRecord,
+        asked: Asked,
+        address: str,
+        status: CellStatus,
+        codes: Sequence[int],
+        texts: Sequence[str],
     ) -> None:
-        """Add a search whose retries were used up."""
+        """Add a search whose retries were used up (failed), or that the supplier refused with 400 (rejected)."""
         position = self._asked_searches.add(record.search_id, asked, record.started_at, address)
-        self._add_search(record, asked, address, outcome="failed", codes=codes, messages=messages)
-        self._cells.add_all(position, asked.property_ids, CellStatus.FAILED, _first_int32(codes))
-
-    def add_rejected(
-        self, record: RawRecord, asked: Asked, address: str, codes: Sequence[int], messages: Sequence[str] = ()
-    ) -> None:
-        """Add a search that the supplier refused (400)."""
-        position = self._asked_searches.add(record.search_id, asked, record.started_at, address)
-        self._add_search(record, asked, address, outcome="rejected", codes=codes, messages=messages)
-        self._cells.add_all(position, asked.property_ids, CellStatus.REJECTED, _first_int32(codes))
+        self._add_search(record, asked, address, outcome=status.value, codes=codes, messages=texts)
+        self._cells.add_all(position, asked.property_ids, status, storable_code(codes))
 
     def add_answered(
         self,
@@ -112,19 +112,10 @@ class SegmentRows:
             offers=offers,
             rejects=len(refusals),
         )
-        for number, refusal in enumerate(refusals):
-            self._rejects.append(
-                {
-                    "search_id": record.search_id,
-                    "reject_no": number,
-                    "property_id": refusal.property_id,
-                    "part": refusal.part,
-                    "path": refusal.path,
-                    "reason": refusal.reason,
-                    "sample": refusal.sample,
-                    "raw_address": address,
-                }
-            )
+        self._rejects += [
+            {"search_id": record.search_id, "reject_no": number, "raw_address": address, **asdict(refusal)}
+            for number, refusal in enumerate(refusals)
+        ]
         for deviation in reading.deviations:
             self._note((deviation.path, deviation.kind, deviation.detail), address)
 
@@ -232,10 +223,5 @@ class SegmentRows:
                 continue
             first = int(np.argmax(indexes == number))
             address = self._asked_searches.addresses[int(offers.search[first])]
-            note: Note
             for note in distinct.notes[number]:
                 self._note((f"{prefix}.{note.path}", note.kind, note.detail), address, int(counts[number]))
-
-
-def _first_int32(codes: Sequence[int]) -> int | None:
-    return next((code for code in codes if -(2**31) <= code < 2**31), None)

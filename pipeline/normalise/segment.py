@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.domain.search import NODES_PER_SEARCH, Operation
+from pipeline.domain.search import NODES_PER_SEARCH, CellStatus, Operation
 from pipeline.domain.shards import Segment, Shard
 from pipeline.domain.tables import PROPERTY_CONTENT, ROOM_CONTENT
 from pipeline.lake import Lake
@@ -216,18 +216,17 @@ def _add(
     if record.is_split:
         rows.add_split(record, asked, address)
         return (), (0, ())
-    if record.failure or record.http_status not in {200, 400}:
+    if record.failure or record.http_status != 200:
+        is_refused = not record.failure and record.http_status == 400
         codes = error_codes(record.body, record.content_encoding)
-        rows.add_failed(record, asked, address, codes, error_messages(record.body, record.content_encoding))
-    elif record.http_status == 400:
-        codes = error_codes(record.body, record.content_encoding)
-        rows.add_rejected(record, asked, address, codes, error_messages(record.body, record.content_encoding))
-    else:
-        reading, size = _read(rows, record, asked, operation, max_body_bytes)
-        rows.add_answered(record, asked, address, reading, size, asked_again)
-        parts = sum(map(is_nameless, reading.refusals))
-        return reading.unanswered(asked.property_ids), (parts, reading.in_doubt(asked.property_ids))
-    return (), (0, ())
+        messages = error_messages(record.body, record.content_encoding)
+        status = CellStatus.REJECTED if is_refused else CellStatus.FAILED
+        rows.add_unanswered(record, asked, address, status, codes, messages)
+        return (), (0, ())
+    reading, size = _read(rows, record, asked, operation, max_body_bytes)
+    rows.add_answered(record, asked, address, reading, size, asked_again)
+    parts = sum(map(is_nameless, reading.refusals))
+    return reading.unanswered(asked.property_ids), (parts, reading.in_doubt(asked.property_ids))
 
 
 def _read(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 
-from pipeline.domain.codes import NO_AVAILABILITY_CODES
+from pipeline.domain.codes import NO_AVAILABILITY_CODES, storable_code
 from pipeline.quote.ledger import Entry, QuoteAnswer
 from pipeline.quote.products import money, total_of
 from pipeline.quote.read_answer import UnreadableAnswer, read_answer
@@ -21,7 +21,6 @@ from pipeline.supplier.error_bodies import error_codes
 _MAY_HAVE_ARRIVED = frozenset(
     {Failure.CONNECTION, Failure.TIMEOUT, Failure.TRUNCATED, Failure.BODY_TOO_LARGE, Failure.NOT_JSON}
 )
-_INT32_MAX = 2**31 - 1
 _RESERVATION = "reservationId"
 # Without these it is unknown whether the price is the one of what was asked for.
 _IDENTIFYING = ("property.propertyId", ".roomId", ".product.productId")
@@ -115,13 +114,13 @@ def _with_errors(result: QuoteResult, answer: QuoteAnswer, max_body_bytes: int) 
         return _told(result, _read(answer, max_body_bytes)[0].errors or ())
     except (UnreadableBody, UnreadableAnswer):
         codes = error_codes(answer.body, answer.content_encoding)
-        return replace(result, code=_int32(codes), codes=tuple(codes))
+        return replace(result, code=storable_code(codes), codes=tuple(codes))
 
 
 def _told(result: QuoteResult, errors: Sequence[wire.ErrorItem]) -> QuoteResult:
     codes = tuple(error.number for error in errors if error.number is not None)
     messages = tuple(error.text for error in errors if error.text is not None)
-    return replace(result, code=_int32(codes), codes=codes, messages=messages)
+    return replace(result, code=storable_code(codes), codes=codes, messages=messages)
 
 
 def _compared(offer: ChosenOffer, said: wire.QuoteAnswer, *, is_reserved: bool) -> QuoteResult:
@@ -179,7 +178,3 @@ def _total(rooms: Sequence[wire.QuotedRoomStay | None]) -> Decimal | None:
     totals = [total_of(room.product) if room is not None and room.product is not None else None for room in rooms]
     known = [total for total in totals if total is not None]
     return money(sum(known, Decimal(0))) if len(known) == len(totals) else None
-
-
-def _int32(codes: Iterable[int]) -> int | None:
-    return next((code for code in codes if abs(code) <= _INT32_MAX), None)

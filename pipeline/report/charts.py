@@ -19,29 +19,17 @@ from markupsafe import Markup, escape
 from pipeline.report.words import UNNAMED, drawable, printed
 
 # Stand-ins that no palette contains, and the variables of `layout.html.j2` that they stand for.
-INK: Final = "#010203"
-SOFT: Final = "#010204"
-LINE: Final = "#010205"
-ACCENT: Final = "#010206"
-GOOD: Final = "#010207"
-BAD: Final = "#010208"
-WARN: Final = "#010209"
-PAPER: Final = "#01020a"
+_NAMES: Final = ("ink", "soft", "line", "accent", "good", "bad", "warn", "paper")
+INK, SOFT, LINE, ACCENT, GOOD, BAD, WARN, PAPER = (f"#0102{number:02x}" for number in range(3, 11))
 _VARIABLES: Final = {
-    INK: "var(--ink)",
-    SOFT: "var(--soft)",
-    LINE: "var(--line)",
-    ACCENT: "var(--accent)",
-    GOOD: "var(--good)",
-    BAD: "var(--bad)",
-    WARN: "var(--warn)",
-    PAPER: "var(--paper)",
+    stand_in: f"var(--{name})"
+    for stand_in, name in zip((INK, SOFT, LINE, ACCENT, GOOD, BAD, WARN, PAPER), _NAMES, strict=True)
 }
 # Distinct by day and by night, and by people who do not see all colours.
 SERIES: Final = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66a9c9", "#b08d1a", "#8a8a8a", "#d65a6f")
-# Low to high, and below to above nothing: mid tones that stand out from white paper and from black.
+# Low to high, and below to above nothing: mid tones that can be seen on white paper and on black.
 SEQUENTIAL: Final = ("#dbe6f3", "#9dbfe0", "#5a93c6", "#2c5f9e", "#173a68")
-DIVERGING: Final = ("#b2412f", "#e08f6b", "#d9d9d6", "#7fb0d3", "#2c64a0")
+_BELOW, _EVEN, _ABOVE = "#2c64a0", "#d9d9d6", "#b2412f"
 
 # Pixels of the plot alone, as wide as a page leaves room for and as wide as a phone does.
 WIDTH: Final = 860
@@ -111,13 +99,12 @@ def calendar(
 _PALE_UP_TO: Final = 2.0
 
 
-def around_zero(values: pl.Series, colours: Sequence[str]) -> alt.Scale:
-    """Return a colour scale that is as deep for a value as for its opposite; `colours` run from below to above."""
+def around_zero(values: pl.Series) -> alt.Scale:
+    """Return a colour scale that is as deep for a value above 0 as for its opposite."""
     furthest = max((abs(value) for value in values if value is not None), default=0.0)
     # A tenth of a percent is not to look like a tenth of the price.
     furthest = max(furthest, _PALE_UP_TO)
-    ends = colours[0], colours[len(colours) // 2], colours[-1]
-    return alt.Scale(domain=[-furthest, 0, furthest], range=list(ends), interpolate="rgb")
+    return alt.Scale(domain=[-furthest, 0, furthest], range=[_BELOW, _EVEN, _ABOVE], interpolate="rgb")
 
 
 def towards_the_stay(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import BAD, DIVERGING, GOOD, around_zero, calendar, chart, svg
+from pipeline.report.charts import BAD, GOOD, around_zero, calendar, chart, svg
 from pipeline.report.page import Column, Section, counted
 from pipeline.report.read import Reader
 
@@ -49,7 +49,7 @@ def headroom_calendar(reader: Reader) -> Section:
         "closest_pct",
         "Closest floor, percent (above 0: above the total)",
         pl.col("closest_pct").max(),
-        around_zero(days["closest_pct"], DIVERGING[::-1]),
+        around_zero(days["closest_pct"]),
     )
     above = days.filter(pl.col("above_total") > 0).height
     return Section(

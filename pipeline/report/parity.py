@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import DIVERGING, around_zero, calendar, chart, svg
+from pipeline.report.charts import around_zero, calendar, chart, svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.floors import floor_compliance, headroom, headroom_calendar, packages
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
@@ -137,7 +137,7 @@ def _calendar(reader: Reader) -> Section:
         "median_gap_pct",
         "Median gap, percent (above 0: dearer)",
         pl.col("median_gap_pct").abs().max(),
-        around_zero(days["median_gap_pct"], DIVERGING[::-1]),
+        around_zero(days["median_gap_pct"]),
     )
     losing = days.filter(pl.col("lose") > 0).height
     return Section(

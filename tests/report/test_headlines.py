@@ -15,7 +15,7 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.report import Scope, write_reports
-from pipeline.report.charts import DIVERGING, around_zero
+from pipeline.report.charts import around_zero
 from pipeline.report.gaps import in_one_currency
 from pipeline.report.page import share
 
@@ -163,9 +163,9 @@ def test_a_market_that_sells_nothing_is_a_call_about_the_market(tmp_path):
     ("gaps", "furthest"), [([0.1, -0.4], 2.0), ([5.0, -12.5, None], 12.5), ([None], 2.0), ([], 2.0)]
 )
 def test_a_calendar_is_as_deep_for_a_gap_as_for_its_opposite_and_pale_for_small_ones(gaps, furthest):
-    scale = around_zero(pl.Series(gaps, dtype=pl.Float64), DIVERGING).to_dict()
+    scale = around_zero(pl.Series(gaps, dtype=pl.Float64)).to_dict()
     assert scale["domain"] == [-furthest, 0, furthest]
-    assert scale["range"] == [DIVERGING[0], DIVERGING[len(DIVERGING) // 2], DIVERGING[-1]]
+    assert scale["range"] == ["#2c64a0", "#d9d9d6", "#b2412f"]
 
 
 def test_a_share_is_said_in_percent_and_never_rounded_to_all_or_none():
