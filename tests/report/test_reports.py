@@ -26,7 +26,7 @@ from pipeline.lake.database import open_published, query_published
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.report import REPORTS, Scope, reports_page, write_dictionary, write_reports
-from pipeline.report.charts import calendar, svg
+from pipeline.report.charts import calendar, chart, svg
 from pipeline.report.dictionary import described
 from pipeline.report.figures import as_csv, as_json
 from pipeline.report.page import Column
@@ -138,7 +138,7 @@ HOSTILE = [
 def test_a_name_without_end_costs_a_chart_no_more_than_another():
     names = ["Hotel", "x" * 1_000_000]
     days = pl.DataFrame({"property_id": [0, 1], "property_name": names, "check_in": [CHECK_IN] * 2, "share": [1.0] * 2})
-    drawn = svg(calendar(days, "share", "Share", properties=days["property_id"], scale=alt.Scale()), "Shares")
+    (drawn,) = calendar(days, "share", "Share", pl.col("share").first(), alt.Scale())
     assert len(drawn) < 100_000
 
 
@@ -151,7 +151,8 @@ def test_names_are_text_in_charts():
             "share": [1.0] * len(HOSTILE),
         }
     )
-    drawn = svg(calendar(days, "share", "Share", properties=days["property_id"], scale=alt.Scale()), HOSTILE[1])
+    (drawn,) = calendar(days, "share", "Share", pl.col("share").first(), alt.Scale())
+    drawn += svg(chart(days).mark_bar().encode(y="share:Q"), HOSTILE[1])
     # Read as HTML, the SVG has no element that a name has brought along, and its text is that of the names.
     read = _Read()
     read.feed(drawn)
@@ -193,7 +194,8 @@ def test_names_without_measure_cost_a_chart_no_more_than_others(length):
         days = pl.DataFrame(
             {"property_id": [1, 2], "property_name": names, "check_in": [CHECK_IN] * 2, "share": [0.5, 1.0]}
         )
-        return svg(calendar(days, "share", "Share", properties=days["property_id"], scale=alt.Scale()), names[0])
+        (made,) = calendar(days, "share", "Share", pl.col("share").first(), alt.Scale())
+        return made + svg(chart(days).mark_bar().encode(y="share:Q"), names[0])
 
     # The same texts up to where they are cut: they stay two.
     made = drawn(["x" * length, "x" * (length + 1)])
