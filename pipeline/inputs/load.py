@@ -17,10 +17,12 @@ import polars as pl
 
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import FX_RATE, PROPERTY_CHECK_IN, PROPERTY_FILE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
+from pipeline.inputs.problems import Findings
 from pipeline.inputs.property_file import read_properties
 from pipeline.inputs.property_map import read_map
 from pipeline.inputs.reference_rates import read_rates
 from pipeline.inputs.selling_prices import read_prices
+from pipeline.inputs.user_table import REFUSED
 from pipeline.inputs.weights import read_weights
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
@@ -33,14 +35,15 @@ _HASH_DIGITS = 16
 class InputKind:
     """A kind of file. `is_version`: each file replaces the one before; else its rows are added to what there is.
 
-    `read` is given the reference rates that are loaded, or None where a file is read again that was checked before.
+    `read` adds to the findings what is wrong. It is given the reference rates that are loaded, or None where a file is
+    read again that was checked before.
     """
 
     name: str
     table: Table
     suffixes: tuple[str, ...]
     is_version: bool
-    read: Callable[[bytes, str, pl.DataFrame | None], pl.DataFrame]
+    read: Callable[[bytes, Findings, pl.DataFrame | None], pl.DataFrame]
     beside: Table | None = None
     """A table of the rows that state any of its columns. A lake of before has it from its next load on."""
 
@@ -76,17 +79,10 @@ KINDS = {
     kind.name: kind
     for kind in (
         InputKind("prices", SELLING_PRICE, (".csv", ".parquet"), False, read_prices),
-        InputKind("rates", FX_RATE, (".csv", ".zip"), False, lambda data, name, _: read_rates(data, name)),
-        InputKind("property-map", PROPERTY_MAP, (".csv", ".parquet"), True, lambda data, name, _: read_map(data, name)),
-        InputKind("weights", WEIGHT, (".csv", ".parquet"), True, lambda data, name, _: read_weights(data, name)),
-        InputKind(
-            "properties",
-            PROPERTY_FILE,
-            (".csv", ".parquet"),
-            True,
-            lambda data, name, _: read_properties(data, name),
-            PROPERTY_CHECK_IN,
-        ),
+        InputKind("rates", FX_RATE, (".csv", ".zip"), False, read_rates),
+        InputKind("property-map", PROPERTY_MAP, (".csv", ".parquet"), True, read_map),
+        InputKind("weights", WEIGHT, (".csv", ".parquet"), True, read_weights),
+        InputKind("properties", PROPERTY_FILE, (".csv", ".parquet"), True, read_properties, PROPERTY_CHECK_IN),
     )
 }
 
@@ -94,9 +90,8 @@ KINDS = {
 def check(lake: Lake, kind_name: str, file: Path) -> Loaded:
     """Read a file and say how many rows it has. Raises InputError that lists what is wrong with it."""
     kind = _kind(kind_name)
-    return Loaded(
-        kind.name, _rows(kind, _bytes_of(kind, file), file.name, known_rates(lake)).height, is_new=False, note=None
-    )
+    rows = rows_of_file(kind, _bytes_of(kind, file), file.name, known_rates(lake))
+    return Loaded(kind.name, rows.height, is_new=False, note=None)
 
 
 def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
@@ -113,7 +108,7 @@ def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
     same = [note for note in (notes[-1:] if kind.is_version else notes) if note.sha256 == sha256]
     if same:
         return Loaded(kind.name, same[0].rows, is_new=False, note=same[0])
-    rows = _rows(kind, data, file.name, known_rates(lake))
+    rows = rows_of_file(kind, data, file.name, known_rates(lake))
     note = Note(len(notes), sha256, file.suffix.lower(), file.name, now, rows.height)
     lake.put_new(_kept_path(kind, note), data)
     write_record(lake, f"{lake.inputs_folder(kind.name)}/{note.input_id}.json", note)
@@ -126,7 +121,7 @@ def replay(lake: Lake, kind: InputKind) -> None:
     for note in notes_of(lake, kind):
         if not all(is_committed(lake, table, note.input_id) for table in (kind.table, kind.beside) if table):
             data = lake.get(_kept_path(kind, note))
-            _commit(lake, kind, note, _rows(kind, data, note.file_name, None))
+            _commit(lake, kind, note, rows_of_file(kind, data, note.file_name))
 
 
 def notes_of(lake: Lake, kind: InputKind) -> Iterator[Note]:
@@ -161,11 +156,14 @@ def _stated(table: Table) -> list[str]:
     return [column.name for column in table.columns if not column.is_required]
 
 
-def _rows(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFrame | None) -> pl.DataFrame:
-    rows = kind.read(data, file_name, rates)
+def rows_of_file(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the rows of a file. Raises InputError that lists what is wrong, row by row."""
+    findings = Findings(file_name)
+    rows = kind.read(data, findings, rates)
+    findings.refuse_faults()
     if rows.is_empty():
         raise InputError(f"{file_name} cannot be loaded: it has a header and no rows.", kept="Nothing was changed.")
-    return rows
+    return rows.drop(REFUSED, strict=False)
 
 
 def _kept_path(kind: InputKind, note: Note) -> str:

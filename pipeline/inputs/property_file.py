@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.inputs import user_table
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.user_table import REFUSED, InputColumn, readable, report, report_repeated
+from pipeline.inputs.user_table import InputColumn, readable, report, report_repeated
 
 COLUMNS = (
     InputColumn("property_id", user_table.ID, "the supplier's property id"),
@@ -27,13 +27,11 @@ COLUMNS = (
 )
 
 
-def read_properties(data: bytes, file_name: str) -> pl.DataFrame:
-    """Return the properties of a file. Raises InputError that lists what is wrong, row by row."""
-    findings = Findings(file_name)
-    properties = user_table.read_table(data, file_name, COLUMNS, findings)
+def read_properties(data: bytes, findings: Findings, _: object = None) -> pl.DataFrame:
+    """Return the properties of a file; what is wrong is added to `findings`, row by row."""
+    properties = user_table.read_table(data, COLUMNS, findings)
     report_repeated(findings, properties.drop_nulls("property_id"), ["property_id"], "the same id")
     placed = readable(properties, ["latitude", "longitude"])
     half = placed.filter(pl.col("latitude").is_null() != pl.col("longitude").is_null())
     report(findings, half, "latitude", lambda _: "a place has a latitude and a longitude, or neither")
-    findings.refuse_faults()
-    return properties.drop(REFUSED)
+    return properties

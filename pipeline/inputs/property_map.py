@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.inputs import user_table
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.user_table import REFUSED, ROW, InputColumn, report, report_repeated
+from pipeline.inputs.user_table import ROW, InputColumn, report, report_repeated
 
 COLUMNS = (
     InputColumn("branded_id", user_table.ID, "id under which the offer is shown with its brand"),
@@ -18,18 +18,16 @@ COLUMNS = (
 )
 
 
-def read_map(data: bytes, file_name: str) -> pl.DataFrame:
-    """Return the pairs of a file. Raises InputError that lists what is wrong, row by row."""
-    findings = Findings(file_name)
-    pairs = user_table.read_table(data, file_name, COLUMNS, findings)
+def read_map(data: bytes, findings: Findings, _: object = None) -> pl.DataFrame:
+    """Return the pairs of a file; what is wrong is added to `findings`, row by row."""
+    pairs = user_table.read_table(data, COLUMNS, findings)
     whole = pairs.drop_nulls(["branded_id", "unbranded_id"])
     for column in ("branded_id", "unbranded_id"):
         report_repeated(findings, whole, [column], "the same id")
     same = whole.filter(pl.col("branded_id") == pl.col("unbranded_id"))
     report(findings, same, "unbranded_id", lambda value: f"{value} stands for itself")
     _refuse_chains(whole.filter(pl.col("branded_id") != pl.col("unbranded_id")), findings)
-    findings.refuse_faults()
-    return pairs.drop(REFUSED)
+    return pairs
 
 
 def _refuse_chains(pairs: pl.DataFrame, findings: Findings) -> None:

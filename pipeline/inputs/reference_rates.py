@@ -25,13 +25,9 @@ _LONG_DATE = r"^\d{1,2} [A-Za-z]+ \d{4}$"
 _MOST_BYTES = 64_000_000
 
 
-def read_rates(data: bytes, file_name: str) -> pl.DataFrame:
-    """Return `line_no`, `rate_date`, `currency` and `rate`, one row a rate.
-
-    Raises InputError that lists what is wrong, row by row.
-    """
-    findings = Findings(file_name)
-    texts = user_table.csv_texts(_unzipped(data, file_name), findings)
+def read_rates(data: bytes, findings: Findings, _: object = None) -> pl.DataFrame:
+    """Return `line_no`, `rate_date`, `currency` and `rate`, one row a rate; what is wrong is added to `findings`."""
+    texts = user_table.csv_texts(_unzipped(data, findings.file_name), findings)
     currencies = _currencies(texts, findings)
     dated = texts.with_columns(_rate_date().alias("rate_date"))
     bad_dates = dated.filter(pl.col("rate_date").is_null())
@@ -46,7 +42,6 @@ def read_rates(data: bytes, file_name: str) -> pl.DataFrame:
     for currency in currencies:
         bad = stated.filter((pl.col("currency") == currency) & pl.col("rate").is_null()).rename({"text": currency})
         report(findings, bad, currency, lambda text: f"{text!r} is not {user_table.RATE.expected}, or N/A")
-    findings.refuse_faults()
     return stated.select(ROW, "rate_date", "currency", "rate").sort("rate_date", "currency")
 
 

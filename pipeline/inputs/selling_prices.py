@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.inputs import user_table
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.user_table import REFUSED, InputColumn, readable, report, report_repeated
+from pipeline.inputs.user_table import InputColumn, readable, report, report_repeated
 
 COLUMNS = (
     InputColumn("property_id", user_table.ID, "the supplier's property id"),
@@ -39,20 +39,17 @@ KEY = tuple(column.name for column in COLUMNS if column.name != "price")
 RATE_HOLDS = timedelta(days=7)
 
 
-def read_prices(data: bytes, file_name: str, rates: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return the prices of a file.
+def read_prices(data: bytes, findings: Findings, rates: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the prices of a file; what is wrong is added to `findings`, row by row.
 
     `rates` has `rate_date` and `currency` of all reference rates that are loaded; None: they are not checked.
-    Raises InputError that lists what is wrong, row by row.
     """
-    findings = Findings(file_name)
-    prices = user_table.read_table(data, file_name, COLUMNS, findings)
+    prices = user_table.read_table(data, COLUMNS, findings)
     report_repeated(findings, readable(prices, KEY), KEY, "the same key")
     if rates is not None:
         unrated = without_rate(prices, rates)
         report(findings, unrated, "currency", lambda code: f"no reference rate of {code} is loaded for that day")
-    findings.refuse_faults()
-    return prices.drop(REFUSED)
+    return prices
 
 
 def without_rate(prices: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:

@@ -140,13 +140,14 @@ class InputColumn:
     is_required: bool = True
 
 
-def read_table(data: bytes, file_name: str, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
+def read_table(data: bytes, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
     """Return the rows of a CSV or Parquet file with the declared columns, typed, with `line_no` and `refused`.
 
     Raises InputError where the file or its header cannot be used; a value that cannot be read is added to
     `findings`, and NULL.
     """
-    texts = _parquet_texts(data, findings) if file_name.lower().endswith(".parquet") else csv_texts(data, findings)
+    is_parquet = findings.file_name.lower().endswith(".parquet")
+    texts = _parquet_texts(data, findings) if is_parquet else csv_texts(data, findings)
     _check_header(texts.columns, columns, findings)
     return typed(texts, columns, findings)
 

@@ -11,21 +11,22 @@ import polars as pl
 import pytest
 
 from pipeline.domain.errors import InputError
-from pipeline.inputs.property_file import read_properties
-from pipeline.inputs.property_map import read_map
-from pipeline.inputs.reference_rates import read_rates
-from pipeline.inputs.selling_prices import read_prices
+from pipeline.inputs.load import KINDS, rows_of_file
 from pipeline.inputs.user_table import TIME_ZONE
-from pipeline.inputs.weights import read_weights
 
 HEADER = "property_id,market,product_type,check_in,nights,party,currency,price,observed_at,room_id"
 GOOD = "7,GB,Hotel,2030-03-01,2,2,EUR,120.50,2030-01-01T02:30:00Z,"
 NO_RATES = pl.DataFrame(schema={"rate_date": pl.Date, "currency": pl.String})
+MAP = "property-map"
 RATES = "Date,USD,SEK,\n2026-11-20,1.09,11.25,\n"
 
 
+def read(kind, data, file_name, rates=None):
+    return rows_of_file(KINDS[kind], data, file_name, rates)
+
+
 def prices(*lines, header=HEADER, rates=NO_RATES):
-    return read_prices("\n".join((header, *lines)).encode(), "prices.csv", rates)
+    return read("prices", "\n".join((header, *lines)).encode(), "prices.csv", rates)
 
 
 def with_cell(column, value):
@@ -103,7 +104,7 @@ def test_a_repeated_key_is_told_in_one_pass_with_all_other_faults():
     # What could not be read is not taken for what was not given.
     assert message.count("the same key") == 1
     weights = b"property_id,market,weight\n7,,1\n7,,x\n,GB,1\n,GB,2\nking,,1\n"
-    message = told(read_weights, weights, "weights.csv")
+    message = told(read, "weights", weights, "weights.csv")
     for expected in (
         "row 3, column property_id: the same property as row 2",
         "row 3, column weight",
@@ -142,53 +143,57 @@ def test_a_currency_needs_a_rate_of_the_day_or_the_week_before():
     ("data", "reason"), [(b"", "empty"), (b"\xff\xfea\0", "row 1 on it is UTF-16"), (b'a,"b\n', "row")]
 )
 def test_what_is_no_csv_is_refused(data, reason):
-    assert reason in told(read_map, data, "map.csv")
+    assert reason in told(read, MAP, data, "map.csv")
 
 
 def test_what_is_not_utf_8_is_told_with_its_row_and_column():
     data = f"{HEADER},channel\n{GOOD},a\n{GOOD},caf\xe9".encode("cp1252")
-    assert "row 3, column channel: byte 0xE9 is not UTF-8" in told(read_prices, data, "prices.csv")
-    assert "row 1, column number 2: byte 0xE9" in told(read_map, b"branded_id,\xe9\n1,2\n", "map.csv")
+    assert "row 3, column channel: byte 0xE9 is not UTF-8" in told(read, "prices", data, "prices.csv")
+    assert "row 1, column number 2: byte 0xE9" in told(read, MAP, b"branded_id,\xe9\n1,2\n", "map.csv")
 
 
 @pytest.mark.parametrize("name", ["line_no", "refused"])
 def test_a_column_by_the_name_of_our_own_is_told_as_unknown(name):
-    assert f"row 1, column {name}: it is unknown" in told(read_map, f"branded_id,{name}\n1,2\n".encode(), "map.csv")
+    assert f"row 1, column {name}: it is unknown" in told(
+        read, "property-map", f"branded_id,{name}\n1,2\n".encode(), "map.csv"
+    )
     sink = io.BytesIO()
     pl.DataFrame({"branded_id": [1], "unbranded_id": [2], name: [3]}).write_parquet(sink)
-    assert f"row 1, column {name}: it is unknown" in told(read_map, sink.getvalue(), "map.parquet")
-    assert f"row 1, column {name}" in told(read_rates, RATES.replace("SEK", name).encode(), "rates.csv")
+    assert f"row 1, column {name}: it is unknown" in told(read, MAP, sink.getvalue(), "map.parquet")
+    assert f"row 1, column {name}" in told(read, "rates", RATES.replace("SEK", name).encode(), "rates.csv")
 
 
 def test_a_weight_is_finite():
     data = f"market,weight\nGB,{400 * '9'}\n".encode()
-    assert "row 2, column weight" in told(read_weights, data, "weights.csv")
+    assert "row 2, column weight" in told(read, "weights", data, "weights.csv")
 
 
 def test_what_is_no_parquet_is_refused():
-    assert "it is not Parquet" in told(read_map, b"PAR", "map.parquet")
+    assert "it is not Parquet" in told(read, MAP, b"PAR", "map.parquet")
 
 
 def test_parquet_is_read_like_csv_whatever_its_types():
     frame = pl.DataFrame({"branded_id": [1, 2**60 + 1], "unbranded_id": ["3", "x"]})
     sink = io.BytesIO()
     frame.write_parquet(sink)
-    assert "row 3, column unbranded_id: 'x' is not a whole number" in told(read_map, sink.getvalue(), "map.parquet")
+    assert "row 3, column unbranded_id: 'x' is not a whole number" in told(
+        read, "property-map", sink.getvalue(), "map.parquet"
+    )
     sink = io.BytesIO()
     frame.with_columns(unbranded_id=pl.Series([3.0, 4.0])).write_parquet(sink)
-    assert read_map(sink.getvalue(), "map.parquet")["branded_id"].to_list() == [1, 2**60 + 1]
+    assert read(MAP, sink.getvalue(), "map.parquet")["branded_id"].to_list() == [1, 2**60 + 1]
 
 
 def test_prices_of_parquet_keep_their_instant_and_their_digits():
     frame = prices(GOOD).drop("line_no")
     sink = io.BytesIO()
     frame.write_parquet(sink)
-    again = read_prices(sink.getvalue(), "prices.parquet", NO_RATES)
+    again = read("prices", sink.getvalue(), "prices.parquet", NO_RATES)
     assert again.drop("line_no").equals(frame)
 
 
 def test_the_map_is_one_to_one_and_has_no_chains():
-    message = told(read_map, b"branded_id,unbranded_id\n1,2\n1,3\n4,2\n5,5\n6,7\n7,6\n", "map.csv")
+    message = told(read, MAP, b"branded_id,unbranded_id\n1,2\n1,3\n4,2\n5,5\n6,7\n7,6\n", "map.csv")
     assert "row 3, column branded_id: the same id as row 2" in message
     assert "row 4, column unbranded_id: the same id as row 2" in message
     assert "row 5, column unbranded_id: 5 stands for itself" in message
@@ -196,12 +201,12 @@ def test_the_map_is_one_to_one_and_has_no_chains():
 
 
 def test_a_weight_is_of_a_property_or_of_a_market():
-    message = told(read_weights, b"property_id,market,weight\n1,,2\n,GB,0\n1,GB,1\n,,1\n1,,3\n", "weights.csv")
+    message = told(read, "weights", b"property_id,market,weight\n1,,2\n,GB,0\n1,GB,1\n,,1\n1,,3\n", "weights.csv")
     assert "row 4, column property_id: a weight is of a property or of a market" in message
     assert "row 5, column property_id" in message
     assert "row 6, column property_id: the same property as row 2" in message
     assert "row 2, column weight: '-1' is not a number, 0 or more" in told(
-        read_weights, b"property_id,weight\n1,-1\n", "weights.csv"
+        read, "weights", b"property_id,weight\n1,-1\n", "weights.csv"
     )
 
 
@@ -210,16 +215,16 @@ def test_the_daily_file_the_history_and_its_zip_say_the_same():
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("eurofxref-hist.csv", RATES)
-    history = read_rates(RATES.encode(), "eurofxref-hist.csv")
-    assert history.equals(read_rates(packed.getvalue(), "eurofxref-hist.zip"))
-    assert history.equals(read_rates(daily, "eurofxref.csv"))
+    history = read("rates", RATES.encode(), "eurofxref-hist.csv")
+    assert history.equals(read("rates", packed.getvalue(), "eurofxref-hist.zip"))
+    assert history.equals(read("rates", daily, "eurofxref.csv"))
     assert [str(rate) for rate in history["rate"]] == ["11.25000000", "1.09000000"]
 
 
 def test_no_rate_is_no_row_and_a_bad_one_is_told():
     text = RATES + "2026-11-19,N/A,11.123456,\n"
-    assert read_rates(text.encode(), "hist.csv").height == 3
-    message = told(read_rates, (text + "19.11.2026,1,1\n2026-11-20,-1,one,\n").encode(), "hist.csv")
+    assert read("rates", text.encode(), "hist.csv").height == 3
+    message = told(read, "rates", (text + "19.11.2026,1,1\n2026-11-20,-1,one,\n").encode(), "hist.csv")
     assert "row 4, column Date: '19.11.2026' is not a date" in message
     assert "row 5, column Date: the same day as row 2" in message
     assert "row 5, column USD: '-1' is not a rate above 0" in message
@@ -227,17 +232,17 @@ def test_no_rate_is_no_row_and_a_bad_one_is_told():
 
 
 def test_rates_of_other_columns_or_archives_are_refused():
-    assert "row 1, column Kurs: it is unknown" in told(read_rates, b"Date,Kurs\n2026-11-20,1\n", "hist.csv")
-    assert "row 1, column Date: it is missing" in told(read_rates, b"Day,USD\n2026-11-20,1\n", "hist.csv")
-    assert "cannot be loaded" in told(read_rates, b"PK\x03\x04rubbish", "hist.zip")
+    assert "row 1, column Kurs: it is unknown" in told(read, "rates", b"Date,Kurs\n2026-11-20,1\n", "hist.csv")
+    assert "row 1, column Date: it is missing" in told(read, "rates", b"Day,USD\n2026-11-20,1\n", "hist.csv")
+    assert "cannot be loaded" in told(read, "rates", b"PK\x03\x04rubbish", "hist.zip")
     empty = io.BytesIO()
     with zipfile.ZipFile(empty, "w"):
         pass
-    assert "not a zip with one CSV" in told(read_rates, empty.getvalue(), "hist.zip")
+    assert "not a zip with one CSV" in told(read, "rates", empty.getvalue(), "hist.zip")
 
 
 def test_a_long_first_cell_that_is_not_utf_8_is_told():
-    assert "not UTF-8" in told(read_map, b"a" * 140_000 + b"\xe9,b\n", "map.csv")
+    assert "not UTF-8" in told(read, MAP, b"a" * 140_000 + b"\xe9,b\n", "map.csv")
 
 
 def test_a_damaged_archive_is_told():
@@ -247,12 +252,12 @@ def test_a_damaged_archive_is_told():
     data = bytearray(made.getvalue())
     # Its data begins after the header of 30 bytes and the name: 0xFF is no kind of block.
     data[39:49] = b"\xff" * 10
-    assert "cannot be loaded" in told(read_rates, bytes(data), "rates.zip")
+    assert "cannot be loaded" in told(read, "rates", bytes(data), "rates.zip")
 
 
 def test_a_property_is_listed_once_at_a_place_that_exists():
     header = b"property_id,stars,latitude,longitude\n"
-    message = told(read_properties, header + b"1,8,,\n1,,91,0\n2,,,181\n3,,5,\n,4,,\n", "p.csv")
+    message = told(read, "properties", header + b"1,8,,\n1,,91,0\n2,,,181\n3,,5,\n,4,,\n", "p.csv")
     for expected in (
         "row 2, column stars: '8' is not a number of stars",
         "row 3, column property_id: the same id as row 2",
@@ -263,7 +268,7 @@ def test_a_property_is_listed_once_at_a_place_that_exists():
     ):
         assert expected in message
     assert message.count("column latitude") == 2
-    assert read_properties(header + b"9007199254740995,4.5,-12.5,0\n", "p.csv").row(0)[1:] == (
+    assert read("properties", header + b"9007199254740995,4.5,-12.5,0\n", "p.csv").row(0)[1:] == (
         9007199254740995,
         *(None, None, None),
         4.5,
@@ -276,7 +281,7 @@ def test_a_property_is_listed_once_at_a_place_that_exists():
 
 def test_a_time_of_check_in_and_a_time_zone_are_ones_that_exist():
     header = b"property_id,check_in_time,time_zone\n"
-    message = told(read_properties, header + b"1,24:00,\n2,3 pm,UTC\n3,15:00,Stockholm\n4,,localtime\n", "p.csv")
+    message = told(read, "properties", header + b"1,24:00,\n2,3 pm,UTC\n3,15:00,Stockholm\n4,,localtime\n", "p.csv")
     for expected in (
         "row 2, column check_in_time: '24:00' is not a time of day",
         "row 3, column check_in_time: '3 pm' is not a time of day",
@@ -284,7 +289,10 @@ def test_a_time_of_check_in_and_a_time_zone_are_ones_that_exist():
         "row 5, column time_zone: 'localtime' is not a time zone",
     ):
         assert expected in message
-    assert read_properties(header + b"1,00:30,Europe/Stockholm\n", "p.csv").row(0)[-2:] == ("00:30", "Europe/Stockholm")
+    assert read("properties", header + b"1,00:30,Europe/Stockholm\n", "p.csv").row(0)[-2:] == (
+        "00:30",
+        "Europe/Stockholm",
+    )
 
 
 def test_the_database_knows_every_time_zone_that_a_file_may_name():

@@ -19,20 +19,18 @@ from pipeline.domain.tables.declaration import (
     required,
 )
 
-INPUT_ID = required("input_id", TEXT, "File that was loaded: its number among those of its kind, and its SHA-256.")
-
-LOADED_AT = required("loaded_at", INSTANT, "When the file was loaded.")
-
-LINE_NO = required("line_no", LONG, "Row number in that file, as in a spreadsheet: the header is row 1.")
+_LOADED = (
+    required("input_id", TEXT, "File that was loaded: its number among those of its kind, and its SHA-256."),
+    required("loaded_at", INSTANT, "When the file was loaded."),
+    required("line_no", LONG, "Row number in that file, as in a spreadsheet: the header is row 1."),
+)
 
 FX_RATE = Table(
     "fx_rate",
     "One row per currency, day and file with its reference rate. The file loaded last counts: mart.fx_rate_on.",
     ("input_id", "rate_date", "currency"),
     (
-        INPUT_ID,
-        LOADED_AT,
-        LINE_NO,
+        *_LOADED,
         required("rate_date", DAY, "Business day of the reference rate."),
         required("currency", TEXT, "ISO 4217 code of the currency."),
         required("rate", RATE, "Units of the currency per euro."),
@@ -44,9 +42,7 @@ SELLING_PRICE = Table(
     "One row per selling price and file. The file loaded last counts: mart.selling_price.",
     ("input_id", "line_no"),
     (
-        INPUT_ID,
-        LOADED_AT,
-        LINE_NO,
+        *_LOADED,
         PROPERTY_ID,
         MARKET,
         required("product_type", TEXT, "`Hotel` or `Package`."),
@@ -66,9 +62,7 @@ PROPERTY_MAP = Table(
     "One row per opaque pair and file. The file loaded last counts: mart.property_map.",
     ("input_id", "branded_id"),
     (
-        INPUT_ID,
-        LOADED_AT,
-        LINE_NO,
+        *_LOADED,
         required("branded_id", LONG, "Property id of the branded offer."),
         required("unbranded_id", LONG, "Property id that its single searches and quotes are sent with."),
     ),
@@ -79,9 +73,7 @@ WEIGHT = Table(
     "One row per property or market and file. The file loaded last counts: mart.weight.",
     ("input_id", "line_no"),
     (
-        INPUT_ID,
-        LOADED_AT,
-        LINE_NO,
+        *_LOADED,
         Column("property_id", LONG, "Property that has this weight; NULL: the weight is of a market."),
         Column("market", TEXT, "Market that has this weight; NULL: the weight is of a property."),
         required("weight", NUMBER, "Weight in scores, 0 or more; properties and markets not listed weigh 1."),
@@ -93,9 +85,7 @@ PROPERTY_FILE = Table(
     "One row per property and properties file. The file loaded last counts: mart.property.",
     ("input_id", "property_id"),
     (
-        INPUT_ID,
-        LOADED_AT,
-        LINE_NO,
+        *_LOADED,
         PROPERTY_ID,
         Column("property_name", TEXT, "Name given by the user; NULL: not given."),
         Column("city", TEXT, "City; NULL: not given."),
@@ -114,9 +104,7 @@ PROPERTY_CHECK_IN = Table(
     "One row per property and properties file that states a check-in time or time zone: mart.property_check_in.",
     ("input_id", "property_id"),
     (
-        INPUT_ID,
-        LOADED_AT,
-        LINE_NO,
+        *_LOADED,
         PROPERTY_ID,
         Column("check_in_time", TEXT, "Earliest time of check-in, such as 15:00; NULL: not given."),
         Column("time_zone", TEXT, "Time zone (tz database name); NULL: not given."),

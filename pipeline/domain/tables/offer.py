@@ -30,9 +30,7 @@ OFFER = Table(
     "One row per product of a room stay in an observation.",
     ("sweep_id", "search_id", "offer_no"),
     (
-        SWEEP_ID,
-        SEARCH_ID,
-        OFFER_NO,
+        *(SWEEP_ID, SEARCH_ID, OFFER_NO),
         required(
             "source",
             TEXT,
@@ -113,9 +111,7 @@ PENALTY = Table(
     "One row per cancel penalty of an offer, in the order of the answer.",
     ("sweep_id", "search_id", "offer_no", "penalty_no"),
     (
-        SWEEP_ID,
-        SEARCH_ID,
-        OFFER_NO,
+        *(SWEEP_ID, SEARCH_ID, OFFER_NO),
         required("penalty_no", SMALL, "Position in the offer, from 0."),
         PROPERTY_ID,
         MARKET,
@@ -136,9 +132,7 @@ PROMOTION = Table(
     "One row per promotion of an offer, in the order of the answer.",
     ("sweep_id", "search_id", "offer_no", "promotion_no"),
     (
-        SWEEP_ID,
-        SEARCH_ID,
-        OFFER_NO,
+        *(SWEEP_ID, SEARCH_ID, OFFER_NO),
         required("promotion_no", SMALL, "Position in the offer, from 0."),
         PROPERTY_ID,
         MARKET,
