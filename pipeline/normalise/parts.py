@@ -28,6 +28,11 @@ _READ_AS: dict[type[msgspec.Struct], type[msgspec.Struct]] = {wire.ListPenalty: 
 _OWN_COST: dict[type[msgspec.Struct], frozenset[str]] = dict.fromkeys(
     (wire.ListRoomStay, wire.DetailRoomStay), frozenset({"roomName", "rateType", "availableRooms"})
 )
+# Of a product: words that no price depends on, and that name nothing. One that cannot be read is noted and left out.
+_WORDS: dict[type[msgspec.Struct], frozenset[str]] = {
+    wire.Board: frozenset({"detail"}),
+    wire.Promotion: frozenset({"promoType", "description"}),
+}
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -98,9 +103,12 @@ class PartReader:
                         raise Unfit(f"{path} has {name} twice")
                     plain[known.name] = self.scalar(given, known, f"{path}.{name}")
                 except Unfit as error:
-                    if name not in own_cost:
+                    if name in own_cost:
+                        self.unread.append((name, str(error), given))
+                    elif name in _WORDS.get(kind, ()) and name not in repeated:
+                        self.noted.append(Deviation(f"{path}.{name}", "changed_type", kind_of(given)))
+                    else:
                         raise
-                    self.unread.append((name, str(error), given))
         return plain
 
     def _content(self, value: Any, known: Field, path: str) -> Any:

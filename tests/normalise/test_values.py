@@ -136,6 +136,22 @@ def test_what_a_room_says_beside_its_offers_costs_itself_alone(lake, field, give
     ]
 
 
+@pytest.mark.parametrize("given", [[], {}, ["a"], True, "cut in the middle of a smile \ud83d"], ids=repr)
+@pytest.mark.parametrize("field", ["detail", "promoType", "description"])
+def test_words_of_a_product_that_cannot_be_read_cost_neither_it_nor_its_cell(lake, field, given):
+    spoilt = product()
+    of_board = field == "detail"
+    (spoilt["boardBasis"] if of_board else spoilt["promotions"][0])[field] = given
+    tables = multi_with(lake, spoilt)
+    assert tables["offer"]["total"].to_pylist() == [Decimal("100.5")]
+    assert tables["cell"]["status"][0].as_py() == "offered"
+    assert tables["reject"].num_rows == 0
+    column = {"detail": "board_detail", "promoType": "promo_type"}.get(field, field)
+    assert tables["offer" if of_board else "promotion"][column].to_pylist() == [None]
+    path = f"properties[].roomStays[].products[].{'boardBasis' if of_board else 'promotions[]'}.{field}"
+    assert path in [row["path"] for row in tables["drift"].to_pylist() if row["kind"] == "changed_type"]
+
+
 def test_a_field_of_a_room_that_comes_twice_costs_itself_alone(lake):
     text = json.dumps(answer(house()))
     body = text.replace('"availableRooms": 4', '"availableRooms": 4, "availableRooms": 5').encode()
