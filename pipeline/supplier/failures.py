@@ -82,7 +82,7 @@ def failure_of_status(
         failure, detail = None, ""
     elif 300 <= status < 400:
         failure = Failure.REDIRECT
-        detail = f"HTTP {status} to {_host(location) or 'nowhere'}; not followed"
+        detail = f"HTTP {status} to {_host(location)}; not followed"
     elif status == httpx.codes.TOO_MANY_REQUESTS or (
         status == httpx.codes.SERVICE_UNAVAILABLE and "retry-after" in headers
     ):
@@ -102,7 +102,9 @@ def describe(error: BaseException) -> str:
 
 
 def _host(location: str) -> str:
+    """Return where a redirect leads, without its path: it may hold what is no one else's to see."""
     try:
-        return (urlsplit(location).hostname or "")[:_DETAIL_CHARACTERS]
+        host = urlsplit(location).hostname
     except ValueError:
-        return ""
+        return "nowhere"
+    return host[:_DETAIL_CHARACTERS] if host else "the same host" if location else "nowhere"
