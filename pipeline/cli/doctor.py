@@ -31,6 +31,7 @@ from pipeline.night.supplier import open_client
 from pipeline.night.verify import verify
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.settings import PREFIX, Settings
+from pipeline.supplier.answer import Failure
 from pipeline.supplier.connection import proxy_for
 from pipeline.supplier.outcomes import outcome_of
 from pipeline.supplier.requests import request_for
@@ -180,8 +181,11 @@ async def _probe(settings: Settings) -> str:
         answer = await client.ask(search.operation, request.to_wire(), attempts=1)
     took = (answer.ended_at - answer.started_at).total_seconds()
     if answer.failure is not None:
+        # Where the supplier was not reached, or its token address gave none, the search was not sent.
+        is_issued = answer.failure not in {Failure.NO_TOKEN, Failure.UNREACHABLE}
         raise NightauditError(
-            f"a token was issued, but the probe search failed: {answer.failure} {answer.failure_detail}",
+            f"{'a token was issued, but ' if is_issued else ''}the probe search failed: {answer.failure} "
+            f"{answer.failure_detail}",
             hint="If it keeps failing, ask the supplier and mention the time of this probe.",
         )
     outcome = outcome_of(answer)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
-from pipeline.cli.doctor import _connection
-from pipeline.domain.errors import SettingsError
+from pipeline.cli.doctor import _connection, _probe
+from pipeline.domain.errors import NightauditError, SettingsError
 from pipeline.settings import Settings
 
 GIVEN = {"_env_file": None, "client_id": "a", "client_secret": "b"}
@@ -59,3 +63,42 @@ def test_a_proxy_that_cannot_be_used_is_an_error_with_a_reason(environment):
 
 def test_the_sandbox_is_on_this_machine():
     assert _connection(Settings(_env_file=None, base_url=None)) == "to this machine only"
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        (b"<html>down</html>", "the probe search failed: no_token token address: "),
+        (b'{"access_token": "t", "token_type": "Bearer"}', "a token was issued, but the probe search failed: not_json"),
+    ],
+    ids=["no token", "no answer"],
+)
+def test_a_probe_that_fails_says_that_a_token_was_issued_only_where_one_was(tmp_path, token, said):
+    class Supplier(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = token if self.path.endswith("/token") else b"<html></html>"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    (tmp_path / "ids.csv").write_text("property_id\n1\n")
+    (tmp_path / "spec.toml").write_text(
+        '[properties]\nfile = "ids.csv"\n[stays]\nnights = [1]\n[[stays.horizon]]\nto_days = 2\n'
+        '[ask]\nmarkets = ["GB"]\nparties = ["2"]\n'
+    )
+    with ThreadingHTTPServer(("127.0.0.1", 0), Supplier) as supplier:
+        thread = threading.Thread(target=supplier.serve_forever)
+        thread.start()
+        try:
+            address, lake = f"http://127.0.0.1:{supplier.server_port}", str(tmp_path / "lake")
+            settings = Settings(**GIVEN, base_url=address, lake=lake, spec=tmp_path / "spec.toml")
+            with pytest.raises(NightauditError) as failed:
+                asyncio.run(_probe(settings))
+        finally:
+            supplier.shutdown()
+            thread.join()
+    assert failed.value.message.startswith(said)
