@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -120,9 +121,8 @@ def publish(
     todo = [entry for entry in in_order if entry.sweep_id not in held]
     if in_order[: len(held)] != [entry for entry in in_order if entry.sweep_id in held]:
         held, todo = [], in_order
-    beside = file.with_name(f".{file.stem}.{sweep_id}.duckdb")
-    try:
-        _remove_left_overs(file)
+    kept = "The last published file is unchanged, and the sweep stays loaded."
+    with _beside(file, sweep_id, kept, f"nightaudit publish {sweep_id}") as beside:
         try:
             _build(lake, beside, file if held else None, todo, in_order, most_offers, cluster)
         except duckdb.Error as error:
@@ -133,15 +133,7 @@ def publish(
             _build(lake, beside, None, in_order, in_order, most_offers, cluster)
         sync(beside)
         enter(lake, wanted)
-        put_in_place(beside, file)
-        for entry in todo:
-            forget_working_files(lake, entry.sweep_id)
-        _forget_superseded(lake, file)
-    except (OSError, duckdb.Error) as error:
-        kept = "The last published file is unchanged, and the sweep stays loaded."
-        raise _unbuilt(error, kept, f"nightaudit publish {sweep_id}") from None
-    finally:
-        _remove_left_overs(file)
+        _show(lake, beside, todo)
     return Published(file, _sweep_row(file, sweep_id), is_new=is_new, is_built=True)
 
 
@@ -171,31 +163,36 @@ def publish_anew(
         settle()
         return None
     file = lake.published_file
-    beside = file.with_name(f".{file.stem}.anew.duckdb")
-    sweeps = [entry.sweep_id for entry in entries]
-    try:
-        _remove_left_overs(file)
+    with _beside(file, "anew", "The last published file is unchanged.", "nightaudit rebuild") as beside:
         _build(lake, beside, None, entries, entries, most_offers, cluster)
         sync(beside)
         settle()
-        put_in_place(beside, file)
-        for sweep_id in sweeps:
-            forget_working_files(lake, sweep_id)
-        _forget_superseded(lake, file)
-    except (OSError, duckdb.Error) as error:
-        raise _unbuilt(error, "The last published file is unchanged.", "nightaudit rebuild") from None
-    finally:
-        _remove_left_overs(file)
+        _show(lake, beside, entries)
     return file
 
 
-def _unbuilt(error: OSError | duckdb.Error, kept: str, go_on: str) -> LakeError:
-    is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
-    return (LakeFull if is_full else LakeError)(
-        f"The published file could not be built: {first_line(error)}",
-        kept=kept,
-        hint=f"Fix the cause (disk space, memory or a damaged file), then: {go_on}",
-    )
+@contextmanager
+def _beside(file: Path, name: str, kept: str, go_on: str) -> Iterator[Path]:
+    """Give the path of the next file while it is built and shown. Raises LakeError if that fails."""
+    try:
+        _remove_left_overs(file)
+        yield file.with_name(f".{file.stem}.{name}.duckdb")
+    except (OSError, duckdb.Error) as error:
+        is_full = isinstance(error, (OSError, *_WRITE_ERRORS))
+        raise (LakeFull if is_full else LakeError)(
+            f"The published file could not be built: {first_line(error)}",
+            kept=kept,
+            hint=f"Fix the cause (disk space, memory or a damaged file), then: {go_on}",
+        ) from None
+    finally:
+        _remove_left_overs(file)
+
+
+def _show(lake: Lake, beside: Path, built: Iterable[LedgerEntry]) -> None:
+    put_in_place(beside, lake.published_file)
+    for entry in built:
+        forget_working_files(lake, entry.sweep_id)
+    _forget_superseded(lake, lake.published_file)
 
 
 def _remove_left_overs(file: Path) -> None:
@@ -285,35 +282,31 @@ def _build(
     beside.unlink(missing_ok=True)
     if before is not None:
         shutil.copyfile(before, beside)
-    workers = RangeWorkers(cluster=cluster)
-    try:
-        with connect(lake) as session:
-            attach(session, beside)
-            prepare(session)
-            for name, table in NATIVE.items():
-                session.execute(create(name, table))
-            # The lake may have moved since the file was written.
-            write_state_views(session, lake, files_of(session))
-            generation = generation_of(session) or new_generation(lake)
-            night: NightBuild | None = None
-            for entry in todo:
-                until = [other.sweep_id for other in published if other.started_at <= entry.started_at]
-                night = NightBuild(session, lake, beside, entry, tuple(until), workers, most_offers)
-                night.add(night_folder(generation, entry.sweep_id))
-            comparisons_made_with = made_with(session)
-            session.execute("BEGIN")
-            # Hundreds of small statements; outside a transaction each would wait for the disk.
-            write_views(session, lake, [entry.sweep_id for entry in published])
-            write_view_macros(session)
-            session.execute("COMMIT")
-            compare_again(session, lake, comparisons_made_with)
-            if night is not None:
-                night.summarise([entry.sweep_id for entry in published])
-            session.execute("BEGIN")
-            describe(session)
-            session.execute("COMMIT")
-            session.execute("CHECKPOINT nightaudit")
-            session.execute("USE memory")
-            session.execute("DETACH nightaudit")
-    finally:
-        workers.close()
+    with closing(RangeWorkers(cluster=cluster)) as workers, connect(lake) as session:
+        attach(session, beside)
+        prepare(session)
+        for name, table in NATIVE.items():
+            session.execute(create(name, table))
+        # The lake may have moved since the file was written.
+        write_state_views(session, lake, files_of(session))
+        generation = generation_of(session) or new_generation(lake)
+        night: NightBuild | None = None
+        for entry in todo:
+            until = [other.sweep_id for other in published if other.started_at <= entry.started_at]
+            night = NightBuild(session, lake, beside, entry, tuple(until), workers, most_offers)
+            night.add(night_folder(generation, entry.sweep_id))
+        comparisons_made_with = made_with(session)
+        session.execute("BEGIN")
+        # Hundreds of small statements; outside a transaction each would wait for the disk.
+        write_views(session, lake, [entry.sweep_id for entry in published])
+        write_view_macros(session)
+        session.execute("COMMIT")
+        compare_again(session, lake, comparisons_made_with)
+        if night is not None:
+            night.summarise([entry.sweep_id for entry in published])
+        session.execute("BEGIN")
+        describe(session)
+        session.execute("COMMIT")
+        session.execute("CHECKPOINT nightaudit")
+        session.execute("USE memory")
+        session.execute("DETACH nightaudit")
