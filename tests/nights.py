@@ -82,11 +82,12 @@ def load_night(lake: Lake, night: int, **rows: list[dict[str, object]]) -> str:
             path = lake.local(lake.table_file(name, sweep, "multi-GB-00000"))
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(made, path, store_schema=False)
-    finish(lake, night, cells=len(rows.get("cell", ())))
+    cells = rows.get("cell", ())
+    finish(lake, night, cells=len(cells), rejected=sum(cell.get("status") == "rejected" for cell in cells))
     return sweep
 
 
-def finish(lake: Lake, night: int, cells: int = 0) -> None:
+def finish(lake: Lake, night: int, cells: int = 0, rejected: int = 0) -> None:
     """Write what says that a sweep was begun, has ended and is loaded."""
     start = started_at(night)
     manifest = Manifest(
@@ -116,6 +117,7 @@ def finish(lake: Lake, night: int, cells: int = 0) -> None:
             "state": "complete",
             "is_simulated": True,
             "planned": cells,
+            "rejected": rejected,
         },
     )
     rows = pa.Table.from_pylist([row], schema=SWEEP.schema)

@@ -77,6 +77,7 @@ FILED_STEPS = (
         "property_id, cell_key, source, match_grade, room_no, board_family, currency",
         is_replaced=True,
     ),
+    Step("parity_group_closed", "property_id, cell_key, source, match_grade, room_no, board_family, currency"),
     Step("floor_move", "property_id, offer_key, source"),
 )
 SMALL_STEPS = (

@@ -145,13 +145,17 @@ def _of_coverage(reader: Reader) -> Point:
     """Say how much of what was planned was answered, and whether it was more the night before."""
     night = reader.night
     told = f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered"
-    lost = night["failed"] + night["not_swept"]
+    lost = night["failed"] + night["not_swept"] + night["rejected"]
     tone = "good" if lost == 0 else "warn" if lost < _MANY_LOST * night["planned"] else "bad"
     before = ""
     if not reader.is_first_night:
         earlier = reader.nights[1]
         before = f"; the night before {share(answered(earlier), earlier['planned'])} of {earlier['planned']:,}"
-    return Point(f"{told}, {night['failed']:,} failed{before}.", "coverage", tone)
+    rejected = ""
+    if night["rejected"]:
+        markets = ", ".join(reader.figures("rejected_market")["market"])
+        rejected = f", {night['rejected']:,} rejected by the supplier ({markets})"
+    return Point(f"{told}, {night['failed']:,} failed{rejected}{before}.", "coverage", tone)
 
 
 def _of_quality(reader: Reader) -> Point:

@@ -155,7 +155,7 @@ def _calendar(reader: Reader) -> Section:
 
 
 def _persistence(reader: Reader) -> Section:
-    resolution = reader.rows("report.parity_resolution", order="source DESC, market")
+    resolution = reader.rows("report.parity_resolution", order="match_grade DESC, source DESC, market")
     running = reader.total("parity_running")["offers"]
     return Section(
         "persistence",
@@ -163,11 +163,12 @@ def _persistence(reader: Reader) -> Section:
         if running
         else "No offer is dearer than in the reference market",
         "An episode is a run of nights on which an offer was dearer than the same offer in the reference market, on "
-        "one currency basis. Nights without an answer neither count nor end it. The median leaves out episodes that "
-        "are still running. The title counts each offer of a list answer once; the table counts it again in a second "
-        "currency.",
+        "one currency basis; below the exact grade, the cheapest offer of a board family or cell, whichever that is. "
+        "Nights without an answer neither count nor end it. The median leaves out episodes that are still running. The "
+        "title counts each exact offer of a list answer once; the table counts it again in a second currency.",
         resolution,
         columns=[
+            Column("match_grade", "Match"),
             Column("source", "Answers"),
             Column("market", "Market"),
             Column("reference_market", "Against"),
@@ -177,6 +178,6 @@ def _persistence(reader: Reader) -> Section:
             Column("median_days_to_resolve", "Median to resolve", "days", 1),
             Column("longest_running_days", "Longest running", "days", 1),
         ],
-        why_empty="No exact pair has been dearer so far.",
+        why_empty="No pair has been dearer so far.",
         source="report.parity_resolution",
     )

@@ -40,7 +40,7 @@ def _of_alike(reader: Reader) -> list[Point]:
             together[-1].append(row)
         else:
             together.append([row])
-    return [_moved(rows) for rows in together]
+    return [_moved(rows) for rows in sorted(together, key=len, reverse=True)]
 
 
 def _is_one_move(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -1,9 +1,9 @@
 -- One row per rule, market and property whose finding is of another size than most of its market's, which is one case.
--- It has a cause of its own, and stays a case beside the market's. Where more than a fifth of the properties deviate,
--- the market has no one size that they could deviate from, and all are parts of its case.
+-- It has a cause of its own, and stays a case beside the market's.
 -- rule: Rule of the findings.
 -- market: Market whose properties mostly have them.
--- property_id: Property that deviates from them, by more than disparity_pct and tolerance_pct together.
+-- property_id: Property that deviates: by more than disparity_pct and the tolerance, and three times as far as the
+-- closest four fifths of the market's properties do, as properties that differ among each other have no one size.
 -- size_pct: Median size of its open flags, in percent.
 -- market_pct: Median of the same over the properties of the market.
 WITH in_property AS (
@@ -11,7 +11,8 @@ WITH in_property AS (
         flag.rule,
         flag.market,
         flag.property_id,
-        median(flag.size_pct) AS size_pct
+        median(flag.size_pct) AS size_pct,
+        bool_or(flag.fx IS NOT NULL) AS is_converted
     FROM state.flag_open AS flag
     SEMI JOIN state.case_scope AS scope
         ON
@@ -25,24 +26,35 @@ WITH in_property AS (
     GROUP BY flag.rule, flag.market, flag.property_id
 ),
 
-compared AS (
+of_market AS (
     SELECT
         in_property.*,
-        median(in_property.size_pct) OVER of_market AS market_pct,
-        count(*) OVER of_market AS properties
+        median(in_property.size_pct) OVER (PARTITION BY in_property.rule, in_property.market) AS market_pct
     FROM in_property
-    WINDOW of_market AS (PARTITION BY in_property.rule, in_property.market)
+),
+
+spread AS (
+    SELECT
+        of_market.*,
+        abs(of_market.size_pct - of_market.market_pct) AS deviation,
+        quantile_disc(abs(of_market.size_pct - of_market.market_pct), 0.8) OVER (
+            PARTITION BY of_market.rule, of_market.market
+        ) AS usual_deviation
+    FROM of_market
 )
 
 SELECT
-    compared.rule,
-    compared.market,
-    compared.property_id,
-    compared.size_pct,
-    compared.market_pct
-FROM compared
+    spread.rule,
+    spread.market,
+    spread.property_id,
+    spread.size_pct,
+    spread.market_pct
+FROM spread
 CROSS JOIN ref.analysis AS analysis
 WHERE
-    abs(compared.size_pct - compared.market_pct)
-    > (analysis.disparity_pct + analysis.tolerance_pct) * (1 + compared.market_pct / 100)
-QUALIFY 5 * count(*) OVER (PARTITION BY compared.rule, compared.market) <= compared.properties
+    spread.deviation > 3 * spread.usual_deviation
+    AND spread.deviation > (1 + spread.market_pct / 100) * (
+        analysis.disparity_pct + analysis.tolerance_pct
+        -- Rates differ by the currency that a property is priced in.
+        + CASE WHEN spread.is_converted THEN analysis.reference_rate_pct ELSE 0 END
+    )

@@ -15,8 +15,8 @@
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
 -- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not a verdict.
 -- `never_charged`: the price before promotions is above highest_moved, in a history of reference_days or more.
--- `above_lowest`: it is above lowest_before, raised by what prices of the market have risen since lowest_from, where
--- the offer was watched for reference_days before the promotion began. Both beyond tolerance_pct.
+-- `above_lowest`: it is above lowest_before, raised by what prices of the market had risen at their highest since
+-- lowest_from, where the offer was watched for reference_days before the promotion began. Both beyond tolerance_pct.
 -- A promotion that begins less than reference_days after another is above the lowest price, too: that is the rule.
 -- Offers without room, board or currency cannot be distinguished and are left out;
 -- and so is what a detail answer that could not all be read says now: another product may stand for the key.
@@ -51,7 +51,7 @@ market AS (
 ),
 
 -- How far prices of a market have moved up to each sweep, as the sum of median logarithmic changes.
-moved AS (
+level AS (
     SELECT
         market.source,
         market.market,
@@ -81,6 +81,17 @@ moved AS (
             AND of_sweep.source = market.source
             AND of_sweep.market = market.market
             AND of_sweep.product_type = market.product_type
+),
+
+moved AS (
+    SELECT
+        level.*,
+        max(level.so_far) OVER (
+            PARTITION BY level.source, level.market, level.product_type
+            ORDER BY level.started_at
+            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+        ) AS highest_since
+    FROM level
 ),
 
 promoted AS (
@@ -247,7 +258,7 @@ SELECT
         WHEN
             promoted.pre_promo_total::DOUBLE
             > raised.lowest_before::DOUBLE * (1 + analysis.tolerance_pct / 100)
-            * (1 + greatest(moved_since_lowest_pct, 0) / 100)
+            * exp(coalesce((at_lowest.highest_since - at_lowest.so_far)::DOUBLE, 0))
             THEN 'above_lowest'
         ELSE 'honest'
     END AS reference_verdict,

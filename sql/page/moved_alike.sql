@@ -1,7 +1,7 @@
 -- One row per market and currency in which most properties have moved most of their prices in one direction tonight.
 -- No property is to be called about what its market does. Each property counts once, however many offers it has.
 -- median_pct: Median over these properties of the median change of a property's totals, in percent.
--- properties: Properties that moved in this direction; at least three.
+-- properties: Properties that moved in this direction; at least three, by a median of at least disparity_pct.
 -- markets: Number of markets with an offer seen tonight and before.
 -- rate_pct: Move of the reference rate of currency within eight days that explains the median, in percent; NULL: none.
 WITH latest AS (
@@ -96,4 +96,5 @@ SELECT
     END AS rate_pct
 FROM rated
 CROSS JOIN ref.analysis AS analysis
+WHERE abs(rated.median_pct) >= analysis.disparity_pct
 ORDER BY rated.market, rated.currency

@@ -2,10 +2,12 @@
 -- A market is one case where at least five of its properties show a rule in the same direction, and these are surely
 -- more than half of its properties; or surely more than a quarter of them, and more than in the other markets together.
 -- The cause is then the market's, and one call is enough. "Surely" is by the bounds of Wilson's 95% interval.
+-- Fewer properties are one case where prices of markets deviate by one size: at least five, and four fifths, within
+-- disparity_pct and tolerance_pct of their median, and surely more of them than in the other markets together.
 -- The supplier is one case where more than half of the markets, and at least three, are.
 -- It takes more to open a case of a market than to keep it, or one whose share hovers about the bound would open and
 -- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter,
--- and a larger share than in the other markets. It ends on the second day on which they do not.
+-- and a larger share than in the other markets; or, of one size, three. It ends on the second day on which they do not.
 WITH flagged AS (
     SELECT
         flag.rule,
@@ -16,6 +18,39 @@ WITH flagged AS (
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS currency
     FROM state.flag_open AS flag
     WHERE flag.market IS NOT NULL
+),
+
+in_property AS (
+    SELECT
+        flagged.rule,
+        flagged.market,
+        flagged.property_id,
+        median(flagged.size_pct) AS size_pct
+    FROM flagged
+    WHERE
+        flagged.size_pct IS NOT NULL
+        -- What a market adds to its prices has one size; other findings may have the same one by chance.
+        AND flagged.rule IN ('market_disparity', 'all_in_gap')
+    GROUP BY flagged.rule, flagged.market, flagged.property_id
+),
+
+-- How many properties of a market deviate by one size, in the direction in which most do.
+of_one_size AS (
+    SELECT
+        sized.rule,
+        sized.market,
+        count(*) FILTER (
+            WHERE abs(sized.size_pct - sized.median_pct)
+            <= (analysis.disparity_pct + analysis.tolerance_pct) * (1 + sized.median_pct / 100)
+        ) AS agreed
+    FROM (
+        SELECT
+            in_property.*,
+            median(in_property.size_pct) OVER (PARTITION BY in_property.rule, in_property.market) AS median_pct
+        FROM in_property
+    ) AS sized
+    CROSS JOIN ref.analysis AS analysis
+    GROUP BY sized.rule, sized.market
 ),
 
 in_market AS (
@@ -40,6 +75,8 @@ beside_others AS (
         in_market.currency,
         in_market.judged,
         greatest(in_market.higher, in_market.lower) AS alike,
+        -- Of findings without a size, or of all sizes, it is none.
+        CASE WHEN 5 * of_one_size.agreed >= 4 * alike THEN of_one_size.agreed ELSE 0 END AS agreed, -- noqa: RF02
         mart.share_bound(alike, in_market.judged, -1) AS surely, -- noqa: RF02
         -- How many properties of the other markets move in its direction.
         CASE
@@ -48,6 +85,7 @@ beside_others AS (
         END AS alike_elsewhere,
         (SELECT sum(sale.properties) FROM mart.market_on_sale AS sale) - in_market.judged AS elsewhere
     FROM in_market
+    LEFT JOIN of_one_size ON of_one_size.rule = in_market.rule AND of_one_size.market = in_market.market
     WINDOW of_rule AS (PARTITION BY in_market.rule, in_market.base_currency, in_market.currency)
 ),
 
@@ -72,7 +110,7 @@ market_met AS (
                 THEN
                     2 * beside_others.alike > beside_others.judged
                     OR (
-                        4 * beside_others.alike > beside_others.judged
+                        (4 * beside_others.alike > beside_others.judged OR beside_others.agreed >= 3)
                         AND beside_others.alike * greatest(beside_others.elsewhere, beside_others.alike_elsewhere)
                         > beside_others.alike_elsewhere * beside_others.judged
                     )
@@ -81,7 +119,7 @@ market_met AS (
                 AND (
                     beside_others.surely > 0.5
                     OR (
-                        beside_others.surely > 0.25
+                        (beside_others.surely > 0.25 OR beside_others.agreed >= 5)
                         AND beside_others.surely > mart.share_bound(
                             beside_others.alike_elsewhere,
                             greatest(beside_others.elsewhere, beside_others.alike_elsewhere),

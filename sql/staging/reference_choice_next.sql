@@ -34,7 +34,8 @@ held AS (
         before.market,
         before.chosen_sweep_id,
         CASE WHEN most.market IS NULL THEN before.last_offered_at ELSE sweep.started_at END AS last_offered_at,
-        last_offered_at > sweep.started_at - to_days(analysis.reference_gone_days) -- noqa: RF02
+        most.market IS NOT NULL
+        OR before.last_offered_at > sweep.started_at - to_days(analysis.reference_gone_days)
         OR first_choice.market IS NULL AS is_kept
     FROM state.reference_choice AS before
     CROSS JOIN night.sweep AS sweep

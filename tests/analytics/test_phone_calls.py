@@ -156,9 +156,9 @@ def test_the_digest_names_whom_to_call_and_what_is_over(nights):
     assert told[5]["title"].startswith("0 new cases, 1 ended; ")
     assert "1 case ended: Price differs from the reference market (SE)." in told[5]["points"]
     moved = [[point for point in digest["points"] if "moved alike" in point] for digest in told]
-    assert moved[5] == [
-        "Most offers moved alike in all 6 markets, by a median of +8.0%: ask the supplier before you call any property."
-    ]
+    # What SE loses of its own and what all gain come to less than a finding.
+    (risen,) = moved[5]
+    assert risen.startswith("Most offers moved alike in 5 of 6 markets (DE, FR, GB, NO, US), by a median of +8.0%: ask")
     assert moved[2][0].startswith("Most offers moved alike in market SE, by a median of +7.0%: ask the supplier")
     quiet = next(point for point in called[6] if "Property gone quiet" in point)
     many = len(supplier.sold)

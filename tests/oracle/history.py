@@ -91,11 +91,12 @@ def replayed(sweeps: list[Sweep]) -> History:
     """Return what some sweeps come to, oldest first."""
     history = History()
     for sweep in sweeps:
-        _add(history, sweep)
+        add(history, sweep)
     return history
 
 
-def _add(history: History, sweep: Sweep) -> None:
+def add(history: History, sweep: Sweep) -> None:
+    """Add the next sweep to what those before it came to."""
     doubtful = _doubtful(history, sweep)
     whole = _whole(sweep, doubtful)
     asked = {key_of(cell, CELL): cell for cell in sweep.cells}

@@ -60,6 +60,12 @@ class Rates:
 
 def market_parity(offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> list[Row]:
     """`mart.market_parity`: T_b x fx / T_ref - 1; win, meet or lose. `ranks` put equal prices into the lake's order."""
+    both = pairs(offers, reference_market, rates, ranks)
+    return [{name: value for name, value in row.items() if name not in {"of", "against"}} for row in both]
+
+
+def pairs(offers: pl.DataFrame, reference_market: str, rates: Rates, ranks: Mapping[Any, int]) -> list[Row]:
+    """Return the same, and which offers they are: `of` the market `against` the reference market."""
     rows = offers.with_columns(rank=pl.Series([ranks[key] for key in _keys(offers)], dtype=pl.Int64)).to_dicts()
     answered: dict[Any, set[tuple[str, str | None]]] = {}
     for row in rows:
@@ -191,6 +197,8 @@ def _judged(grade: str, row: Row, other: Row, group: list[Row], rates: Rates) ->
             "reference_converted": converted,
             "gap": gap,
             "gap_pct": 100 * gap / converted,
+            "of": row,
+            "against": other,
             "verdict": "meet" if abs(gap) <= tolerance(converted, allowed) else "win" if gap < 0 else "lose",
         }
     ]

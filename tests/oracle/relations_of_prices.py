@@ -5,10 +5,10 @@ Written from the analytics of the domain. Totals are whole ten-thousandths, so t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
-from history import CELL, History
+from history import CELL, History, Row
 
 ROOM_ONLY, SELF_CATERING, OTHER = {14}, {15}, {21, 22}
 FAMILIES = {
@@ -36,7 +36,12 @@ FEES = ("resort_fee", "child_resort_fee", "city_taxes", "hotel_service_fee")
 
 def frame(history: History) -> pl.DataFrame:
     """Return the offers on sale, with the family of the board, the requested room and how many there are."""
-    rows = [{name: row[name] for name in _SCHEMA} for row in history.on_sale()]
+    return frame_of(history.on_sale())
+
+
+def frame_of(offers: Iterable[Row]) -> pl.DataFrame:
+    """Return offers with the family of the board, the requested room and how many there are."""
+    rows = [{name: row[name] for name in _SCHEMA} for row in offers]
     boards = pl.col("board_id").replace_strict(FAMILY_OF, default="other", return_dtype=pl.String)
     return pl.DataFrame(rows, schema=_SCHEMA).with_columns(
         family=boards.fill_null("other"),

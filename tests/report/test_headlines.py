@@ -135,6 +135,18 @@ def test_the_largest_move_may_be_of_an_offer_without_a_currency(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_market_that_the_supplier_rejects_is_named(tmp_path):
+    made = Lake(str(tmp_path / "lake"))
+    cells = [STAY | {"property_id": 1, "market": market, "search_id": no} for no, market in enumerate(("DE", "PL"))]
+    rejected = cells[1] | {"status": "rejected", "code": 1027}
+    load_night(made, 0, cell=[cells[0] | {"offers": 1}, rejected], offer=[OFFER | cells[0] | {"total": 100}])
+    publish(made, sweep_id(0), started_at(0))
+    (page,) = write_reports(made, ["digest"])
+    points = json.loads(page.file.with_name("digest.json").read_text())["points"]
+    assert any(point.endswith("0 failed, 1 rejected by the supplier (PL).") for point in points)
+
+
+@pytest.mark.slow
 def test_a_market_that_sells_nothing_is_a_call_about_the_market(tmp_path):
     """GB sells nothing on the second night, and SE nothing of its one property; DE sells throughout."""
     made = Lake(str(tmp_path / "lake"))

@@ -102,6 +102,17 @@ _PARITY_COLUMNS = (
     required("largest_gap_pct", NUMBER, "Largest gap of the episode, in percent of the reference market's total."),
 )
 
+_ENDED = (
+    required("ended_at", INSTANT, "Start of the sweep that saw the end, or the day of check-in."),
+    required(
+        "ended_by",
+        TEXT,
+        "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
+        "`reference_changed`: another offer is compared with; `basis_changed`: on another currency_basis; or "
+        "`stay_began`.",
+    ),
+)
+
 PARITY_OPEN = Table(
     "parity_open",
     "One row per source and offer key that was dearer than in the reference market when last compared.",
@@ -113,40 +124,39 @@ PARITY_CLOSED = Table(
     "parity_closed",
     "One row per ended episode in which an offer was dearer than in the reference market. Append-only.",
     ("source", "property_id", "offer_key", "began_at"),
-    (
-        *_PARITY_COLUMNS,
-        required("ended_at", INSTANT, "Start of the sweep that saw the end, or the day of check-in."),
-        required(
-            "ended_by",
-            TEXT,
-            "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
-            "`reference_changed`: another offer is compared with; `basis_changed`: on another currency_basis; or "
-            "`stay_began`.",
-        ),
-    ),
+    (*_PARITY_COLUMNS, *_ENDED),
+)
+
+_GROUP_KEY = ("match_grade", "source", "property_id", "cell_key", "room_no", "board_family", "currency")
+_GROUP_COLUMNS = (
+    required("match_grade", TEXT, "`board_family` or `cheapest`."),
+    _PARITY_COLUMNS[0],
+    PROPERTY_ID,
+    CELL_KEY,
+    required("room_no", INT, "Which requested room the group answers, from 0."),
+    required("board_family", TEXT, "Family of the boards of the group; '': all boards, of the grade `cheapest`."),
+    required("currency", TEXT, "ISO 4217 code of the group's totals."),
+    CHECK_IN,
+    required("reference_cell_key", LONG, "Cell of the reference market that it was compared with."),
+    required("reference_currency", TEXT, "ISO 4217 code of the totals there."),
+    *_PARITY_COLUMNS[7:9],
+    required("snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."),
 )
 
 PARITY_GROUP_OPEN = Table(
     "parity_group_open",
     "One row per match grade below exact, source and group of offers whose cheapest one was dearer than the reference "
     "market's when last compared.",
-    ("match_grade", "source", "property_id", "cell_key", "room_no", "board_family", "currency"),
-    (
-        required("match_grade", TEXT, "`board_family` or `cheapest`."),
-        _PARITY_COLUMNS[0],
-        PROPERTY_ID,
-        CELL_KEY,
-        required("room_no", INT, "Which requested room the group answers, from 0."),
-        required("board_family", TEXT, "Family of the boards of the group; '': all boards, of the grade `cheapest`."),
-        required("currency", TEXT, "ISO 4217 code of the group's totals."),
-        CHECK_IN,
-        required("reference_cell_key", LONG, "Cell of the reference market that it was compared with."),
-        required("reference_currency", TEXT, "ISO 4217 code of the totals there."),
-        *_PARITY_COLUMNS[7:9],
-        required(
-            "snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."
-        ),
-    ),
+    _GROUP_KEY,
+    _GROUP_COLUMNS,
+)
+
+PARITY_GROUP_CLOSED = Table(
+    "parity_group_closed",
+    "One row per ended episode in which the cheapest offer of a group was dearer than the reference market's. "
+    "Append-only.",
+    (*_GROUP_KEY, "began_at"),
+    (*_GROUP_COLUMNS, MARKET, _PARITY_COLUMNS[5], *_ENDED),
 )
 
 FLOOR_MOVE = Table(
