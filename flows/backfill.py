@@ -13,6 +13,7 @@ from prefect.cache_policies import NO_CACHE
 
 from flows.logs import log_steps, tell_our_errors_once
 from pipeline.lake import Lake
+from pipeline.night.gate import audit_limits
 from pipeline.night.rebuild import Rebuilt
 from pipeline.night.rebuild import rebuild as rebuild_lake
 from pipeline.settings import Settings, read_settings
@@ -35,7 +36,7 @@ def backfill() -> Rebuilt:
 def rebuild(settings: Settings, lake: Lake) -> Rebuilt:
     """Normalise, load and publish every sweep of the lake again, in a folder beside the old one, and swap."""
     options = SweepOptions(settings.in_flight, settings.workers, settings.max_body_bytes, settings.spread_over)
-    return asyncio.run(rebuild_lake(lake, options, now=settings.clock))
+    return asyncio.run(rebuild_lake(lake, options, audit_limits(settings), now=settings.clock))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from rich.text import Text
 from pipeline.cli.progress import display
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
+from pipeline.night.gate import audit_limits
 from pipeline.night.rebuild import AS_A_WHOLE, Rebuilt, rebuild
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.signals import stoppable
@@ -26,7 +27,7 @@ def rebuild_lake() -> None:
     console = Terminal()
     stopped = stoppable(AS_A_WHOLE.kept, AS_A_WHOLE.go_on)
     with stopped, lake.writing("a rebuild"), display(console) as watch:
-        made = asyncio.run(rebuild(lake, options, now=settings.clock, watch=watch))
+        made = asyncio.run(rebuild(lake, options, audit_limits(settings), now=settings.clock, watch=watch))
     console.print(told(made), soft_wrap=True)
 
 

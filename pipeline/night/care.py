@@ -35,6 +35,7 @@ from pipeline.lake.files import touch
 from pipeline.lake.raw import is_retired, landed, retire_shards
 from pipeline.lake.sweep_files import quarantine_file, retirement, sweep_files, sweep_of
 from pipeline.night.mend import is_forgotten
+from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.settings import Settings
@@ -168,6 +169,9 @@ def _to_note(lake: Lake) -> Iterator[Care]:
     for top, places in groupby(gone, key=lambda place: place.relative_to(lake.root).parts[0]):
         lost = list(places)
         yield Care("forget", top, "", len(lost), 0, partial(note_gone, lake.root, lost))
+    for folder, _ in missing_folders(lake, published_sweeps(lake)):
+        if is_forgotten(lake, folder.relative_to(lake.root)):
+            yield Care("forget", folder.name, "", 0, 0, partial(folder.mkdir, exist_ok=True))
     for sums, files in without_checksums(lake, recorded).items():
         where = sums.relative_to(lake.root / FOLDER).as_posix()
         yield _care("record", where, "", files, partial(record_as_they_are, lake.root, files))

@@ -47,13 +47,7 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
 
 def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
     """Audit as `audit_sweep` does, even where later sweeps have begun by now."""
-    manifest = read_manifest(lake, sweep_id)
-    limits = Limits(
-        deviations=settings.audit_deviations,
-        nights=settings.audit_nights,
-        cold_nights=settings.audit_cold_nights,
-        quarantined_share=settings.tolerated_quarantined_share,
-    )
+    manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
     with timed(lake, manifest, Step.AUDIT):
         found = audit(lake, sweep_id, nights_like(lake, manifest, limits.nights), limits, now)
         published = published_sweeps(lake)
@@ -66,6 +60,16 @@ def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Au
             kept=published[-1].sweep_id if published else None,
         )
     return found
+
+
+def audit_limits(settings: Settings) -> Limits:
+    """Return what an audit allows."""
+    return Limits(
+        deviations=settings.audit_deviations,
+        nights=settings.audit_nights,
+        cold_nights=settings.audit_cold_nights,
+        quarantined_share=settings.tolerated_quarantined_share,
+    )
 
 
 def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callable[[str], Tell] | None = None) -> None:

@@ -81,6 +81,8 @@ def _of_others(lake: Lake, top: str, below: list[str], move: str) -> str:
 
 def _that_writes(lake: Lake, below: list[str]) -> str:
     """Return the command that writes a page again; pages of past nights, and those with limits, are not."""
+    if not below:
+        return "nightaudit report"
     if below == ["dictionary.html"]:
         return "nightaudit docs"
     stem = PurePosixPath(below[1]).stem if len(below) > 1 else ""

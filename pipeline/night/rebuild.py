@@ -7,7 +7,7 @@ that reads the old tables, which are still there; so does every reader that has 
 kept until the next rebuild.
 
 Quotes are loaded again from their ledger. What comes from neither is carried over as it is: inputs, and what the audits
-of the time found.
+of the time found. Where that is gone too, as in a back-up without tables, published nights are audited again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline.audit import Limits, audit, stored_audit
 from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import REJECT
@@ -29,9 +30,10 @@ from pipeline.lake.database import connect
 from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import quarantine_file
+from pipeline.night.gate import nights_like
 from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.night.overview import sweep_rows
-from pipeline.publish import publish_anew, published_sweeps
+from pipeline.publish import publish_anew, published_sweeps, restore_entries
 from pipeline.quote.load import load_ledger
 from pipeline.sweep import PartOf, SweepOptions, SweepProgress, run
 
@@ -52,15 +54,20 @@ class Rebuilt:
 async def rebuild(
     lake: Lake,
     options: SweepOptions,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
     *,
     now: Callable[[], datetime],
     watch: Callable[[SweepProgress], None] = lambda _: None,
 ) -> Rebuilt:
     """Rebuild every table and the published file. The caller holds the lake's writer lock.
 
+    `limits` are those of a night that is audited again.
+
     Sweeps that are not loaded yet are left to `resume`. Raises LakeError, before anything is changed, where raw answers
     of a loaded sweep are missing, and CorruptObject where they are damaged.
     """
+    # Of a back-up of what cannot be made again, the ledger's copies alone say what was published.
+    restore_entries(lake)
     before = _counted(lake)
     manifests = [_replayable(lake, sweep_id) for sweep_id in _loaded(lake, before)]
     fresh = lake.with_new_tables()
@@ -70,6 +77,7 @@ async def rebuild(
             _keep_quarantine(lake, fresh, manifest.sweep_id)
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)
+        _audit_again(lake, fresh, limits)
         load_ledger(fresh, options.max_body_bytes)
         file = publish_anew(fresh, fresh.adopt_tables, cluster=options.cluster)
     except BaseException:
@@ -151,6 +159,14 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
     with connect(fresh) as session:
         leave_out(session, fresh, sweep_id)
     commit_files(fresh, REJECT, {f"{sweep_id}/quarantine": [path.relative_to(fresh.root).as_posix()]})
+
+
+def _audit_again(lake: Lake, fresh: Lake, limits: Limits) -> None:
+    """Audit the published nights whose audit is gone, oldest first: each is compared with those before it."""
+    for entry in published_sweeps(lake):
+        if entry.audit != "none" and stored_audit(lake, entry.sweep_id) is None:
+            nights = nights_like(fresh, read_manifest(fresh, entry.sweep_id), limits.nights)
+            audit(fresh, entry.sweep_id, nights, limits, entry.published_at)
 
 
 def _carry_over(lake: Lake, fresh: Lake) -> None:
