@@ -7,13 +7,15 @@
 -- The supplier is one case where more than half of the markets, and at least three, are.
 -- It takes more to open a case of a market than to keep it, or one whose share hovers about the bound would open and
 -- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter,
--- and a larger share than in the other markets; or, of one size, three. It ends on the second day on which they do not.
+-- and a larger share than in the other markets; or, of one size, three. It ends on the second
+-- day on which they do not, and at once where only one or two still do.
 WITH flagged AS (
     SELECT
         flag.rule,
         flag.market,
         flag.property_id,
         flag.size_pct,
+        flag.fx IS NOT NULL AS is_converted,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS currency
     FROM state.flag_open AS flag
@@ -25,7 +27,8 @@ in_property AS (
         flagged.rule,
         flagged.market,
         flagged.property_id,
-        median(flagged.size_pct) AS size_pct
+        median(flagged.size_pct) AS size_pct,
+        bool_or(flagged.is_converted) AS is_converted
     FROM flagged
     WHERE
         flagged.size_pct IS NOT NULL
@@ -41,7 +44,11 @@ of_one_size AS (
         sized.market,
         count(*) FILTER (
             WHERE abs(sized.size_pct - sized.median_pct)
-            <= (analysis.disparity_pct + analysis.tolerance_pct) * (1 + sized.median_pct / 100)
+            <= (1 + sized.median_pct / 100) * (
+                analysis.disparity_pct + analysis.tolerance_pct
+                -- Rates differ by the currency that a property is priced in.
+                + CASE WHEN sized.is_converted THEN analysis.reference_rate_pct ELSE 0 END
+            )
         ) AS agreed
     FROM (
         SELECT
@@ -182,6 +189,8 @@ SELECT
         WHEN met.rule IS NOT NULL THEN NULL
         WHEN before.ended_at IS NOT NULL THEN before.ended_at
         WHEN before.below_since < sweep.snapshot_date THEN sweep.started_at
+        -- With one or two properties left, there is nothing to wait for: they are cases of their own.
+        WHEN left_over.alike < 3 THEN sweep.started_at
     END AS ended_at
 FROM met
 FULL JOIN state.case_scope AS before
@@ -191,3 +200,9 @@ FULL JOIN state.case_scope AS before
         AND before.base_currency IS NOT DISTINCT FROM met.base_currency
         AND before.currency IS NOT DISTINCT FROM met.currency
 CROSS JOIN night.sweep AS sweep
+LEFT JOIN beside_others AS left_over
+    ON
+        left_over.rule = before.rule
+        AND left_over.market = before.market
+        AND left_over.base_currency IS NOT DISTINCT FROM before.base_currency
+        AND left_over.currency IS NOT DISTINCT FROM before.currency
