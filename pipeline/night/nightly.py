@@ -127,8 +127,12 @@ def finish_left_over(night: Night) -> Night:
         logger.warning("The sweep %s of %s stays unfinished: %s", latest.sweep_id, latest.snapshot_date, error.message)
         return night
     if todo:
+        names = ", ".join(step.__name__.replace("_", " ") for step in todo)
         logger.warning(
-            "Finished the sweep %s of %s, which had been interrupted.", latest.sweep_id, latest.snapshot_date
+            "The sweep %s of %s was not finished; its last steps are done now: %s.",
+            latest.sweep_id,
+            latest.snapshot_date,
+            names,
         )
     return night
 
