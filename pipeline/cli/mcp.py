@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 _MOST_ROWS: Final = 1_000
-# An assistant reads no megabytes: what is longer is cut, and says so.
-_MOST_LETTERS: Final = 20_000
+# An assistant reads no megabytes: what is longer is cut, and says so. The list of relations has to fit.
+_MOST_LETTERS: Final = 40_000
 _INSTRUCTIONS: Final = (
     "nightaudit records a lodging supplier's nightly prices and the findings of its rules. Start with `relations`, "
     "inspect one with `describe`, then run `query` in DuckDB SQL. `cases` lists what to call about, and `case` shows "
