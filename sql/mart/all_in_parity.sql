@@ -62,82 +62,87 @@ added AS (
             + coalesce(paired.city_taxes_there, 0) + coalesce(paired.hotel_service_fee_there, 0)
         )::DECIMAL(18, 4) AS reference_fees,
         (paired.total + fees)::DECIMAL(18, 4) AS all_in, -- noqa: RF02
-        (paired.reference_total + reference_fees)::DECIMAL(18, 4) AS reference_answered, -- noqa: RF02
-        CASE paired.currency_basis
-            WHEN 'same' THEN reference_answered -- noqa: RF02
+        (paired.reference_total + reference_fees)::DECIMAL(18, 4) AS reference_answered -- noqa: RF02
+    FROM paired
+),
+
+-- DuckDB 1.5 does not find a name of the same level as an argument of `converted`.
+compared AS (
+    SELECT
+        added.*,
+        CASE added.currency_basis
+            WHEN 'same' THEN added.reference_answered
             -- By the market's own two totals, the second of which follows from the rate.
             WHEN 'supplier_rate'
                 THEN
                     mart.converted(
-                        reference_answered, -- noqa: RF02
-                        paired.total,
-                        try_cast(round(paired.total::DOUBLE / paired.rate, 4) AS DECIMAL(18, 4)),
-                        paired.minor_unit
+                        added.reference_answered,
+                        added.total,
+                        try_cast(round(added.total::DOUBLE / added.rate, 4) AS DECIMAL(18, 4)),
+                        added.minor_unit
                     )
             ELSE
-                mart.converted(
-                    reference_answered, exchange.to_rate, exchange.from_rate, paired.minor_unit -- noqa: RF02
-                )
+                mart.converted(added.reference_answered, exchange.to_rate, exchange.from_rate, added.minor_unit)
         END AS reference_all_in
-    FROM paired
+    FROM added
     LEFT JOIN mart.cross_rate AS exchange
         ON
-            exchange.sweep_id = paired.seen_sweep_id
-            AND exchange.to_currency = paired.currency
-            AND exchange.from_currency = paired.reference_currency
+            exchange.sweep_id = added.seen_sweep_id
+            AND exchange.to_currency = added.currency
+            AND exchange.from_currency = added.reference_currency
 )
 
 SELECT
-    added.match_grade,
-    added.source,
-    added.offer_key,
-    added.reference_offer_key,
-    added.property_id,
-    added.market,
-    added.reference_market,
-    added.product_type,
-    added.check_in,
-    added.nights,
-    added.party,
-    added.room_id,
-    added.board_id,
-    added.policy_key,
-    added.currency,
-    added.reference_currency,
-    added.currency_basis,
-    added.total,
-    added.reference_total,
-    added.reference_converted,
-    added.gap,
-    added.gap_pct,
-    added.verdict,
-    added.fees_compared,
-    added.fees,
-    added.reference_fees,
-    added.all_in,
-    added.reference_all_in,
-    added.rate,
-    added.rate_date,
-    added.seen_sweep_id,
-    added.seen_search_id,
-    added.seen_offer_no,
-    added.reference_sweep_id,
-    added.reference_search_id,
-    added.reference_offer_no,
-    (added.all_in - added.reference_all_in)::DECIMAL(18, 4) AS all_in_gap,
-    100 * all_in_gap::DOUBLE / added.reference_all_in::DOUBLE AS all_in_gap_pct, -- noqa: RF02
+    compared.match_grade,
+    compared.source,
+    compared.offer_key,
+    compared.reference_offer_key,
+    compared.property_id,
+    compared.market,
+    compared.reference_market,
+    compared.product_type,
+    compared.check_in,
+    compared.nights,
+    compared.party,
+    compared.room_id,
+    compared.board_id,
+    compared.policy_key,
+    compared.currency,
+    compared.reference_currency,
+    compared.currency_basis,
+    compared.total,
+    compared.reference_total,
+    compared.reference_converted,
+    compared.gap,
+    compared.gap_pct,
+    compared.verdict,
+    compared.fees_compared,
+    compared.fees,
+    compared.reference_fees,
+    compared.all_in,
+    compared.reference_all_in,
+    compared.rate,
+    compared.rate_date,
+    compared.seen_sweep_id,
+    compared.seen_search_id,
+    compared.seen_offer_no,
+    compared.reference_sweep_id,
+    compared.reference_search_id,
+    compared.reference_offer_no,
+    (compared.all_in - compared.reference_all_in)::DECIMAL(18, 4) AS all_in_gap,
+    100 * all_in_gap::DOUBLE / compared.reference_all_in::DOUBLE AS all_in_gap_pct, -- noqa: RF02
     CASE
         WHEN
             abs(all_in_gap) -- noqa: RF02
             <= mart.tolerance(
-                added.reference_all_in,
-                mart.tolerance_of(added.currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct),
-                added.minor_unit
+                compared.reference_all_in,
+                mart.tolerance_of(compared.currency_basis, analysis.tolerance_pct, analysis.reference_rate_pct),
+                compared.minor_unit
             )
             THEN 'meet'
         WHEN all_in_gap < 0 THEN 'win' -- noqa: RF02
         ELSE 'lose'
     END AS all_in_verdict
-FROM added
+FROM compared
 CROSS JOIN ref.analysis AS analysis
-WHERE added.fees_compared > 0
+WHERE compared.fees_compared > 0

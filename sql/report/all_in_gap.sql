@@ -12,7 +12,10 @@ WITH equal AS (
         (pair.reference_total + pair.reference_fees)::DECIMAL(18, 4) AS reference_answered,
         CASE
             WHEN pair.currency_basis = 'same' THEN pair.reference_all_in
-            ELSE mart.converted(reference_answered, pair.total, pair.reference_total, unit.minor_unit) -- noqa: RF02
+            ELSE
+                mart.converted(
+                    pair.reference_total + pair.reference_fees, pair.total, pair.reference_total, unit.minor_unit
+                )
         END AS reference_equal,
         (pair.all_in - reference_equal)::DECIMAL(18, 4) AS fee_gap, -- noqa: RF02
         100 * fee_gap::DOUBLE / reference_equal::DOUBLE AS fee_gap_pct, -- noqa: RF02
