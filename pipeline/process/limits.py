@@ -19,7 +19,7 @@ from pipeline.domain.errors import OutOfResources
 _RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
 # Commands that read settings alone; that read the lake or its published file; that normalise a few answers again; and
 # what looking at the files of a lake takes more.
-_SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB, _CHECK_MB = 400, 700, 150, 1_300, 300
+_SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB, _CHECK_MB = 400, 700, 150, 1_500, 300
 _OF_SETTINGS = frozenset({"settings", "spec"})
 _READING = frozenset({"query", "status", "plan", "cases", "case", "metrics", "health"})
 _REPLAYING = frozenset({"explain"})
