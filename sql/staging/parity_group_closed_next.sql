@@ -1,78 +1,14 @@
 -- One row per episode of a group of offers that ends with this sweep; of the grades below exact.
--- What ends is what parity_group_open_next does not carry on, or begins again.
-WITH observed AS (
-    SELECT pair.*
-    FROM night.parity_observed AS pair
-    WHERE pair.match_grade <> 'exact'
-),
-
-ended AS (
-    SELECT
-        before.*,
-        sweep.started_at,
-        CASE
-            WHEN
-                observed.reference_cell_key <> before.reference_cell_key
-                OR observed.reference_currency <> before.reference_currency
-                THEN 'reference_changed'
-            WHEN observed.currency_basis <> before.currency_basis THEN 'basis_changed'
-            WHEN NOT observed.is_losing THEN 'resolved'
-            WHEN
-                observed.cell_key IS NULL
-                AND (
-                    (here.is_answered_whole AND sold.cell_key IS NULL)
-                    OR (there.is_answered_whole AND sold_there.cell_key IS NULL)
-                )
-                THEN 'gone'
-            WHEN before.check_in <= sweep.snapshot_date THEN 'stay_began'
-        END AS ended_by
-    FROM state.parity_group_open AS before
-    CROSS JOIN night.sweep AS sweep
-    LEFT JOIN observed
-        ON
-            observed.match_grade = before.match_grade
-            AND observed.source = before.source
-            AND observed.property_id = before.property_id
-            AND observed.cell_key = before.cell_key
-            AND observed.room_no = before.room_no
-            AND observed.board_family = before.board_family
-            AND observed.currency = before.currency
-    LEFT JOIN night.cell_observed AS here
-        ON
-            here.source = before.source
-            AND here.property_id = before.property_id
-            AND here.cell_key = before.cell_key
-    LEFT JOIN night.cell_observed AS there
-        ON
-            there.source = before.source
-            AND there.property_id = before.property_id
-            AND there.cell_key = before.reference_cell_key
-    LEFT JOIN night.group_observed AS sold
-        ON
-            sold.match_grade = before.match_grade
-            AND sold.source = before.source
-            AND sold.property_id = before.property_id
-            AND sold.cell_key = before.cell_key
-            AND sold.room_no = before.room_no
-            AND sold.board_family = before.board_family
-            AND sold.currency = before.currency
-    LEFT JOIN night.group_observed AS sold_there
-        ON
-            sold_there.match_grade = before.match_grade
-            AND sold_there.source = before.source
-            AND sold_there.property_id = before.property_id
-            AND sold_there.cell_key = before.reference_cell_key
-            AND sold_there.room_no = before.room_no
-            AND sold_there.board_family = before.board_family
-            AND sold_there.currency = before.reference_currency
-)
-
 SELECT
-    ended.* EXCLUDE (started_at), -- noqa: RF02, RF03
+    ended.* EXCLUDE (is_compared), -- noqa: RF02
     place.market,
     place_there.market AS reference_market,
-    CASE WHEN ended.ended_by = 'stay_began' THEN ended.check_in::TIMESTAMPTZ ELSE ended.started_at END AS ended_at
-FROM ended
+    CASE
+        WHEN ended.ended_by = 'stay_began' THEN ended.check_in::TIMESTAMPTZ
+        ELSE sweep.started_at
+    END AS ended_at
+FROM night.parity_group_judged AS ended
+CROSS JOIN night.sweep AS sweep
 INNER JOIN state.cell AS place
     ON
         place.property_id = ended.property_id

@@ -33,7 +33,7 @@ WITH before AS (
     CROSS JOIN ref.analysis AS analysis
     WHERE
         NOT gone.is_offered
-        AND sold.valid_to >= sweep.started_at - to_days(analysis.silent_nights)
+        AND gone.valid_from >= sweep.started_at - to_days(analysis.silent_nights)
 ),
 
 pair AS (

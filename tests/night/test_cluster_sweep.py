@@ -10,24 +10,10 @@ from pathlib import Path
 
 import pytest
 from dask_machines import client_of, while_one_works
-from night_machine import Machine, assert_same, contents, night
+from night_machine import SPEC, Machine, assert_same, contents, night
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-_SPEC = """
-[properties]
-sandbox = 24
-[stays]
-nights = [1]
-[[stays.horizon]]
-to_days = 9
-every_days = 1
-[ask]
-markets = ["GB", "SE"]
-parties = ["2"]
-currencies = ["EUR"]
-operations = ["multi", "single"]
-"""
 _SECONDS_CUT_OFF = 20.0
 
 
@@ -41,7 +27,7 @@ def undisturbed(tmp_path_factory):
 
 def machine(folder: Path, **given: str) -> Machine:
     made = Machine(folder, None, NIGHTAUDIT_LAKE="lake", **given)
-    (folder / "sweep.toml").write_text(_SPEC)
+    (folder / "sweep.toml").write_text(SPEC.format(properties="sandbox = 24", days=9))
     return made
 
 

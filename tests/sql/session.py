@@ -76,6 +76,10 @@ _WITH = {
             Column("total", tables.MONEY, ""),
         ),
     ),
+    "night.parity_group_judged": (
+        tables.PARITY_GROUP_OPEN,
+        (Column("is_compared", FLAG, ""), Column("ended_by", TEXT, "")),
+    ),
     "night.parity_observed": (
         tables.PARITY_OPEN,
         (
