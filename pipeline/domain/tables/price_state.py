@@ -82,22 +82,33 @@ WAITING = Table(
     ),
 )
 
-_PARITY_COLUMNS = (
-    required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
+_SOURCE = required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series.")
+_OF_OFFER = (
+    _SOURCE,
     required("offer_key", LONG, "Stable hash of what identifies an offer, the same for all sources: mart.offer_key."),
     PROPERTY_ID,
     MARKET,
     CHECK_IN,
-    required("reference_market", TEXT, "Market that it is compared with."),
-    required("reference_offer_key", LONG, "Offer key of the offer that it was compared with."),
+)
+_REFERENCE_MARKET = required("reference_market", TEXT, "Market that it is compared with.")
+_BEGAN = (
     required(
         "currency_basis",
         TEXT,
         "Currency basis of the comparison: `same`, `supplier_rate` or `reference_rate`; one per episode.",
     ),
     required("began_at", INSTANT, "Start of the first sweep of the episode."),
+)
+_SNAPSHOTS = required(
+    "snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."
+)
+_PARITY_COLUMNS = (
+    *_OF_OFFER,
+    _REFERENCE_MARKET,
+    required("reference_offer_key", LONG, "Offer key of the offer that it was compared with."),
+    *_BEGAN,
     required("last_losing_at", INSTANT, "Start of the last sweep that found it dearer."),
-    required("snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."),
+    _SNAPSHOTS,
     required("last_gap_pct", NUMBER, "Gap to the reference market at last_losing_at, in percent of its total."),
     required("largest_gap_pct", NUMBER, "Largest gap of the episode, in percent of the reference market's total."),
 )
@@ -130,7 +141,7 @@ PARITY_CLOSED = Table(
 _GROUP_KEY = ("match_grade", "source", "property_id", "cell_key", "room_no", "board_family", "currency")
 _GROUP_COLUMNS = (
     required("match_grade", TEXT, "`board_family` or `cheapest`."),
-    _PARITY_COLUMNS[0],
+    _SOURCE,
     PROPERTY_ID,
     CELL_KEY,
     required("room_no", INT, "Which requested room the group answers, from 0."),
@@ -139,8 +150,8 @@ _GROUP_COLUMNS = (
     CHECK_IN,
     required("reference_cell_key", LONG, "Cell of the reference market that it was compared with."),
     required("reference_currency", TEXT, "ISO 4217 code of the totals there."),
-    *_PARITY_COLUMNS[7:9],
-    required("snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."),
+    *_BEGAN,
+    _SNAPSHOTS,
 )
 
 PARITY_GROUP_OPEN = Table(
@@ -156,7 +167,7 @@ PARITY_GROUP_CLOSED = Table(
     "One row per ended episode in which the cheapest offer of a group was dearer than the reference market's. "
     "Append-only.",
     (*_GROUP_KEY, "began_at"),
-    (*_GROUP_COLUMNS, MARKET, _PARITY_COLUMNS[5], *_ENDED),
+    (*_GROUP_COLUMNS, MARKET, _REFERENCE_MARKET, *_ENDED),
 )
 
 FLOOR_MOVE = Table(
@@ -164,7 +175,7 @@ FLOOR_MOVE = Table(
     "One row per source, hotel-only offer key and sweep in which the floor changed and the total did not. Append-only.",
     ("source", "property_id", "offer_key", "moved_at"),
     (
-        *_PARITY_COLUMNS[:5],
+        *_OF_OFFER,
         Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
         required("total", MONEY, "Room cost for the whole stay after promotions; the same before and after the move."),
         Column("floor_before", MONEY, "Floor when the offer was last seen before; NULL: none stated."),
