@@ -17,8 +17,8 @@ from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.report.case_evidence import Answer, Piece, Row, pieces
-from pipeline.report.case_sides import lines_of, money, stated
-from pipeline.report.page import counted, percent, render, shown
+from pipeline.report.case_sides import lines_of, stated
+from pipeline.report.page import counted, money, percent, render, shown
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said, said
 
@@ -124,7 +124,7 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
 
 
 def _notes(case: Row) -> list[str]:
-    sums = ", ".join(f"{money(each['amount'])} {each['currency']}" for each in case["amounts"])
+    sums = ", ".join(money(each["amount"], each["currency"]) for each in case["amounts"])
     notes = [f"Sum of the differences of its findings, by currency: {sums}."] if sums else []
     if case["scope"] != "property" and case["share_pct"] is not None:
         judged = counted(case["properties_judged"], "property", "properties")

@@ -68,7 +68,7 @@ def lines_of(piece: Piece) -> list[Line]:
             )
     if piece.price is not None:
         price = piece.price
-        sold = f"{money(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
+        sold = f"{as_sent(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
         # It stands below the answer that the finding is about.
         empty = [""] * (len(piece.answers) - 1)
         seen, below = f"{sold}, {shown(price['observed_at'])} UTC", _below(piece)
@@ -113,7 +113,7 @@ def _text(answer: Answer, name: str, value: _Value) -> str:
         meaning = f" ({code}: {ERROR_CODES[code].meaning})" if code in ERROR_CODES else ""
         return f"{_STATUSES.get(value) or said('status', value)}{meaning}"
     if isinstance(value, Decimal):
-        return f"{money(value)} {(answer.offer or {}).get('currency') or ''}".strip()
+        return f"{as_sent(value)} {(answer.offer or {}).get('currency') or ''}".strip()
     if name == "discount_pct":
         return f"{value:g}%"
     if name == "free_cancel_hours":
@@ -130,7 +130,7 @@ def _penalty(row: Row, answer: Answer) -> str:
     parts = [
         f"from {row['window_hours']} hours before check-in" if row["window_hours"] is not None else "",
         f"{row['penalty_pct']:g}%{of}" if row["penalty_pct"] is not None else "",
-        f"stated amount {money(row['amount'])} {answer.offer['currency'] or ''}".strip()
+        f"stated amount {as_sent(row['amount'])} {answer.offer['currency'] or ''}".strip()
         if row["amount"] is not None and answer.offer
         else "",
         {True: "refundable", False: "not refundable", None: ""}[row["is_refundable"]],
@@ -149,13 +149,13 @@ def _difference(values: Sequence[_Value], texts: Sequence[str], currencies: set[
         if len(currencies) != 1:
             return "differs"
         size = f" ({percent(float(100 * (one - other) / other), is_change=True)})" if other else ""
-        return f"{'+' if one > other else '−'}{money(abs(one - other))}{size}"
+        return f"{'+' if one > other else '−'}{as_sent(abs(one - other))}{size}"
     if isinstance(one, str) or isinstance(other, str):
         return "differs"
     return f"{'+' if one > other else '−'}{abs(float(one) - float(other)):g}"
 
 
-def money(value: Decimal) -> str:
+def as_sent(value: Decimal) -> str:
     """Return money with cents, and with all the digits that were sent."""
     digits = -int(value.normalize().as_tuple().exponent)
     return shown(value, max(2, digits))
