@@ -439,7 +439,7 @@ SELECT
     END
     || CASE
         WHEN grouped.market_pct IS NULL THEN ''
-        ELSE format(' The case of market {}: {:+.1f}%.', sized.markets[1], grouped.market_pct)
+        ELSE format(' Market {} as a whole: {:+.1f}%.', sized.markets[1], grouped.market_pct)
     END AS finding,
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
