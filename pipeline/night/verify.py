@@ -8,8 +8,11 @@ the tables hold as many searches as answers landed and, for a part of each sweep
 from __future__ import annotations
 
 import json
+import os
+import re
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,6 +41,9 @@ from pipeline.sweep.load import is_sweep_loaded
 
 T = TypeVar("T")
 
+_WRITER = re.compile(r"\(process (\d{1,9})\)$")
+# A file and its checksum are written in milliseconds; a busy disk takes longer.
+_SETTLED_SECONDS = 1.0
 _MAX_BODY_BYTES = Settings.model_construct().max_body_bytes
 
 
@@ -62,13 +68,43 @@ class Verified:
 
 def verify(lake: Lake, *, is_deep: bool, max_body_bytes: int = _MAX_BODY_BYTES) -> Verified:
     """Look at all files of a lake; nothing is changed. `max_body_bytes` is what an answer may have that is read."""
-    looked = _Look(lake, max_body_bytes, is_deep=is_deep)
-    return looked.at_all()
+    began = time.time()
+    is_written = _is_written(lake, began)
+    found = _Look(lake, max_body_bytes, is_deep=is_deep).at_all()
+    if not found.damages or not (is_written or _is_written(lake, began)):
+        return found
+    # The other process may have been between a file and its checksum: damage is still there a moment later.
+    time.sleep(_SETTLED_SECONDS)
+    suspects = frozenset(damage.path for damage in found.damages)
+    again = _Look(lake, max_body_bytes, is_deep=is_deep, suspects=suspects).at_all()
+    return replace(found, damages=tuple(damage for damage in again.damages if damage.path in suspects))
+
+
+def _is_written(lake: Lake, since: float) -> bool:
+    """Whether another process of this machine writes to the lake, or has begun to since then."""
+    note = lake.root / ".lock.note"
+    try:
+        found, changed_at = _WRITER.search(note.read_text()), note.stat().st_mtime
+        if found is None or int(found[1]) == os.getpid():
+            return False
+        if changed_at < since:
+            os.kill(int(found[1]), 0)
+    except PermissionError:
+        # It is there, and another user's.
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 class _Look:
-    def __init__(self, lake: Lake, max_body_bytes: int, *, is_deep: bool) -> None:
+    """One look at all files, or the second one, at the content of `suspects` alone."""
+
+    def __init__(
+        self, lake: Lake, max_body_bytes: int, *, is_deep: bool, suspects: frozenset[str] | None = None
+    ) -> None:
         self._lake = lake
+        self._suspects = suspects
         self._max_body_bytes = max_body_bytes
         self._is_deep = is_deep
         self._recorded = Recorded(lake.root)
@@ -101,6 +137,8 @@ class _Look:
     # Files -----------------------------------------------------------------------------------------------
 
     def _file(self, place: Path) -> None:
+        if self._suspects is not None and place.relative_to(self._lake.root).as_posix() not in self._suspects:
+            return
         self._files += 1
         recorded = self._recorded.of(place)
         try:

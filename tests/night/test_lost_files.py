@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
 import sys
 from datetime import UTC, datetime
 from functools import partial
@@ -22,8 +23,10 @@ from pipeline.domain.errors import CorruptObject, LakeError, NightauditError
 from pipeline.domain.tables import CONTENT_TABLES, QUALITY, QUOTE_TABLES
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
+from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
 from pipeline.night import steps
+from pipeline.night import verify as verifying
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
 from pipeline.night.record import note_done
@@ -247,6 +250,18 @@ def test_checksums_that_have_lost_their_last_lines_are_reported_and_mended(root,
     sums.rename(tmp_path / "moved-away")
     assert nightaudit(tmp_path, "lake", "--apply", NIGHTAUDIT_LAKE=str(root)).returncode == 0
     assert reported(root, is_deep=True) == []
+
+
+def test_a_file_whose_checksum_another_process_was_about_to_write_is_no_damage(root, monkeypatch):
+    written = root / "nights" / "20300409T020000Z-0a1b2c.json"
+    written.write_bytes(b"[]")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        (root / ".lock.note").write_text(f"a sweep (process {other.pid})")
+        assert any(found.startswith("checksums/nights: ") for found in reported(root))
+        # It goes on while verify waits.
+        monkeypatch.setattr(verifying.time, "sleep", lambda _: record_as_they_are(root, [written]))
+        assert reported(root) == []
+        other.kill()
 
 
 def test_a_file_beside_the_published_one_that_duckdb_would_read_is_reported(root):
