@@ -55,9 +55,7 @@ MOST_LINES = 250
 # Longer modules, each with its reason.
 LONGER = {
     "pipeline/cli/commands.py": "the signature and help of every command, in the order of --help",
-    "pipeline/inputs/user_table.py": "one reader of users' tables in three formats, with faults by row and column",
-    "pipeline/lake/objects.py": "the one module that knows the lake's paths",
-    "pipeline/lake/user_query.py": "the bounded process for users' SQL: both ends of its pipe",
+    "pipeline/lake/objects.py": "all that is done with the objects of a lake",
     "pipeline/night/verify.py": "one look at all files of a lake, and at what they say of each other",
     "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.inputs import user_table
+from pipeline.inputs import kinds, user_table
+from pipeline.inputs.kinds import InputColumn
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.user_table import InputColumn, readable, report, report_repeated
+from pipeline.inputs.user_table import readable, report, report_repeated
 
 COLUMNS = (
-    InputColumn("property_id", user_table.ID, "the supplier's property id"),
-    InputColumn("property_name", user_table.TEXT, "what you call it", is_required=False),
-    InputColumn("city", user_table.TEXT, "its city", is_required=False),
-    InputColumn("country", user_table.TEXT, "its country", is_required=False),
-    InputColumn("stars", user_table.STARS, "its stars, 0 to 7, halves allowed", is_required=False),
-    InputColumn("brand", user_table.TEXT, "its brand", is_required=False),
-    InputColumn("property_group", user_table.TEXT, "the group, chain or portfolio it belongs to", is_required=False),
-    InputColumn("latitude", user_table.LATITUDE, "degrees north, -90 to 90", is_required=False),
-    InputColumn("longitude", user_table.LONGITUDE, "degrees east, -180 to 180", is_required=False),
-    InputColumn("own_code", user_table.TEXT, "your own code of it", is_required=False),
-    InputColumn("check_in_time", user_table.TIME, "when guests are let in, 00:00 to 23:59", is_required=False),
-    InputColumn("time_zone", user_table.TIME_ZONE, "its time zone, like Europe/Stockholm", is_required=False),
+    InputColumn("property_id", kinds.ID, "the supplier's property id"),
+    InputColumn("property_name", kinds.TEXT, "what you call it", is_required=False),
+    InputColumn("city", kinds.TEXT, "its city", is_required=False),
+    InputColumn("country", kinds.TEXT, "its country", is_required=False),
+    InputColumn("stars", kinds.STARS, "its stars, 0 to 7, halves allowed", is_required=False),
+    InputColumn("brand", kinds.TEXT, "its brand", is_required=False),
+    InputColumn("property_group", kinds.TEXT, "the group, chain or portfolio it belongs to", is_required=False),
+    InputColumn("latitude", kinds.LATITUDE, "degrees north, -90 to 90", is_required=False),
+    InputColumn("longitude", kinds.LONGITUDE, "degrees east, -180 to 180", is_required=False),
+    InputColumn("own_code", kinds.TEXT, "your own code of it", is_required=False),
+    InputColumn("check_in_time", kinds.TIME, "when guests are let in, 00:00 to 23:59", is_required=False),
+    InputColumn("time_zone", kinds.TIME_ZONE, "its time zone, like Europe/Stockholm", is_required=False),
 )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.inputs import user_table
+from pipeline.inputs import kinds, user_table
+from pipeline.inputs.kinds import InputColumn
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.user_table import ROW, InputColumn, report, report_repeated
+from pipeline.inputs.user_table import ROW, report, report_repeated
 
 COLUMNS = (
-    InputColumn("branded_id", user_table.ID, "id under which the offer is shown with its brand"),
-    InputColumn("unbranded_id", user_table.ID, "id that is sent in its place in single searches and quotes"),
+    InputColumn("branded_id", kinds.ID, "id under which the offer is shown with its brand"),
+    InputColumn("unbranded_id", kinds.ID, "id that is sent in its place in single searches and quotes"),
 )
 
 

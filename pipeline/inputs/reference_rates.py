@@ -15,7 +15,7 @@ import zlib
 import polars as pl
 
 from pipeline.domain.errors import InputError
-from pipeline.inputs import user_table
+from pipeline.inputs import kinds, user_table
 from pipeline.inputs.problems import Findings
 from pipeline.inputs.user_table import ROW, report, report_repeated
 
@@ -38,17 +38,17 @@ def read_rates(data: bytes, findings: Findings, _: object = None) -> pl.DataFram
         currencies, index=[ROW, "rate_date"], variable_name="currency", value_name="text"
     )
     stated = rates.filter((pl.col("text") != "N/A") & pl.col("text").is_not_null())
-    stated = stated.with_columns(user_table.RATE.parse(pl.col("text")).alias("rate"))
+    stated = stated.with_columns(kinds.RATE.parse(pl.col("text")).alias("rate"))
     for currency in currencies:
         bad = stated.filter((pl.col("currency") == currency) & pl.col("rate").is_null()).rename({"text": currency})
-        report(findings, bad, currency, lambda text: f"{text!r} is not {user_table.RATE.expected}, or N/A")
+        report(findings, bad, currency, lambda text: f"{text!r} is not {kinds.RATE.expected}, or N/A")
     return stated.select(ROW, "rate_date", "currency", "rate").sort("rate_date", "currency")
 
 
 def _rate_date() -> pl.Expr:
     text = pl.col("Date")
     written_out = pl.when(text.str.contains(_LONG_DATE)).then(text).str.to_date("%d %B %Y", strict=False)
-    return pl.coalesce(user_table.DAY.parse(text), written_out)
+    return pl.coalesce(kinds.DAY.parse(text), written_out)
 
 
 def _currencies(texts: pl.DataFrame, findings: Findings) -> list[str]:

@@ -10,26 +10,27 @@ from datetime import timedelta
 
 import polars as pl
 
-from pipeline.inputs import user_table
+from pipeline.inputs import kinds, user_table
+from pipeline.inputs.kinds import InputColumn
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.user_table import InputColumn, readable, report, report_repeated
+from pipeline.inputs.user_table import readable, report, report_repeated
 
 COLUMNS = (
-    InputColumn("property_id", user_table.ID, "the supplier's property id"),
-    InputColumn("market", user_table.MARKET, "market code, as in the spec"),
-    InputColumn("product_type", user_table.PRODUCT_TYPE, "`Hotel` or `Package`"),
-    InputColumn("check_in", user_table.DAY, "first night, yyyy-MM-dd"),
-    InputColumn("nights", user_table.COUNT, "nights of the stay"),
-    InputColumn("party", user_table.PARTY, "guests, as in the spec: 2, 2c5-9"),
-    InputColumn("currency", user_table.CURRENCY, "ISO 4217 code of the price"),
+    InputColumn("property_id", kinds.ID, "the supplier's property id"),
+    InputColumn("market", kinds.MARKET, "market code, as in the spec"),
+    InputColumn("product_type", kinds.PRODUCT_TYPE, "`Hotel` or `Package`"),
+    InputColumn("check_in", kinds.DAY, "first night, yyyy-MM-dd"),
+    InputColumn("nights", kinds.COUNT, "nights of the stay"),
+    InputColumn("party", kinds.PARTY, "guests, as in the spec: 2, 2c5-9"),
+    InputColumn("currency", kinds.CURRENCY, "ISO 4217 code of the price"),
     InputColumn(
-        "price", user_table.MONEY, "for the whole stay and all rooms of the party, with a point and up to 4 decimals"
+        "price", kinds.MONEY, "for the whole stay and all rooms of the party, with a point and up to 4 decimals"
     ),
-    InputColumn("observed_at", user_table.INSTANT, "when it was on sale, with its offset: 2026-11-20T02:30:00Z"),
-    InputColumn("room_id", user_table.ID, "the supplier's room id", is_required=False),
-    InputColumn("board_id", user_table.BOARD, "board basis id", is_required=False),
-    InputColumn("policy_key", user_table.SIGNED, "policy, as in `mart.offer_latest`", is_required=False),
-    InputColumn("channel", user_table.TEXT, "where it was sold or seen", is_required=False),
+    InputColumn("observed_at", kinds.INSTANT, "when it was on sale, with its offset: 2026-11-20T02:30:00Z"),
+    InputColumn("room_id", kinds.ID, "the supplier's room id", is_required=False),
+    InputColumn("board_id", kinds.BOARD, "board basis id", is_required=False),
+    InputColumn("policy_key", kinds.SIGNED, "policy, as in `mart.offer_latest`", is_required=False),
+    InputColumn("channel", kinds.TEXT, "where it was sold or seen", is_required=False),
 )
 
 # What makes two rows speak of the same thing at the same time.

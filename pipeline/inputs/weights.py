@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from pipeline.inputs import user_table
+from pipeline.inputs import kinds, user_table
+from pipeline.inputs.kinds import InputColumn
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.user_table import InputColumn, readable, report, report_repeated
+from pipeline.inputs.user_table import readable, report, report_repeated
 
 COLUMNS = (
-    InputColumn("property_id", user_table.ID, "the property that it is of, or", is_required=False),
-    InputColumn("market", user_table.MARKET, "the market that it is of", is_required=False),
-    InputColumn("weight", user_table.WEIGHT, "0 or more"),
+    InputColumn("property_id", kinds.ID, "the property that it is of, or", is_required=False),
+    InputColumn("market", kinds.MARKET, "the market that it is of", is_required=False),
+    InputColumn("weight", kinds.WEIGHT, "0 or more"),
 )
 
 

@@ -1,6 +1,9 @@
 """Where everything lies.
 
-objects    the lake's paths, its objects and its one writer lock
+objects    a lake: its objects, the folder of its tables, its one writer at a time
+layout     its paths
+mark       lake.json
+writer_lock  the lock of a lake's folder
 files      how a file gets its name and loses it
 raw        what was asked and what came back, untouched
 delta      commits to the Delta tables
@@ -12,6 +15,8 @@ relations  the SQL under `sql/`, by name
 checksums  what each file held when it was written
 sums_file  one file of checksums: its lines, and where they end
 expected   which files there are, and which are missing
+user_sql   what a user's statement may be, and the session it runs in
+user_query  a user's query, bounded in time and memory; query_child is its process
 allowance  the daily cap on calls, kept in the lake
 published_paths  the published file in another folder
 s3         a lake on S3: its log of commits, and the copy of it that this machine works on

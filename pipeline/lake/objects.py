@@ -1,23 +1,9 @@
-"""The lake's door: the one module that knows its paths, writes its objects and guards its writers.
-
-<lake>/lake.json                          format of the lake, and which folder holds its tables
-<lake>/raw/<sweep>/sweep.json             what was asked, from when: written before the first search
-<lake>/raw/<sweep>/<op>-<market>-<shard>.parquet
-<lake>/raw/<sweep>/end.json               the sweep has ended; what has not landed is not swept
-<lake>/raw/inputs/<kind>/                 files that users loaded, as they were, and a note of each loading
-<lake>/quotes/<run>/                      ledger of quotes: an intent before each call, its answer right after
-<lake>/tables/<table>/                    Delta tables; data files in one folder a sweep, input or run of quotes
-<lake>/tables-<n>/<table>/                the same, after the n-th rebuild from raw
-<lake>/published/nightaudit.duckdb        what analysts open
-<lake>/calls/<day>/                       leases of the daily cap
-<lake>/checksums/                         checksums of all files: see `checksums`
-"""
+"""A lake: reads and writes its objects, knows which folder holds its tables, and lets in one writer at a time."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import obstore
-from filelock import FileLock, Timeout
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
@@ -34,27 +19,23 @@ from pipeline.domain.errors import (
     CorruptObject,
     LakeBusy,
     LakeError,
-    LakeFull,
-    LakeTooNew,
     SettingsError,
     UnknownLake,
     first_line,
 )
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import note_touched, noted_as_gone, sync
+from pipeline.lake.layout import Layout
+from pipeline.lake.mark import MARK, TABLES, Mark, is_tables_folder, lost, next_folder, rebuilt_folders
+from pipeline.lake.writer_lock import locked, write_failed
 
 if TYPE_CHECKING:
     from pipeline.lake.s3.claim import Section
     from pipeline.lake.s3.copy import Copy
     from pipeline.lake.s3.parcels import Carrier
 
-# 2: lake.json names the folder of the tables. Older versions would look for them in `tables`.
-FORMAT = 2
-_TABLES = "tables"
-_TABLES_FOLDER = re.compile(rf"{_TABLES}(?:-(?P<number>[1-9][0-9]{{0,8}}))?")
 
-
-class Lake:
+class Lake(Layout):
     """A folder of objects and tables, made by the first write. Opening it is cheap and holds no connection."""
 
     def __init__(self, uri: str, tables_folder: str | None = None, *, may_be_damaged: bool = False) -> None:
@@ -87,70 +68,16 @@ class Lake:
         self._is_pinned = tables_folder is not None
         self.records_all = False
         """Whether checksums were recorded from the lake's first file on; those of an earlier version lack some."""
-        self.tables_folder = tables_folder or _TABLES
+        self.tables_folder = tables_folder or TABLES
         try:
-            self._check_format()
+            self._read_mark()
         except CorruptObject:
-            if not may_be_damaged or not (self.root / "lake.json").exists() or self._rebuilt_tables():
+            if not may_be_damaged or not self.exists(MARK) or rebuilt_folders(self.names("")):
                 raise
 
     def __reduce__(self) -> tuple[type[Lake], tuple[str, str]]:
         """Travel to worker processes as the paths alone."""
         return Lake, (str(self.root), self.tables_folder)
-
-    # Paths ------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def raw_folder(sweep_id: str) -> str:
-        """Folder of a sweep's raw objects."""
-        return f"raw/{sweep_id}"
-
-    @staticmethod
-    def manifest_path(sweep_id: str) -> str:
-        """Object that says what a sweep asks."""
-        return f"raw/{sweep_id}/sweep.json"
-
-    @staticmethod
-    def ending_path(sweep_id: str) -> str:
-        """Object that says that a sweep has ended."""
-        return f"raw/{sweep_id}/end.json"
-
-    @staticmethod
-    def confirmation_path(run_id: str) -> str:
-        """Object that lists the flags that a run re-queries."""
-        return f"raw/{run_id}/confirm.json"
-
-    @staticmethod
-    def shard_path(sweep_id: str, shard_name: str) -> str:
-        """Object that holds the answers of one shard."""
-        return f"raw/{sweep_id}/{shard_name}.parquet"
-
-    @staticmethod
-    def inputs_folder(kind: str) -> str:
-        """Folder of the files of one kind that users loaded."""
-        return f"raw/inputs/{kind}"
-
-    @staticmethod
-    def quotes_folder(run_id: str) -> str:
-        """Folder of a run of quotes."""
-        return f"quotes/{run_id}" if run_id else "quotes"
-
-    def table_file(self, table: str, sweep_id: str, name: str) -> str:
-        """Data file of a table."""
-        return f"{self.tables_folder}/{table}/{sweep_id}/{name}.parquet"
-
-    def table_root(self, table: str) -> Path:
-        """Folder of a Delta table."""
-        return self.root / self.tables_folder / table
-
-    @property
-    def published_file(self) -> Path:
-        """The DuckDB file that analysts open."""
-        return self.root / "published" / "nightaudit.duckdb"
-
-    def local(self, path: str) -> Path:
-        """Place of an object in the file system."""
-        return self.root / path
 
     # Objects ----------------------------------------------------------------------------------------------
 
@@ -175,7 +102,7 @@ class Lake:
         except AlreadyExistsError:
             raise
         except (OSError, BaseError) as error:
-            raise _write_failed(self.root, path, error) from None
+            raise write_failed(self.root, path, error) from None
         self._settle(path)
         if self._section is not None:
             self._section.written(path)
@@ -292,19 +219,18 @@ class Lake:
 
     def with_new_tables(self) -> Lake:
         """Return this lake with a folder for its tables that nothing has used yet. It counts once it is adopted."""
-        taken = [int(match["number"] or 1) for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match]
-        fresh = Lake(str(self.root), f"{_TABLES}-{max(taken, default=1) + 1}")
+        fresh = Lake(str(self.root), next_folder(self.names("")))
         fresh.copy = self.copy
         return fresh
 
     def adopt_tables(self) -> None:
         """Make this lake's folder of tables the one that counts, in one step."""
-        self.put("lake.json", _mark(FORMAT, records_all=self.records_all, tables=self.tables_folder))
+        self.put(MARK, Mark(self.tables_folder, self.records_all).as_json())
 
     def drop_tables_but(self, *kept: str) -> None:
         """Remove all other folders of tables: former ones, and what a rebuild that was killed has left."""
         for name in self.names(""):
-            if _TABLES_FOLDER.fullmatch(name) and name not in {self.tables_folder, *kept}:
+            if is_tables_folder(name) and name not in {self.tables_folder, *kept}:
                 self.remove_folder(name)
 
     # Writers ----------------------------------------------------------------------------------------------
@@ -355,32 +281,14 @@ class Lake:
 
     @contextmanager
     def _locked(self, what: str) -> Iterator[None]:
-        if not (self.root / "lake.json").is_file():
+        if not self.local(MARK).is_file():
             # Not made yet, or lost.
             self._store = None
         self._made()
-        lock, note = FileLock(self.root / ".lock"), self.root / ".lock.note"
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            holder = note.read_text() if note.exists() else "another process"
-            raise LakeBusy(
-                f"The lake {self.address} is being written by {holder}.",
-                kept="Nothing was started.",
-                hint="Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.",
-            ) from None
-        except OSError as error:
-            raise _write_failed(self.root, ".lock", error) from None
-        try:
-            try:
-                note.write_text(f"{what} (process {os.getpid()})")
-            except OSError as error:
-                raise _write_failed(self.root, note.name, error) from None
+        with locked(self.root, self.address, what):
             # Another writer may have rebuilt the tables since this lake was opened.
-            self._check_format()
+            self._read_mark()
             yield
-        finally:
-            lock.release()
 
     # Made by the first write -----------------------------------------------------------------------------
 
@@ -395,10 +303,9 @@ class Lake:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
                 self._store = LocalStore(self.root)
-                # Any version can read a lake whose tables lie where they always did.
-                made = any(_TABLES_FOLDER.fullmatch(name) or name in {"raw", "published"} for name in self.names(""))
+                made = any(is_tables_folder(name) or name in {"raw", "published"} for name in self.names(""))
                 self.records_all = not made or (self.root / FOLDER).is_dir()
-                self.put_new("lake.json", _mark(1, records_all=self.records_all))
+                self.put_new(MARK, Mark(TABLES, self.records_all).as_json())
             except LakeError:
                 raise
             except (OSError, BaseError) as error:
@@ -425,36 +332,18 @@ class Lake:
             sync(folder.parent)
             self._settled.add(folder)
 
-    def _check_format(self) -> None:
+    def _read_mark(self) -> None:
         try:
-            held = self.get_json("lake.json")
+            held = self.get_json(MARK)
         except FileNotFoundError:
             # It is not made yet; or it is gone, and the tables that count are not those of a lake without it.
-            if made_anew := self._rebuilt_tables():
-                raise CorruptObject(
-                    f"{self.root / 'lake.json'} is missing; it names the folder of the current tables: {_TABLES} or "
-                    f"{' or '.join(made_anew)}.",
-                    kept="Nothing was read or changed.",
-                    hint="Restore it from a backup. Without one, write it with the folder of the latest rebuild: "
-                    + _mark(FORMAT, records_all=(self.root / FOLDER).is_dir(), tables=made_anew[-1]).decode(),
-                ) from None
+            if rebuilt := rebuilt_folders(self.names("")):
+                raise lost(self.root, rebuilt) from None
             return
-        found, tables = held.get("format"), str(held.get("tables", _TABLES))
-        if not isinstance(found, int) or found > FORMAT:
-            raise LakeTooNew(
-                f"The lake {self.root} has format {found}; this version of nightaudit reads up to {FORMAT}.",
-                kept="Nothing was read or changed.",
-                hint="Install the newer version that wrote it, or set NIGHTAUDIT_LAKE to another folder.",
-            )
-        if not _TABLES_FOLDER.fullmatch(tables):
-            raise CorruptObject(f"{self.root / 'lake.json'} names {tables!r}, which cannot be a folder of tables.")
-        self.records_all = held.get("checksums") is True
+        mark = Mark.of(held, self.local(MARK))
+        self.records_all = mark.records_all
         if not self._is_pinned:
-            self.tables_folder = tables
-
-    def _rebuilt_tables(self) -> list[str]:
-        matches = [match for match in map(_TABLES_FOLDER.fullmatch, self.names("")) if match and match["number"]]
-        return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
+            self.tables_folder = mark.tables
 
 
 def _copy_of(address: str) -> Copy:
@@ -464,18 +353,3 @@ def _copy_of(address: str) -> Copy:
     copy = Copy(address)
     copy.open()
     return copy
-
-
-def _mark(number: int, *, records_all: bool, **others: str) -> bytes:
-    return json.dumps({"format": number, **others, **({"checksums": True} if records_all else {})}).encode()
-
-
-def _write_failed(root: Path, path: str, error: Exception) -> LakeFull:
-    # It knows errors of slow imports.
-    from pipeline.process.failures import what_helps
-
-    return LakeFull(
-        f"{root / path} could not be written: {first_line(error)}",
-        kept="What had landed before is untouched.",
-        hint=what_helps(error),
-    )

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from pipeline.domain.errors import InputError
+from pipeline.inputs.kinds import TIME_ZONE
 from pipeline.inputs.load import KINDS, rows_of_file
-from pipeline.inputs.user_table import TIME_ZONE
 
 HEADER = "property_id,market,product_type,check_in,nights,party,currency,price,observed_at,room_id"
 GOOD = "7,GB,Hotel,2030-03-01,2,2,EUR,120.50,2030-01-01T02:30:00Z,"

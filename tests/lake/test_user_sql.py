@@ -15,7 +15,8 @@ import duckdb
 import pytest
 
 from pipeline.domain.errors import CorruptObject, InputError, QueryStopped
-from pipeline.lake.user_query import Bounds, Condition, _parts_of, user_query
+from pipeline.lake.query_child import parts_of
+from pipeline.lake.user_query import Bounds, Condition, user_query
 from pipeline.lake.user_sql import functions_with_effects
 
 SECRET = "correct horse battery staple"
@@ -58,7 +59,7 @@ def ask(file, sql, bounds=FEW):
 
 def asked_here(file, asked, spill):
     """The same without a process of its own, which takes most of the time: rows, or the reason why there are none."""
-    parts = list(_parts_of(file, asked, spill, FEW.memory_mb, as_arrow=False))
+    parts = list(parts_of(file, asked, spill, FEW.memory_mb, as_arrow=False))
     failures = [part for part in parts if isinstance(part, tuple)]
     if failures:
         assert failures == parts[-1:]

@@ -1,0 +1,134 @@
+"""The process of one user's query: reads the question from its input, and writes the answer in parts, as pickles.
+
+A part is the names of the columns, then batches of rows, then an empty list; or at any point what has gone wrong: one
+of four kinds, a message and a hint.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.domain.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_BATCH, _ARROW_BATCH = 2_000, 20_000
+_ONLY_THE_LAKE = "Queries read this lake alone, and no other file."
+# What a process takes beside the query, and what each of its threads does.
+_OVERHEAD_MB, _THREAD_MB = 1_000, 32
+
+REFUSED, DAMAGED, TOO_LARGE, UNFORESEEN = "refused", "damaged", "too large", "unforeseen"
+_NO_MEMORY = "there is not enough memory for it"
+
+
+def main() -> None:
+    """Answer the one question that stands at the input."""
+    # What libraries print must not come between the parts of the answer.
+    answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # Imported while the question is put together; what follows needs them.
+    import duckdb  # noqa: F401 - loaded ahead of its use
+
+    import pipeline.lake.user_sql  # noqa: F401 - loaded ahead of its use
+
+    file, asked, bounds, spill, as_arrow = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own module
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _bound(**bounds)
+    try:
+        for part in parts_of(Path(file), asked, Path(spill), bounds["memory_mb"], as_arrow=as_arrow):
+            pickle.dump(part, answer, protocol=pickle.HIGHEST_PROTOCOL)
+            answer.flush()
+    except BrokenPipeError:
+        pass
+    # Not by the long way: a session that is in the midst of something would hold it up.
+    os._exit(0)
+
+
+def parts_of(
+    file: Path, asked: str | dict[str, str], spill: Path, memory_mb: int, *, as_arrow: bool
+) -> Iterator[list[Any] | tuple[str, str, str]]:
+    """Yield names, batches of rows and an empty one, or at any point what has gone wrong."""
+    import duckdb
+
+    from pipeline.lake.user_sql import LIST_RELATIONS, locked_session, question, rows_where
+
+    # Where no file is named in a query, files that fail are those of the published file or its views.
+    names_files = False
+    try:
+        session = locked_session(file, spill, memory_mb)
+    except duckdb.Error as error:
+        yield DAMAGED, str(error), ""
+        return
+    try:
+        with session:
+            wanted = question(session, asked) if isinstance(asked, str) else rows_where(session, **asked)
+            names_files = wanted.names_files
+            session.execute(wanted.sql)
+            yield [column[0] for column in session.description or []]
+            if as_arrow:
+                yield from ([part] for part in _arrow_parts(session))
+            else:
+                while rows := session.fetchmany(_BATCH):
+                    yield rows
+            yield []
+    except InputError as error:
+        yield REFUSED, error.message, error.hint
+    except (duckdb.OutOfMemoryException, MemoryError):
+        yield TOO_LARGE, _NO_MEMORY, ""
+    except (duckdb.FatalException, duckdb.SerializationException) as error:
+        yield DAMAGED, str(error), ""
+    except (duckdb.IOException, duckdb.PermissionException) as error:
+        refused = (REFUSED, f"The query cannot be run: {error}", _ONLY_THE_LAKE)
+        yield refused if names_files else (DAMAGED, str(error), "")
+    except duckdb.Error as error:
+        yield REFUSED, f"The query cannot be run: {error}", LIST_RELATIONS
+    except Exception:
+        # A mistake of ours: what the process prints is not shown.
+        yield UNFORESEEN, traceback.format_exc(), ""
+
+
+def _arrow_parts(session: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
+    reader: Any = session.to_arrow_reader(_ARROW_BATCH)
+    yield reader.schema.serialize().to_pybytes()
+    for batch in reader:
+        yield batch.serialize().to_pybytes()
+
+
+def _bound(seconds: float, memory_mb: int) -> None:
+    """Have the system end this process if nothing else does."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    processors = os.cpu_count() or 1
+    data = (memory_mb + _OVERHEAD_MB + _THREAD_MB * processors) * 1_000_000
+    _lower(resource.RLIMIT_DATA, data)
+    _lower(resource.RLIMIT_CPU, int(seconds * processors) + 10)
+    # A crash is no reason to write down all of its memory.
+    _lower(resource.RLIMIT_CORE, 0)
+
+
+def _lower(which: int, wanted: int) -> None:
+    import resource
+
+    _, hard = resource.getrlimit(which)
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(which, (limit, limit))
+
+
+def _end_with_parent() -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

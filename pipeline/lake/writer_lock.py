@@ -1,0 +1,52 @@
+"""The one writer lock of a lake's folder, and the error of what cannot be written there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pipeline.domain.errors import LakeBusy, LakeFull, first_line
+
+
+@contextmanager
+def locked(root: Path, address: str, what: str) -> Iterator[None]:
+    """Hold the lock of the lake in folder `root`, which users know by `address`; `what` names the holder to others.
+
+    The system drops the lock when its process dies. Raises LakeBusy at once if another process holds it, and LakeFull.
+    """
+    lock, note = FileLock(root / ".lock"), root / ".lock.note"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        holder = note.read_text() if note.exists() else "another process"
+        raise LakeBusy(
+            f"The lake {address} is being written by {holder}.",
+            kept="Nothing was started.",
+            hint="Wait until it ends, or use another lake (NIGHTAUDIT_LAKE). Reading is always possible.",
+        ) from None
+    except OSError as error:
+        raise write_failed(root, ".lock", error) from None
+    try:
+        try:
+            note.write_text(f"{what} (process {os.getpid()})")
+        except OSError as error:
+            raise write_failed(root, note.name, error) from None
+        yield
+    finally:
+        lock.release()
+
+
+def write_failed(root: Path, path: str, error: Exception) -> LakeFull:
+    """Return the error of an object below `root` that could not be written."""
+    # It knows errors of slow imports.
+    from pipeline.process.failures import what_helps
+
+    return LakeFull(
+        f"{root / path} could not be written: {first_line(error)}",
+        kept="What had landed before is untouched.",
+        hint=what_helps(error),
+    )
