@@ -15,7 +15,7 @@ from pipeline.audit import Audit, Limits, audit, stored_audit
 from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import CorruptObject, GateBlocked, InputError
+from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, UnknownSweep
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
@@ -102,8 +102,10 @@ def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
             break
         try:
             other, ending = read_manifest(lake, entry.sweep_id), read_ending(lake, entry.sweep_id)
-        except CorruptObject as error:
-            logger.warning("Not compared with the night %s: %s", entry.sweep_id, error.message)
+        except (CorruptObject, UnknownSweep) as error:
+            logger.warning(
+                "Not compared with the night %s: %s See: nightaudit verify --deep", entry.sweep_id, error.message
+            )
             continue
         is_alike = (other.spec, other.supplier) == (manifest.spec, manifest.supplier)
         if is_alike and ending is not None and ending.is_complete:

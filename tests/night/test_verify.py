@@ -233,13 +233,20 @@ def test_a_truncated_manifest_costs_its_sweep_and_not_the_whole_status(lake):
     assert shown == {first: "damaged", second: "published"}
 
 
-def test_nor_does_it_cost_the_nights_after_it(lake, caplog):
+@pytest.mark.parametrize("how", ["truncated", "gone", "gone with its answers"])
+def test_nor_does_it_cost_the_nights_after_it(lake, caplog, how):
     first, second = lake.sweep_ids()
     manifest = lake.local(lake.manifest_path(first))
-    manifest.write_bytes(manifest.read_bytes()[:100])
+    if how == "truncated":
+        manifest.write_bytes(manifest.read_bytes()[:100])
+    elif how == "gone":
+        manifest.unlink()
+    else:
+        shutil.rmtree(manifest.parent)
     audited = audit_sweep(_settings(lake), lake, second, read_manifest(lake, second).started_at)
     assert audited.sweep_id == second
-    assert f"raw/{first}/sweep.json is damaged" in caplog.text
+    assert f"Not compared with the night {first}: " in caplog.text
+    assert "nightaudit verify --deep" in caplog.text
 
 
 def test_a_lake_that_was_rebuilt_and_has_lost_its_lake_json_is_refused(lake):
