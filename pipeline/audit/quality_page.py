@@ -56,7 +56,7 @@ def write_report(
         audit=audit,
         critical=audit.causes("critical"),
         warnings=audit.causes("warning"),
-        outcomes=_outcomes(audit),
+        outcomes=audit.outcomes,
         tables=_by_table(audit),
         trends=_trends(audit, before),
         is_simulated=is_simulated,
@@ -85,7 +85,7 @@ def as_json(audit: Audit) -> dict[str, Any]:
 
 def as_markdown(audit: Audit) -> str:
     """Return an audit as Markdown, for an artifact."""
-    outcomes = _outcomes(audit)
+    outcomes = audit.outcomes
     said = "Passed" if audit.is_passed else "Blocked: not published"
     lines = [f"# Quality of {audit.sweep_id}: {said}", ""]
     lines += [f"{outcomes['passed']} checks passed, {outcomes['failed']} failed, {outcomes['not_judged']} not judged; "]
@@ -97,11 +97,6 @@ def as_markdown(audit: Audit) -> str:
 
 def _escaped(text: str) -> str:
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>|#" else letter for letter in text)
-
-
-def _outcomes(audit: Audit) -> dict[str, int]:
-    found = [finding.outcome for finding in audit.findings]
-    return {outcome: found.count(outcome) for outcome in ("passed", "failed", "not_judged")}
 
 
 def _by_table(audit: Audit) -> dict[str, list[tuple[str, list[Finding]]]]:

@@ -113,6 +113,12 @@ class Audit:
         """Whether the sweep may be published."""
         return not self.causes("critical")
 
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """The number of checks by what came of them."""
+        found = [finding.outcome for finding in self.findings]
+        return {outcome: found.count(outcome) for outcome in ("passed", "failed", "not_judged")}
+
     def causes(self, severity: str) -> list[Cause]:
         """Return what failed at a severity, one cause a check."""
         failed: dict[tuple[str, str], list[Finding]] = {}

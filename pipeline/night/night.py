@@ -34,6 +34,7 @@ class Night:
     settings: Settings
     lake: Lake
     manifest: Manifest | None = None
+    collected: SweepProgress | None = None
     audit: Audit | None = None
     published: Published | None = None
     pages: tuple[Written, ...] = ()

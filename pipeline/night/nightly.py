@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import CallsUsedUp, NightauditError, SweepStopped
@@ -24,6 +25,7 @@ from pipeline.night.latest import is_published, latest_sweep, leads_nowhere
 from pipeline.night.night import Night
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.record import done_steps, note_done
+from pipeline.night.step_lines import line_of
 from pipeline.night.summary import NightSummary, refuse_failed_rules
 from pipeline.night.summary import summarise as summary_of
 from pipeline.night.supplier import supplier_name
@@ -61,15 +63,12 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     with stoppable(*_ON_THE_WAY), night.lake.writing("the nightly run"):
         restore_entries(night.lake)
         night = as_run(finish_left_over)(night)
-        night = as_run(begin)(night)
+        night = as_run(_logged(begin))(night)
         with about_sweep(night.sweep.sweep_id):
             for step in STEPS:
-                began_at = time.monotonic()
-                night = as_run(step)(night)
+                night = as_run(_logged(step))(night)
                 note_done(night.lake, night.sweep.sweep_id, step.__name__)
                 night.lake.commit()
-                told = {"step": step.__name__, "seconds": round(time.monotonic() - began_at, 1)}
-                logger.info("The step %s of %s is done.", step.__name__, night.sweep.sweep_id, extra=told)
     assert night.summary is not None  # noqa: S101 - two of the steps make them
     assert night.published is not None  # noqa: S101 - so does the one before
     counts, kept = (
@@ -80,6 +79,18 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     refuse_too_many_failures(counts, night.settings.tolerated_failed_share, kept, _WHY)
     refuse_failed_rules(night.summary, night.settings.tolerated_failed_rules)
     return night.summary
+
+
+def _logged(step: Step) -> Step:
+    @wraps(step)
+    def logged(night: Night) -> Night:
+        began_at = time.monotonic()
+        night = step(night)
+        extra = {"step": step.__name__, "seconds": round(time.monotonic() - began_at, 1)}
+        logger.info("%s", line_of(step.__name__, night), extra=extra)
+        return night
+
+    return logged
 
 
 def refuse_at_the_start(night: Night) -> None:
@@ -151,14 +162,14 @@ def begin(night: Night) -> Night:
 def collect(night: Night) -> Night:
     """Ask what has not landed, normalise it and load it; where the day's calls end first, close the sweep."""
     try:
-        asyncio.run(steps.collect(night))
+        collected = asyncio.run(steps.collect(night))
     except CallsUsedUp as error:
         if not landed(night.lake, night.sweep.sweep_id):
             raise
         logger.warning("%s The sweep is closed; the answers that have landed are published.", error.message)
         close(night.lake, night.sweep, night.now())
-        asyncio.run(steps.collect(night))
-    return night
+        collected = asyncio.run(steps.collect(night))
+    return replace(night, collected=collected)
 
 
 def audit(night: Night) -> Night:

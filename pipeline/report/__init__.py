@@ -1,10 +1,10 @@
 """Reports that people read: pages that stand alone, and the same figures as CSV, Parquet and JSON beside them."""
 
+from pipeline.report.markdown import as_markdown
 from pipeline.report.scope import Scope
 from pipeline.report.write import (
     REPORTS,
     Written,
-    as_markdown,
     reports_page,
     write_dictionary,
     write_reports,

@@ -5,6 +5,7 @@ Text that came from the supplier is data to the templates, which escape it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -142,6 +143,15 @@ class Page:
 def render(template: str, context: Mapping[str, Any]) -> str:
     """Return a page of `pipeline/report/<template>.html.j2`."""
     return _environment().get_template(f"{template}.html.j2").render(context)
+
+
+def day_colours() -> str:
+    """Return the colours of a page by day, as a rule of CSS."""
+    loader = _environment().loader
+    assert loader is not None  # noqa: S101 - made with one
+    found = re.search(r":root \{[^}]*\}", loader.get_source(_environment(), "layout.html.j2")[0])
+    assert found is not None  # noqa: S101 - it begins with them
+    return found[0]
 
 
 def shown(value: object, digits: int | None = None) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from markupsafe import Markup
 from polars.exceptions import ColumnNotFoundError
 
 from pipeline.domain.errors import InputError, LakeError, first_line
@@ -41,11 +42,15 @@ _ROWS_OF_JSON = 1000
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A report that was written: its name, what its title says, and its page."""
+    """A report that was written: its name, its page, and what the page says in short."""
 
     name: str
     title: str
     file: Path
+    points: tuple[str, ...] = ()
+    charts: tuple[tuple[str, Markup], ...] = ()
+    """The first chart of each section that has one, with the section's title."""
+    is_simulated: bool = False
 
 
 def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Scope()) -> list[Written]:  # noqa: B008 - frozen
@@ -70,7 +75,11 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             for name in wanted:
                 reader.wider.clear()
                 page = _within(_MADE[name](reader), reader.wider)
-                written.append(Written(name, page.title, _write(folder, page, reader, links_of(folder, wanted, scope))))
+                place = _write(folder, page, reader, links_of(folder, wanted, scope))
+                charts = tuple((each.title, each.charts[0]) for each in page.sections if each.charts)
+                points = tuple(point.text for point in page.points)
+                is_simulated = reader.night["is_simulated"]
+                written.append(Written(name, page.title, place, points, charts, is_simulated=is_simulated))
             for file, text in case_pages(lake, reader, links_of(folder, wanted, scope)):
                 write_in_place(folder / CASES / file, text.encode())
             for file, text in property_pages(reader, links_of(folder, wanted, scope)):
@@ -134,15 +143,6 @@ def written_case_pages(lake: Lake) -> dict[str, str]:
     with open_published(lake.published_file) as session:
         folder = lake.root / "reports" / Reader(session, Scope()).night["sweep_id"] / CASES
     return {page.stem: str(page) for page in sorted(folder.glob("*.html"))}
-
-
-def as_markdown(written: Iterable[Written]) -> str:
-    """Return links to reports as Markdown, for an artifact."""
-    return "\n".join(f"- {page.name}: [{_escaped(page.title)}]({page.file.resolve().as_uri()})" for page in written)
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>|#" else letter for letter in text)
 
 
 def _write_overview(lake: Lake, reader: Reader) -> Path:

@@ -53,6 +53,8 @@ def test_each_step_of_the_night_is_a_task_and_prefect_keeps_its_pages(settings, 
     assert made.sweep_id in kept["nightly-summary"].replace("\\", "")
     assert "Simulated" in kept["nightly-summary"]
     assert "index.html" in kept["nightly-reports"]
+    assert "Simulated" in kept["nightly-reports"]
+    assert "](data:image/svg+xml;base64," in kept["nightly-reports"]
     assert "Passed" in kept["nightly-quality"]
 
 

@@ -110,10 +110,12 @@ def command(tmp_path, nightaudit):
     return run
 
 
-def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings, first_made, first):
+def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(settings, first_made, first, caplog):
     _, shown, watched = first_made
     shown_next = []
+    caplog.set_level("INFO", "pipeline.night.nightly")
     second = run(settings(sandbox_clock=AT + timedelta(days=1)), show=shown_next.append)
+    logged = {record.step: record.message for record in caplog.records}
 
     assert (shown, shown_next) == ([first], [second])
     assert (first.previous_date, second.previous_date) == (None, first.snapshot_date)
@@ -124,6 +126,13 @@ def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(
     assert published(lake) == [first.sweep_id, second.sweep_id]
     assert rows(lake, "SELECT count(*) FROM mart.offer_history")[0][0] >= first.offers > 0
     assert rows(lake, second.query)
+    assert logged["begin"].startswith(f"Sweep {second.sweep_id} of sandbox: {second.planned:,} cells in ")
+    assert logged["collect"].startswith(f"Collected {second.planned:,} cells with {second.requests:,} requests: ")
+    assert f"{dict(second.cells)['offered']:,} offered" in logged["collect"]
+    assert logged["audit"].startswith("The audit passed: ")
+    assert logged["publish"].startswith(f"Published {second.offers:,} offers, {second.price_changes:,} price changes: ")
+    assert logged["report"].startswith("Wrote digest, parity, promotions, availability: ")
+    assert logged["summarise"] == f"{second.findings:,} findings are open, {second.new_findings:,} of them new."
 
 
 def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):

@@ -1,0 +1,38 @@
+"""A night's reports as Markdown, for an artifact in Prefect's UI: what the first page says, its charts, and links."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+
+from pipeline.report.page import day_colours
+from pipeline.report.write import Written
+
+_SVG = re.compile(r"<svg .*?</svg>", re.DOTALL)
+
+
+def as_markdown(written: Sequence[Written]) -> str:
+    """Return what the first report says in short, its charts, and links to all pages."""
+    lines = []
+    for first in written[:1]:
+        lines += [f"# {_escaped(first.title)}", "", *(["**Simulated data.**", ""] if first.is_simulated else [])]
+        lines += [f"- {_escaped(point)}" for point in first.points]
+        for title, chart in first.charts:
+            lines += ["", f"![{_escaped(title)}]({_as_image(chart)})", "", f"*{_escaped(title)}*"]
+    lines += ["", "## Pages", ""]
+    lines += [f"- {page.name}: [{_escaped(page.title)}]({page.file.resolve().as_uri()})" for page in written]
+    return "\n".join(lines)
+
+
+def _as_image(chart: str) -> str:
+    """Return a page's chart as a picture that stands alone, on white whatever the colours around it."""
+    drawn = _SVG.search(chart)
+    assert drawn is not None  # noqa: S101 - each chart is one
+    tag, _, inside = drawn[0].partition(">")
+    colours = f"<style>{day_colours()} svg {{ background: #fff }}</style>"
+    return "data:image/svg+xml;base64," + b64encode(f"{tag}>{colours}{inside}".encode()).decode()
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>|#" else letter for letter in text)
