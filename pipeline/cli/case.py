@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -13,26 +14,26 @@ from pipeline.domain.texts import printable
 from pipeline.lake import Lake
 from pipeline.lake.relations import finding_rules
 from pipeline.publish.refresh import refresh
-from pipeline.replay.case_notes import OPEN_CASES, case_row, open_cases, say_of_case
+from pipeline.replay.case_notes import case_row, cases_query, open_cases, say_of_case
 from pipeline.replay.finding import Row
 from pipeline.settings import read_settings
 
 _CASES_OF_A_TABLE = 25
 
 
-def list_cases(limit: int | None, form: str, output: Path | None) -> None:
+def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, output: Path | None) -> None:
     """Write the open cases: as a table for reading, or in full as CSV, JSON lines, Parquet or an Excel sheet.
 
-    Unset, `limit` is 25 in a table, and all elsewhere.
+    `places` limits them by columns of `mart.property`. Unset, `limit` is 25 in a table, and all elsewhere.
     """
     if form != "table" or output is not None:
         # Nested columns are no cells of a sheet, and `nightaudit case` shows what they hold.
         flat = "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets"
-        show_query(f"SELECT {flat} FROM ({OPEN_CASES})", form, limit, None, output)  # noqa: S608 - our own words
+        show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
         return
     lake = Lake(read_settings().lake)
     table = listing("case", "status", "problem", "where", "flags", "finding")
-    for case in open_cases(lake, limit or _CASES_OF_A_TABLE):
+    for case in open_cases(lake, limit or _CASES_OF_A_TABLE, places):
         # Texts come from the supplier: nothing in them is markup of ours.
         table.add_row(
             case["case_id"],
@@ -42,7 +43,11 @@ def list_cases(limit: int | None, form: str, output: Path | None) -> None:
             str(case["flags"]),
             Text(case["finding"]),
         )
-    Terminal().print(table if table.row_count else "No case is open.")
+    if table.row_count:
+        Terminal().print(table)
+        return
+    asked = ", ".join(f"{column.removeprefix('property_')} {it}" for column, it in places.items() if it is not None)
+    Terminal().print(Text(f"No case is open for {asked}." if asked else "No case is open."))
 
 
 def show_or_note(

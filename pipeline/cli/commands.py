@@ -45,6 +45,11 @@ RowsForm = Annotated[
 ]
 
 
+City = Annotated[str | None, typer.Option("--city", help="Only properties in this city.", show_default=False)]
+Brand = Annotated[str | None, typer.Option("--brand", help="Only properties of this brand.", show_default=False)]
+Group = Annotated[str | None, typer.Option("--group", help="Only properties of this group.", show_default=False)]
+
+
 def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
@@ -249,13 +254,16 @@ def cases(
             "--limit", min=1, help="Maximum number of cases. Default: 25 in a table, otherwise all.", show_default=False
         ),
     ] = None,
+    city: City = None,
+    brand: Brand = None,
+    group: Group = None,
     form: RowsForm = "table",
     output: Output = None,
 ) -> None:
     """List the open cases, the most urgent first. A case groups the findings that have one cause."""
     from pipeline.cli import case
 
-    case.list_cases(limit, form, output)
+    case.list_cases(limit, {"city": city, "brand": brand, "property_group": group}, form, output)
 
 
 @app.command()
@@ -338,9 +346,9 @@ def report(
     market: Annotated[str | None, typer.Option("--market", help="Only this market.")] = None,
     first: Annotated[date | None, _day_option("--from", "First check-in date.")] = None,
     last: Annotated[date | None, _day_option("--to", "Last check-in date.")] = None,
-    city: Annotated[str | None, typer.Option("--city", help="Only properties in this city (mart.property).")] = None,
-    brand: Annotated[str | None, typer.Option("--brand", help="Only properties of this brand.")] = None,
-    group: Annotated[str | None, typer.Option("--group", help="Only properties of this group.")] = None,
+    city: City = None,
+    brand: Brand = None,
+    group: Group = None,
 ) -> None:
     """Write the reports of the published file: pages, with their figures as CSV, Parquet and JSON."""
     from pipeline.cli import report

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import CASE_NOTE
 from pipeline.lake import Lake
-from pipeline.lake.database import query_published, rows_of
+from pipeline.lake.database import query_published, quoted, rows_of
 from pipeline.lake.delta import commit_rows
 from pipeline.replay.finding import Row
 
@@ -27,13 +27,24 @@ _NAMED = (
     "SELECT each.*, named.property_name FROM report.finding_case AS each "
     "LEFT JOIN mart.property AS named USING (property_id)"
 )
-# Cases that are not closed and no part of a wider one, with the names of their properties, the most urgent first.
-OPEN_CASES = f"{_NAMED} WHERE status NOT IN ('closed', 'part_of') ORDER BY {_ORDER}"
 
 
-def open_cases(lake: Lake, limit: int) -> list[Row]:
-    """Return the cases that are not closed and no part of a wider one, the ones to look at first before others."""
-    return _rows(lake, f"{OPEN_CASES} LIMIT $limit", {"limit": limit})
+def cases_query(places: Mapping[str, str | None]) -> str:
+    """Return a query of the cases that are not closed and no part of a wider one, the most urgent first.
+
+    `places` has values of columns of `mart.property`, in any case of letters; None: all.
+    """
+    chosen = "".join(f" AND lower(named.{of}) = lower({quoted(it)})" for of, it in places.items() if it is not None)
+    return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY {_ORDER}"
+
+
+# Those of all properties.
+OPEN_CASES = cases_query({})
+
+
+def open_cases(lake: Lake, limit: int, places: Mapping[str, str | None] | None = None) -> list[Row]:
+    """Return the open cases as `cases_query` does, `limit` of them."""
+    return _rows(lake, f"{cases_query(places or {})} LIMIT $limit", {"limit": limit})
 
 
 def case_row(lake: Lake, case_id: str) -> Row:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import altair as alt
 import polars as pl
 
-from pipeline.report.charts import calendar, chart, svg, towards_the_stay
+from pipeline.report.chart_kinds import calendar, shares, towards_the_stay
+from pipeline.report.charts import svg
 from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
 from pipeline.report.read import Reader
 from pipeline.report.words import said
@@ -13,6 +13,13 @@ from pipeline.report.words import said
 _TWICE = "This section fills with the second night that sees the same offers."
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
+_LEAD_DAYS_SHOWN = 10
+# What came of a cell that was answered, in words and colours.
+_STATES = {
+    "offered": ("on sale", "#2c64a0"),
+    "no_offer": ("no offer", "#b08d1a"),
+    "absent": ("absent", "#b9c6d2"),
+}
 
 
 def page(reader: Reader) -> Page:
@@ -32,7 +39,8 @@ def page(reader: Reader) -> Page:
         f"{share(offered, answered)} of the cells answered by {said('operation', operation)} searches are on sale"
         if answered
         else "No search within these limits was answered",
-        "What can be booked, when it sells out, and how prices change as check-in approaches.",
+        "What can be booked, when it sells out, and how prices change as check-in approaches. A cell is one property "
+        "in one market for one stay and party.",
         (_by_market(latest), _heatmap(reader), _sell_out(reader), _path(reader), _volatility(reader), _regret(reader)),
         tiles=[
             (shown(answered, 0), "cells answered"),
@@ -45,36 +53,27 @@ def page(reader: Reader) -> Page:
 
 def _by_market(latest: pl.DataFrame) -> Section:
     listed = latest.filter(pl.col("answered") > 0).sort("availability", "market", "product_type", "operation")
-    rows = listed.head(_MOST_ROWS).with_columns(
-        pl.col("availability") * 100,
-        pl.concat_str(
-            ["market", "product_type", pl.col("operation").replace({"multi": "list", "single": "detail"})],
-            separator=", ",
-        ).alias("row"),
-    )
-    drawn = (
-        chart(rows, height=max(40, 24 * rows.height))
-        .mark_bar()
-        .encode(
-            x=alt.X("availability:Q", title="On sale, percent of the answered cells", scale=alt.Scale(domain=[0, 100])),
-            y=alt.Y("row:N", title=None, sort=None),
-        )
-    )
+    # List and detail searches are about different properties, and are not drawn side by side.
+    operation = "multi" if "multi" in listed["operation"] else "single"
+    of_one = listed.filter(pl.col("operation") == operation)
+    rows = of_one.head(_MOST_ROWS)
+    drawn = shares(rows, ["market", "product_type"], _STATES, "Percent of the answered cells")
     left = (
-        f"The chart shows the {rows.height} with the least on sale, of {listed.height}."
-        if rows.height < listed.height
+        f"The chart shows the {rows.height} with the least on sale, of {of_one.height}."
+        if rows.height < of_one.height
         else ""
     )
-    least = listed.row(0, named=True) if listed.height else None
+    least = of_one.row(0, named=True) if of_one.height else None
     return Section(
         "availability",
         f"{least['market']} ({least['product_type']}, {said('operation', least['operation'])}) has the least on sale: "
         f"{share(least['offered'], least['answered'])} of {counted(least['answered'], 'cell')}"
         if least
         else "Nothing was answered",
-        "A cell is one property in one market for one stay and party; on sale, it has an offer. Absent: the answer "
-        "does not name the property at all, which is not the same as sold out; the figures list the supplier's codes. "
-        "List and detail searches cover different properties, so their shares are not comparable.",
+        "On sale: the cell has an offer. Absent: the answer does not name the property at all, which is not the same "
+        "as sold out; the figures list the supplier's codes. "
+        "List and detail searches cover different properties, so their shares are not comparable; the chart shows "
+        f"{said('operation', operation)} searches.",
         latest,
         [svg(drawn, left)] if listed.height else (),
         [
@@ -93,17 +92,19 @@ def _by_market(latest: pl.DataFrame) -> Section:
 
 def _heatmap(reader: Reader) -> Section:
     days = reader.named(reader.figures("on_sale_day"))
-    # Where there are more than fit, those whose availability says most: neither always nor never on sale.
-    painted = calendar(days, "on_sale_pct", "Cells on sale, percent", pl.col("on_sale_pct").std().fill_null(0))
+    # Where there are more than fit, those whose availability varies most; then those with the least on sale.
+    on_sale = pl.col("on_sale_pct")
+    first = 1000 * on_sale.std().fill_null(0) - on_sale.mean()
+    painted = calendar(days, "on_sale_pct", "Cells on sale, percent", first)
     sold_out = days.filter(pl.col("on_sale_pct") == 0).height
     return Section(
         "calendar",
-        f"{sold_out:,} of {counted(days.height, 'property day')} have nothing on sale"
+        f"{sold_out:,} of {counted(days.height, 'check-in')} (counted by property) have nothing on sale"
         if days.height
         else "No property and check-in date has an answer",
         "Cells of a property and check-in (all markets, nights, parties and product types) that were on sale when a "
-        "list search last answered them. The chart shows the properties that vary most from day to day, at most 40, "
-        "on the first 60 check-ins. A blank field was never answered.",
+        "list search last answered them. The chart begins with the properties that vary most from day to day, then "
+        "those with the least on sale: at most 40, on the first 60 check-ins. A blank field was never answered.",
         days,
         painted,
         why_empty="No list search within these limits has been answered yet.",
@@ -120,12 +121,6 @@ def _sell_out(reader: Reader) -> Section:
     drawn = "sold_out" if sold_out else "off_sale"
     curve = curves.filter(pl.col("ending") == drawn)
     ended = int(curve["ended"].sum())
-    lines, said_of = towards_the_stay(
-        curve.with_columns(pl.col("on_sale_share") * 100),
-        alt.Y("on_sale_share:Q", title="Still on sale, percent (estimate)", scale=alt.Scale(zero=False)),
-        weight="at_risk",
-        steps=True,
-    )
     off_sale = f"No cell was reported as sold out; {counted(ended, 'cell')} went off sale"
     return Section(
         "sell_out_curve",
@@ -138,7 +133,15 @@ def _sell_out(reader: Reader) -> Section:
         "as it was observed; where few are left (at_risk in the figures), the estimate is poor. Re-openings are "
         "separate. The figures have both endings: sold out by the supplier's code, and off sale for any reason.",
         curves,
-        [svg(lines, said_of)] if ended else (),
+        towards_the_stay(
+            curve.with_columns(pl.col("on_sale_share") * 100),
+            "on_sale_share",
+            "Still on sale, percent (estimate)",
+            weight="at_risk",
+            steps=True,
+        )
+        if ended
+        else (),
         why_empty="No cell that was on sale was answered without an offer later."
         if int(curves["at_risk"].sum())
         else "This section fills with the second night that answers the same cells.",
@@ -148,9 +151,6 @@ def _sell_out(reader: Reader) -> Section:
 
 def _path(reader: Reader) -> Section:
     path = reader.rows("report.price_path", where="source = 'multi' AND index_first IS NOT NULL")
-    drawn, said_of = towards_the_stay(
-        path, alt.Y("index_first:Q", title="Index, first lead time = 100", scale=alt.Scale(zero=False)), weight="pairs"
-    )
     pairs = int(path["pairs"].sum())
     rose, fell = int(path["raised"].sum()), int(path["lowered"].sum())
     return Section(
@@ -161,7 +161,7 @@ def _path(reader: Reader) -> Section:
         "Each offer is compared with itself as last seen, so a change in what is on sale is not a change of price. "
         "The chained index shows direction, not level: each market and product type starts at 100.",
         path,
-        [svg(drawn, said_of)] if pairs else (),
+        towards_the_stay(path, "index_first", "Index, first lead time = 100", weight="pairs") if pairs else (),
         why_empty=_TWICE,
         source="report.price_path",
     )
@@ -169,9 +169,6 @@ def _path(reader: Reader) -> Section:
 
 def _volatility(reader: Reader) -> Section:
     path = reader.rows("report.price_path", where="source = 'multi' AND volatility_pct IS NOT NULL")
-    drawn, said_of = towards_the_stay(
-        path, alt.Y("volatility_pct:Q", title="Change between answers, percent"), weight="pairs", height=200
-    )
     most = (
         path.sort(["volatility_pct", "lead_days", "market"], descending=True).row(0, named=True)
         if path.height
@@ -187,7 +184,9 @@ def _volatility(reader: Reader) -> Section:
         "logarithms). Longer gaps between sweeps make it larger: compare lead times, not "
         "suppliers with different schedules.",
         path,
-        [svg(drawn, said_of)] if path.height else (),
+        towards_the_stay(path, "volatility_pct", "Change between answers, percent", weight="pairs", zero=True)
+        if path.height
+        else (),
         why_empty=_TWICE,
         source="report.price_path",
     )
@@ -197,14 +196,17 @@ def _regret(reader: Reader) -> Section:
     regret = reader.rows(
         "report.regret_of_waiting", order="source DESC, market, product_type, lead_days DESC"
     ).with_columns((100 * pl.col("gone_share")).alias("gone_pct"))
+    lists = regret.filter((pl.col("source") == "multi") & pl.col("lowest_later_pct").is_not_null())
+    lowest = "Lowest price later, percent"
     return Section(
         "regret_of_waiting",
         _waiting(regret),
         "What waiting gained or cost, for stays that have begun. Below 0 in 'lowest later': booking early cost "
         "more. Above 0 in 'last seen': waiting cost more. Offers that disappeared have no later price and are "
-        "counted separately.",
+        "counted separately. The chart shows 'lowest later' of list answers.",
         regret,
-        columns=[
+        towards_the_stay(lists, "lowest_later_pct", lowest, weight="comparable", zero=True) if lists.height else (),
+        [
             Column("market", "Market"),
             Column("product_type", "Product"),
             Column("source", "Answers"),
@@ -215,6 +217,7 @@ def _regret(reader: Reader) -> Section:
             Column("gone_pct", "Gone later", "%", 1),
         ],
         why_empty="This section fills once stays that were observed earlier have begun.",
+        shown=_LEAD_DAYS_SHOWN,
         source="report.regret_of_waiting",
     )
 

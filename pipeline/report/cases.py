@@ -110,14 +110,15 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
 
 def cases_section(cases: pl.DataFrame) -> Section:
     """Return the section of cases, a line for each property and rule. Muted and acknowledged ones come last."""
-    waiting = _waiting(cases)
+    waiting, lines = _waiting(cases), calls(cases)
     return Section(
         "cases",
         f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No open case needs a decision",
-        "Each line is one problem to call about: one rule at one property, in every market where it was found. A "
-        "problem that many properties of a market share is one line about the market; one that most markets share, "
-        "about the supplier. The market codes lead to the evidence, both answers side by side; the name of a property "
-        "leads to everything about it. `nightaudit case`, with the id on the page of the evidence, acknowledges or "
+        f"{counted(cases.height, 'case is', 'cases are')} {counted(lines.height, 'problem')} to call about, a line for "
+        "each: one rule at one property, in every market where it was found. A problem that many properties of a "
+        "market share is one line about the market; one that most markets share, about the supplier. The market codes "
+        "lead to the evidence, both answers side by side; the name of a property leads to everything about it. "
+        "`nightaudit case`, with the id on the page of the evidence, acknowledges or "
         f"mutes a case.{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[
@@ -134,7 +135,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
         why_empty="No case is open.",
         shown=_SHOWN,
         source="report.finding_case",
-        lines=calls(cases),
+        lines=lines,
     )
 
 
@@ -166,15 +167,17 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
     whom = pl.when(pl.col("scope") == "property").then(
         pl.coalesce("property_name", pl.format("property {}", "property_id"))
     )
-    named = ended.sort("scope", maintain_order=True).select(
-        pl.format(
-            "{} ({})",
-            "rule_words",
-            pl.concat_str([whom, pl.coalesce("market", "markets")], separator=", ", ignore_nulls=True),
-        )
+    # What ended in several markets of a property is one problem less.
+    problems = (
+        ended.sort("scope", maintain_order=True)
+        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", maintain_order=True)
+        .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
+    )
+    named = problems.select(
+        pl.format("{} ({})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True))
     )
     first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
-    told = "; ".join(first) + (f"; and {more:,} more" if more > 0 else "")
+    told = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
     return [Point(f"{counted(ended.height, 'case')} ended: {told}.", "ended_findings", "good")]
 
 

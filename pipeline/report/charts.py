@@ -6,7 +6,6 @@ A chart is drawn with stand-ins for the colours of the page; in the SVG they bec
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any, Final, cast
@@ -27,24 +26,14 @@ _VARIABLES: Final = {
 }
 # Distinct by day and by night, and by people who do not see all colours.
 SERIES: Final = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66a9c9", "#b08d1a", "#8a8a8a", "#d65a6f")
-# Low to high, and below to above nothing: mid tones that can be seen on white paper and on black.
+# Low to high: mid tones that can be seen on white paper and on black.
 SEQUENTIAL: Final = ("#dbe6f3", "#9dbfe0", "#5a93c6", "#2c5f9e", "#173a68")
-_BELOW, _EVEN, _ABOVE = "#2c64a0", "#d9d9d6", "#b2412f"
 
 # Pixels of the plot alone, as wide as a page leaves room for and as wide as a phone does.
-WIDTH: Final = 860
+WIDTH: Final = 940
 _NARROW: Final = 285
 # The widths of letters that the drawing library reckons with.
 _FONT: Final = "Arial, Liberation Sans, Helvetica, sans-serif"
-# As many days and properties as a page can show and a reader can tell apart.
-_MOST_DAYS: Final = 60
-# Dates that stand side by side on a phone as well.
-_MOST_DATES: Final = 16
-_MOST_PROPERTIES: Final = 40
-# Days without an answer after which a new line begins.
-_BREAK_DAYS: Final = 7
-# Lines that stay distinct; all are in the figures.
-_MOST_MARKETS: Final = 6
 _NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
 # What a screen reader would read of each part of a drawing, and no reader needs: the drawing is one image.
 _ROLES = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true")')
@@ -52,99 +41,12 @@ _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
 # Labels beside bars: names get what room is left, cut off at its end.
 _LABEL, _LABEL_NARROW = 230, 120
 
-_PERCENT: Final = alt.Scale(domain=[0, 100])
-
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
 
 
 def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.Chart:
     """Return an empty chart over a frame, in the size that pages leave room for."""
     return alt.Chart(frame).properties(width=width, height=height)
-
-
-def calendar(
-    days: pl.DataFrame, measure: str, title: str, first: pl.Expr, scale: alt.Scale = _PERCENT
-) -> Sequence[Markup]:
-    """Return a heatmap of a measure by property and check-in, on the first 60 of these; nothing where there are none.
-
-    `days` has `property_id`, its `property_name` where one is known, and `check_in`. `first` is what makes a property
-    come before others: the highest 40 are drawn, and none of which it is NULL.
-    """
-    ranked = days.group_by("property_id").agg(first.alias("first")).drop_nulls("first")
-    properties = ranked.sort("first", "property_id", descending=[True, False])["property_id"].head(_MOST_PROPERTIES)
-    if properties.is_empty():
-        return ()
-    dates = days["check_in"].unique().sort().head(_MOST_DAYS)
-    drawn = days.filter(pl.col("property_id").is_in(properties.implode()) & pl.col("check_in").is_in(dates.implode()))
-    is_crowded = dates.len() > _MOST_DATES
-    labelled = drawn.with_columns(
-        pl.concat_str(["property_id", "property_name"], separator=" ", ignore_nulls=True).alias("property"),
-        pl.col("check_in").dt.strftime("%Y-%m-%d").alias("day"),
-        pl.col("property_id").replace_strict({each: at for at, each in enumerate(properties)}).alias("place"),
-    ).select("property", "day", "place", measure)
-    made = (
-        chart(labelled, width=min(WIDTH - 190, max(150, 22 * dates.len())), height=max(40, 17 * properties.len()))
-        .mark_rect(stroke=PAPER, strokeWidth=1)
-        .encode(
-            x=alt.X("day:O", title=None,
-                    axis=alt.Axis(labelAngle=-90, domain=False, ticks=False, labelOverlap=is_crowded)),
-            y=alt.Y("property:N", title=None, sort=alt.EncodingSortField("place", order="ascending"),
-                    axis=alt.Axis(domain=False, ticks=False, labelOverlap=False)),
-            color=alt.Color(f"{measure}:Q", title=title, scale=scale),
-        )
-    )  # fmt: skip
-    return [svg(made)]
-
-
-_PALE_UP_TO: Final = 2.0
-
-
-def around_zero(values: pl.Series) -> alt.Scale:
-    """Return a colour scale that is as deep for a value above 0 as for its opposite."""
-    furthest = max((abs(value) for value in values if value is not None), default=0.0)
-    # A tenth of a percent is not to look like a tenth of the price.
-    furthest = max(furthest, _PALE_UP_TO)
-    return alt.Scale(domain=[-furthest, 0, furthest], range=[_BELOW, _EVEN, _ABOVE], interpolate="rgb")
-
-
-def towards_the_stay(
-    frame: pl.DataFrame, measure: alt.Y, *, weight: str, height: int = 240, steps: bool = False
-) -> tuple[alt.Chart, str]:
-    """Return lines of a measure by days before check-in, the stay at the right, and in words which are drawn.
-
-    A line each market and product type, of the six markets with most of `weight`. Thinner ones lie upon thicker ones,
-    so that lines which coincide are all seen. A line that is no curve of steps breaks where nothing was seen for long.
-    """
-    markets = (
-        frame.group_by("market").agg(pl.col(weight).sum()).sort([weight, "market"], descending=[True, False])["market"]
-    )
-    kept = markets.head(_MOST_MARKETS).sort().to_list()
-    apart = (pl.col("lead_days").shift(1) - pl.col("lead_days") > _BREAK_DAYS).fill_null(value=False)
-    drawn = (
-        frame.filter(pl.col("market").is_in(kept))
-        .sort("market", "product_type", "lead_days", descending=[False, False, True])
-        .with_columns(apart.cum_sum().over("market", "product_type").alias("stretch"))
-    )
-    # From the first market to the last one.
-    widths = [6.0, 1.5] if len(kept) > 1 else [2.0, 2.0]
-    made: alt.Chart = (
-        chart(drawn, height=height)
-        # Round ends show a stretch of one day as a dot.
-        .mark_line(interpolate="step-after" if steps else "linear", strokeCap="round")
-        .encode(
-            x=alt.X("lead_days:Q", title="Days before check-in", sort="descending"),
-            y=measure,
-            color=alt.Color("market:N", title=None, scale=alt.Scale(domain=kept)),
-            strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(domain=kept, range=widths)),
-            strokeDash=alt.StrokeDash("product_type:N", title=None, scale=alt.Scale(range=[[1, 0], [5, 9]])),
-            order=alt.Order("lead_days:Q", sort="descending"),
-            detail=alt.Undefined if steps else alt.Detail("stretch:N"),
-        )
-    )
-    said = (
-        f"Drawn are the {len(kept)} of {markets.len()} markets with most answers." if markets.len() > len(kept) else ""
-    )
-    return made, said
 
 
 def svg(made: AnyChart, caption: str = "") -> Markup:

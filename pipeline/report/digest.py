@@ -125,8 +125,11 @@ def _coverage(reader: Reader) -> Section:
     reader.whole("mart.sweep")
     sweeps = pl.DataFrame(reader.nights[:_NIGHTS]).select("sweep_id", "started_at", "planned", *STATUSES).reverse()
     words = [said("status", name) for name in STATUSES]
+    # Where a day has one sweep, its day is its name.
+    is_daily = not sweeps["started_at"].dt.date().is_duplicated().any()
+    form = "%d %b" if is_daily else "%d %b %H:%M"
     long = sweeps.unpivot(STATUSES, index=["started_at"], variable_name="status", value_name="cells").with_columns(
-        pl.col("started_at").dt.strftime("%d %b %H:%M").alias("sweep"),
+        pl.col("started_at").dt.strftime(form).alias("sweep"),
         pl.col("status").replace_strict({name: place for place, name in enumerate(STATUSES)}).alias("place"),
         pl.col("status").replace_strict(dict(zip(STATUSES, words, strict=True))),
     )
@@ -138,7 +141,7 @@ def _coverage(reader: Reader) -> Section:
             x=alt.X(
                 "sweep:N",
                 sort=None,
-                title="Start of the sweep, UTC",
+                title="Day of the sweep, UTC" if is_daily else "Start of the sweep, UTC",
                 axis=alt.Axis(labelAngle=0),
                 scale=alt.Scale(paddingInner=0.35),
             ),

@@ -34,6 +34,8 @@ def worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
 def by_severity(found: pl.DataFrame) -> str:
     """Return in words how many flags there are of each severity."""
     counts = dict(found.group_by("severity").len().iter_rows())
+    if len(counts) == 1 and found.height > 1:
+        return f"all {next(iter(counts))}"
     return ", ".join(f"{counts[severity]:,} {severity}" for severity in ("high", "medium", "low") if severity in counts)
 
 

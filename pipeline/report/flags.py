@@ -45,7 +45,10 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     resolved = ended["hours_to_resolve"].drop_nulls()
     median = resolved.median()
     told = (
-        f"; {resolved.len():,} were resolved, half of them within {_took(median)}" if isinstance(median, float) else ""
+        f"{'' if resolved.len() == ended.height else f'; {resolved.len():,} were resolved'}, "
+        f"half of them within {_took(median)}"
+        if isinstance(median, float)
+        else ""
     )
     placed, shown = gravest_first(ended, _OF_A_RULE)
     return Section(

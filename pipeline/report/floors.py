@@ -5,7 +5,8 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import BAD, GOOD, around_zero, calendar, chart, svg
+from pipeline.report.chart_kinds import around_zero, calendar
+from pipeline.report.charts import BAD, GOOD, chart, svg
 from pipeline.report.page import Column, Section, counted
 from pipeline.report.read import Reader
 
@@ -54,9 +55,9 @@ def headroom_calendar(reader: Reader) -> Section:
     above = days.filter(pl.col("above_total") > 0).height
     return Section(
         "headroom_calendar",
-        f"Some floor lies at or above its total on {above:,} of {counted(days.height, 'property day')}"
+        f"A floor lies at or above its total on {above:,} of {counted(days.height, 'check-in')} (counted by property)"
         if days.height
-        else "No property day has a floor",
+        else "No property and check-in has a floor",
         "The highest floor of a property and check-in, in percent of its offer's total: the mark-up at which it is "
         "reached. The chart shows the properties with the highest floors, at most 40, on the first 60 check-ins. A "
         "blank field has no stated floor.",

@@ -51,8 +51,9 @@ def gap_decomposition(reader: Reader) -> Section:
     first = largest.row(0, named=True) if largest.height else None
     return Section(
         "gap_decomposition",
-        f"{first['market']} ({first['product_type']}) has the largest sum of gaps in {first['currency']}: "
-        f"{_signed(first['gap'])} over {counted(first['comparable'], 'pair')}, {first['explained_pct']:.0f}% explained"
+        f"{first['market']} ({first['product_type']}) has the largest gap: {counted(first['comparable'], 'pair')} "
+        f"{'costs' if first['comparable'] == 1 else 'cost'} {shown(abs(first['gap']), 2)} {first['currency']} "
+        f"{'more' if first['gap'] > 0 else 'less'} in all; {first['explained_pct']:.0f}% is explained"
         if first
         else "There is no gap to explain",
         "From the reference market's offer to the market's, one factor at a time: policy, board, taxes and fees, "

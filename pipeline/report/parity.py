@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import altair as alt
 import polars as pl
 
-from pipeline.report.charts import around_zero, calendar, chart, svg
+from pipeline.report.chart_kinds import around_zero, calendar, shares
+from pipeline.report.charts import svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.floors import floor_compliance, headroom, headroom_calendar, packages
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
@@ -13,9 +13,14 @@ from pipeline.report.page import Column, Page, Section, counted, share, shown
 from pipeline.report.read import Reader
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
-_VERDICTS = {"win": "#2c64a0", "meet": "#b9c6d2", "lose": "#b2412f"}
+_VERDICTS = {
+    "win": ("win: cheaper", "#2c64a0"),
+    "meet": ("meet: within the tolerance", "#b9c6d2"),
+    "lose": ("lose: dearer", "#b2412f"),
+}
 # Rows that a chart shows before they cannot be read any more.
 _MOST_ROWS = 24
+_SCORES_SHOWN = 12
 
 
 def page(reader: Reader) -> Page:
@@ -70,24 +75,7 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
     counted = exact.filter(pl.col("is_counted") & (pl.col("pairs") > 0))
     worst = counted.sort("parity_score", "market", "product_type", "currency")
     lowest = worst.head(_MOST_ROWS)
-    index = ["market", "product_type", "currency", "pairs"]
-    long = lowest.unpivot(list(_VERDICTS), index=index, variable_name="verdict", value_name="offers").with_columns(
-        (100 * pl.col("offers") / pl.col("pairs")).alias("share"),
-        pl.concat_str(["market", "product_type", "currency"], separator=", ").alias("row"),
-        pl.col("verdict").replace_strict({name: place for place, name in enumerate(_VERDICTS)}).alias("place"),
-    )
-    drawn = (
-        chart(long, height=max(40, 24 * lowest.height))
-        .mark_bar()
-        .encode(
-            x=alt.X("share:Q", title="Offers, percent of the pairs", scale=alt.Scale(domain=[0, 100])),
-            y=alt.Y("row:N", title=None, sort=None),
-            order=alt.Order("place:Q"),
-            color=alt.Color(
-                "verdict:N", title=None, scale=alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
-            ),
-        )
-    )
+    drawn = shares(lowest, ["market", "product_type", "currency"], _VERDICTS, "Offers, percent of the pairs")
     first = worst.row(0, named=True) if worst.height else None
     return Section(
         "score",
@@ -118,6 +106,7 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
             Column("median_gap_pct", "Median gap", "%", 2, is_change=True),
         ],
         why_empty=ONE_MARKET,
+        shown=_SCORES_SHOWN,
         source="report.market_parity",
     )
 
@@ -138,13 +127,14 @@ def _calendar(reader: Reader) -> Section:
         "Median gap, percent (above 0: dearer)",
         pl.col("median_gap_pct").abs().max(),
         around_zero(days["median_gap_pct"]),
+        digits=1,
     )
     losing = days.filter(pl.col("lose") > 0).height
     return Section(
         "calendar",
-        f"Some market is dearer on {losing:,} of {counted(days.height, 'property day')}"
+        f"A market is dearer on {losing:,} of {counted(days.height, 'check-in')} (counted by property)"
         if days.height
-        else "No property day could be compared",
+        else "No property and check-in could be compared",
         "Median gap to the reference market over the exact pairs of a property and check-in. The chart shows the "
         "properties with the largest gaps, at most 40, on the first 60 check-ins. A blank field was not comparable.",
         days,

@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, calendar, chart, svg
+from pipeline.report.chart_kinds import calendar, shares
+from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, chart, svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
 from pipeline.report.read import Reader
@@ -23,16 +24,12 @@ _RULES = (
     "evergreen_promotion",
     "floor_eats_promotion",
 )
-_VERDICTS = {
-    "honest": "#228833",
-    "above_lowest": "#b08d1a",
-    "never_charged": "#b2412f",
-    "not_enough_history": "#b9c6d2",
-}
+_VERDICTS = {"honest": "#228833", "above_lowest": "#b08d1a", "never_charged": "#b2412f"}
 _DRAWN_OFFERS = 4
 # Rows of a chart, and bars of a panel, before they cannot be read any more.
 _MOST_ROWS, _MOST_BARS = 24, 12
-_PANEL = 270
+_PANEL = 300
+_ROWS_SHOWN = 10
 _NO_PROMOTION = "No offer within these limits was below its price before promotions."
 
 
@@ -96,9 +93,11 @@ def _incidence(reader: Reader) -> Section:
         panels.append(svg(bars))
     markets = places.filter(pl.col("dimension") == "market").sort("incidence_pct", "value", descending=[True, False])
     first = markets.row(0, named=True) if markets.height else None
+    last = markets.row(-1, named=True) if markets.height > 1 else None
+    least = f"; {last['value']} the fewest, {percent(last['incidence_pct'])}" if last else ""
     return Section(
         "targeting",
-        f"{first['value']} has the most promotions: {percent(first['incidence_pct'])} of the offers"
+        f"{first['value']} has the most promotions: {percent(first['incidence_pct'])} of the offers{least}"
         if first and first["incidence_pct"]
         else "No promotion to place",
         "List offers below their price before promotions, as a share of the offers with a total. Value adds do not "
@@ -115,6 +114,7 @@ def _incidence(reader: Reader) -> Section:
             Column("mean_depth_pct", "Mean depth", "%", 1),
         ],
         why_empty=_NO_PROMOTION,
+        shown=_ROWS_SHOWN,
         source="report.promotion_targeting",
     )
 
@@ -141,29 +141,15 @@ def _counted(reader: Reader) -> dict[str, Any]:
 def _honesty(reader: Reader) -> Section:
     honesty = reader.rows("report.promotion_honesty")
     lists = honesty.filter(pl.col("source") == "multi")
-    kept = lists.sort(["never_charged", "market", "product_type"], descending=[True, False, False]).head(_MOST_ROWS)
-    words = [said("verdict", name) for name in _VERDICTS]
-    long = kept.unpivot(
-        list(_VERDICTS), index=["market", "product_type"], variable_name="verdict", value_name="offers"
-    ).with_columns(
-        pl.concat_str(["market", "product_type"], separator=", ").alias("row"),
-        pl.col("verdict").replace_strict({name: place for place, name in enumerate(_VERDICTS)}).alias("place"),
-        pl.col("verdict").replace_strict(dict(zip(_VERDICTS, words, strict=True))),
-    )
-    drawn = (
-        chart(long, height=max(40, 24 * kept.height))
-        .mark_bar()
-        .encode(
-            x=alt.X("offers:Q", title="Promoted offers", axis=alt.Axis(tickMinStep=1)),
-            y=alt.Y("row:N", title=None, sort=None),
-            order=alt.Order("place:Q"),
-            color=alt.Color("verdict:N", title=None, scale=alt.Scale(domain=words, range=list(_VERDICTS.values()))),
-        )
-    )
+    judged = lists.filter(pl.col("comparable") > 0)
+    share_of = pl.col("never_charged") / pl.col("comparable")
+    kept = judged.sort(share_of, "market", "product_type", descending=[True, False, False]).head(_MOST_ROWS)
+    parts = {name: (said("verdict", name), colour) for name, colour in _VERDICTS.items()}
+    drawn = shares(kept, ["market", "product_type"], parts, "Percent of the promoted offers with enough history")
     never, comparable = int(lists["never_charged"].sum()), int(lists["comparable"].sum())
     left = (
-        f"The chart shows {kept.height} of {lists.height}: those with the most never charged."
-        if kept.height < lists.height
+        f"The chart shows {kept.height} of {judged.height}: those with the largest share never charged."
+        if kept.height < judged.height
         else ""
     )
     return Section(
@@ -176,8 +162,17 @@ def _honesty(reader: Reader) -> Section:
         "between two sweeps are unknown, so this is an indicator, not proof. Rising market prices are allowed for "
         "(moved_pct in mart.reference_price). Chart and title count list answers.",
         honesty,
-        [svg(drawn, left)] if lists.height else (),
+        [svg(drawn, left)] if kept.height else (),
+        [
+            Column("source", "Answers"),
+            Column("market", "Market"),
+            Column("product_type", "Product"),
+            Column("promoted", "Promoted", digits=0),
+            Column("comparable", "Enough history", digits=0),
+            *(Column(name, said("verdict", name).capitalize(), digits=0) for name in _VERDICTS),
+        ],
         why_empty=_NO_PROMOTION,
+        shown=_ROWS_SHOWN,
         source="report.promotion_honesty",
     )
 

@@ -47,7 +47,7 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
         made = {"facts": _facts(place), "sections": sections_of(held), "tiles": tiles_of(held)}
         yield f"{property_id}.html", render("property", common | {"place": place} | made)
     if reader.scope.property_id is None:
-        yield _OVERVIEW, render("properties", common | {"section": _listed(known, about)})
+        yield _OVERVIEW, render("properties", common | {"section": _listed(known, about), "places": reader.places})
 
 
 def _by_property(rows: pl.DataFrame, ids: Sequence[int]) -> dict[int, pl.DataFrame]:

@@ -163,6 +163,15 @@ class Reader:
     def _names(self) -> pl.DataFrame:
         return self.query("SELECT property_id, property_name FROM mart.property")
 
+    @cached_property
+    def places(self) -> dict[int, dict[str, str]]:
+        """Where properties are and to whom they belong, as far as known: what tables can be filtered by."""
+        known = {"data-city": "city", "data-brand": "brand", "data-group": "property_group"}
+        return {
+            row["property_id"]: {name: row[column] for name, column in known.items() if row[column]}
+            for row in self.query("SELECT * FROM mart.property").rows(named=True)
+        }
+
     @property
     def about(self) -> str:
         """The name of the property that the report is about; empty where it has none, or there is no such property."""

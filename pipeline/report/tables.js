@@ -1,8 +1,12 @@
 "use strict";
-// Tables of a page sort by a click on a column's name, and show the rows that hold what is typed above them. Without
-// this script they are plain tables. What was typed and sorted stands in the address, so a link keeps it.
+// Tables of a page sort by a click on a column's name, and show the rows that hold what is typed above them. Rows about
+// properties are also chosen by city, brand and group, in all tables of the page at once. Without this script they are
+// plain tables. What was typed, chosen and sorted is part of the address, so a link keeps it.
 (() => {
   const state = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+  const places = ["city", "brand", "group"];
+  const placed = [...document.querySelectorAll("tr[data-city], tr[data-brand], tr[data-group]")];
+  const filters = [];
   const keep = (name, value) => {
     if (value) state.set(name, value); else state.delete(name);
     const kept = state.toString();
@@ -14,11 +18,42 @@
   };
   const element = (name, properties) => Object.assign(document.createElement(name), properties);
 
+  const chosen = () => places.filter((name) => state.get(name));
+  const keepInMenu = () => {
+    const kept = new URLSearchParams(chosen().map((name) => [name, state.get(name)])).toString();
+    for (const link of document.querySelectorAll("nav a, td a[href$='.html']")) link.hash = kept;
+  };
+  const bar = element("div", {className: "bar places"});
+  for (const name of placed.length ? places : []) {
+    const values = new Set(placed.map((row) => row.dataset[name]).filter(Boolean));
+    if (state.get(name)) values.add(state.get(name));
+    if (!values.size) continue;
+    const select = element("select", {});
+    const sorted = [...values].sort((one, other) => one.localeCompare(other));
+    select.append(...["", ...sorted].map((value) => new Option(value || "all", value)));
+    select.value = state.get(name) || "";
+    select.addEventListener("change", () => {
+      keep(name, select.value);
+      filters.forEach((filter) => filter());
+      keepInMenu();
+    });
+    const label = element("label", {textContent: name[0].toUpperCase() + name.slice(1) + " "});
+    label.append(select);
+    bar.append(label);
+  }
+  if (bar.children.length) {
+    const note = "Chooses rows of the tables; titles and charts are of all properties.";
+    bar.append(element("span", {className: "soft", textContent: note}));
+    document.querySelector("header").append(bar);
+    keepInMenu();
+  }
+
   for (const section of document.querySelectorAll("section")) {
     const table = section.querySelector("table.rows");
     const body = table && table.tBodies[0];
     const rows = body ? [...body.rows] : [];
-    if (rows.length < 3) continue;
+    const isPlaced = rows.some((row) => placed.includes(row));
+    if (rows.length < 3 && !isPlaced) continue;
     const heads = [...table.tHead.rows[0].cells];
     const many = rows.length > 6;
     const search = element("input", {type: "search", placeholder: "Filter rows"});
@@ -35,12 +70,15 @@
       for (const row of rows) {
         // Cells stand apart: a word is not made of the ends of two of them.
         const text = [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
+        const isThere = !isPlaced || chosen().every((name) => row.dataset[name] === state.get(name));
+        row.hidden = !isThere || !words.every((word) => text.includes(word));
         left += row.hidden ? 0 : 1;
       }
-      table.classList.toggle("all", words.length > 0 || table.dataset.all === "yes");
-      counted.textContent = words.length ? left + " of " + rows.length + " rows" : "";
+      const isFiltered = words.length > 0 || (isPlaced && chosen().length > 0);
+      table.classList.toggle("all", isFiltered || table.dataset.all === "yes");
+      counted.textContent = isFiltered ? left + " of " + rows.length + " rows" : "";
     };
+    filters.push(filter);
     const showAll = () => { table.dataset.all = "yes"; all.remove(); filter(); };
     const sort = (at, down) => {
       const isNumber = heads[at].classList.contains("n");
@@ -68,8 +106,12 @@
         keep(section.id + ".sort", at + (down ? "d" : "a"));
       });
     });
+    const bar = element("div", {className: "bar"});
+    if (isPlaced && !many) {
+      bar.append(counted);
+      table.parentElement.before(bar);
+    }
     if (many) {
-      const bar = element("div", {className: "bar"});
       bar.append(search, counted, all);
       table.parentElement.before(bar);
       search.addEventListener("input", () => { filter(); keep(section.id + ".rows", search.value.trim()); });
@@ -79,6 +121,7 @@
     const sorted = /^(\d+)([ad])$/.exec(state.get(section.id + ".sort") || "");
     if (sorted && heads[sorted[1]]) sort(Number(sorted[1]), sorted[2] === "d");
     search.value = state.get(section.id + ".rows") || "";
+    if (isPlaced && chosen().length) filter();
     if (many && search.value) { filter(); section.scrollIntoView(); }
   }
 })();

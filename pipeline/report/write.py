@@ -173,6 +173,7 @@ def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, 
             "links": links,
             "folder": stem,
             "property_pages": frozenset(reader.property_pages),
+            "places": reader.places,
         },
     )
     return write_in_place(folder / file_name(page.name, reader.scope.suffix), text.encode())

@@ -1,4 +1,4 @@
--- One row per episode in which the cheapest offer of a group was dearer than in the reference market, or is.
+-- One row per episode in which the cheapest offer of a group was dearer than in the reference market.
 -- Groups are those of pairs below the exact grade, whichever offer is the cheapest; mart.parity_episode has exact ones.
 -- is_running: True: it has not ended, as far as is known.
 -- days: Days from its first sweep to its end; NULL: it is running.

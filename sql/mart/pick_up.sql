@@ -1,5 +1,5 @@
--- One row per source, cell and room whose number of bookable rooms has ever changed: what was picked up, a
--- lower bound. Rooms that were sold and given back between two answers are not seen, and a room that goes off sale is
+-- One row per source, cell and room whose number of bookable rooms has ever changed: the least that was sold.
+-- Rooms that were sold and given back between two answers are not seen, and a room that goes off sale is
 -- not counted. Cells of the same nights share their rooms: never sum over cells.
 -- picked_up: Rooms by which the number fell, summed over consecutive answers.
 -- given_back: Rooms by which it rose, summed over consecutive answers: cancellations, or more put on sale.

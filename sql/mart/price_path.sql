@@ -1,5 +1,5 @@
--- One row per source, offer key and interval in which its total was the same: the path of a price as its stay comes
--- nearer. Filter by one property or offer key: the path is computed from all rows that you select.
+-- One row per source, offer key and interval in which its total was the same, as its stay comes nearer.
+-- Filter by one property or offer key: the path is computed from all rows that you select.
 -- lead_days_from: Days from the sweep that saw the total first to check-in.
 -- lead_days_seen: Days from the last sweep that saw it to check-in.
 -- snapshots: Sweeps that saw it at that total.

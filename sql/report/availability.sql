@@ -1,5 +1,6 @@
--- One row per sweep, operation, market and product type: how much of what was answered was on sale. Absent is not sold
--- out, and of the codes only 1023 and 1025 say that nothing is left; 1026 can only be answered to several rooms.
+-- One row per sweep, operation, market and product type: how much of what was answered was on sale.
+-- Absent is not sold out, and of the codes only 1023 and 1025 say that nothing is left; 1026 can only be answered to
+-- several rooms.
 -- no_offer: Cells answered without an offer, whatever the code.
 -- answered: Cells that were answered: offered, without an offer, or absent.
 -- answered_rooms: Of those answered, cells that asked for several rooms.

@@ -10,6 +10,7 @@ from nights import load_night, started_at, sweep_id
 
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError
+from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.publish import publish, publish_anew
 from pipeline.publish.refresh import refresh
@@ -78,6 +79,17 @@ def test_a_case_that_is_not_known_is_refused(lake):
         say_of_case(lake, "case-0000000000000000", started_at(2), note="what")
 
 
+def test_cases_are_limited_by_city_brand_and_group_in_any_case_of_letters(lake, tmp_path):
+    file = tmp_path / "properties.csv"
+    file.write_text("property_id,property_name,city,brand,property_group\n1,Fjord,Oslo,O'Neill,North\n")
+    load(lake, "properties", file, started_at(2))
+    refresh(lake)
+    every = open_cases(lake, 10)
+    assert len(every) == 1
+    assert open_cases(lake, 10, {"city": "oslo", "brand": "o'neill", "property_group": None}) == every
+    assert open_cases(lake, 10, {"city": "Oslo", "brand": "Vera"}) == []
+
+
 def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monkeypatch, tmp_path, capsys):
     from pipeline.cli.case import list_cases
 
@@ -86,10 +98,10 @@ def test_open_cases_are_written_in_full_for_spreadsheets_and_programs(lake, monk
 
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
     monkeypatch.chdir(tmp_path)
-    list_cases(None, "csv", None)
+    list_cases(None, {}, "csv", None)
     header, line = capsys.readouterr().out.splitlines()
     (case,) = open_cases(lake, 10)
     assert header.startswith("case_id,rule,")
     assert line.startswith(f"{case['case_id']},market_disparity,")
-    list_cases(None, "xlsx", tmp_path / "cases.xlsx")
+    list_cases(None, {}, "xlsx", tmp_path / "cases.xlsx")
     assert (tmp_path / "cases.xlsx").read_bytes().startswith(b"PK")

@@ -129,10 +129,12 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
 
 
 def test_cases_that_ended_are_named_wider_ones_first():
-    ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "SE", 9))
+    ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "DE", 7))
     (point,) = ended_points(ended)
-    first = "Sold below the floor (DE); Sold below the floor (Hotel 7, SE); Sold below the floor (Hotel 8, SE)"
-    assert point.text == f"4 cases ended: {first}; and 1 more."
+    first = "Sold below the floor (DE); Sold below the floor (Hotel 7, SE, DE); Sold below the floor (Hotel 8, SE)"
+    assert point.text == f"4 cases ended: {first}."
+    many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
+    assert ended_points(many)[0].text.endswith("; and 2 more problems.")
     assert ended_points(ended.clear()) == []
 
 

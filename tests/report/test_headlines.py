@@ -15,7 +15,7 @@ from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.report import Scope, write_reports
-from pipeline.report.charts import around_zero
+from pipeline.report.chart_kinds import around_zero
 from pipeline.report.gaps import in_one_currency
 from pipeline.report.page import share
 
@@ -54,8 +54,8 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
     assert tiles == {"like-for-like pairs": "4", "win": "1", "meet": "2", "lose": "1", "findings": "2"}
     titles = {section["name"]: section["title"] for section in told["sections"]}
     assert titles["persistence"] == "1 offer is currently dearer than in the reference market"
-    assert titles["calendar"] == "Some market is dearer on 1 of 4 property days"
-    assert titles["headroom_calendar"] == "Some floor lies at or above its total on 1 of 4 property days"
+    assert titles["calendar"] == "A market is dearer on 1 of 4 check-ins (counted by property)"
+    assert titles["headroom_calendar"] == "A floor lies at or above its total on 1 of 4 check-ins (counted by property)"
 
 
 @pytest.mark.slow

@@ -18,6 +18,13 @@ pytestmark = [
 ]
 
 
+# The last hotel is one of whose place nothing is known.
+PLACES = {
+    number: {"data-city": ["Oslo", "Riga", "Praha"][number % 3], "data-brand": "A & B" if number < 6 else 'The "C"'}
+    for number in range(11)
+}
+
+
 @pytest.fixture(scope="module")
 def page_of_hotels(tmp_path_factory):
     """Twelve hotels, of which the page shows nine."""
@@ -37,7 +44,11 @@ def page_of_hotels(tmp_path_factory):
     section = Section("hotels", "Hotels", "", rows, columns=columns, shown=9)
     night = {"snapshot_date": "2030-01-01", "sweep_id": "one", "supplier": "sandbox", "is_simulated": True}
     file = tmp_path_factory.mktemp("page") / "index.html"
-    file.write_text(render("properties", {"section": section, "night": night, "links": []}))
+    file.write_text(
+        render(
+            "properties", {"section": section, "night": night, "links": [("Parity", "parity.html")], "places": PLACES}
+        )
+    )
     return file.as_uri()
 
 
@@ -74,6 +85,41 @@ def test_a_table_sorts_by_what_is_clicked_and_shows_what_is_typed(browser, page_
     page.get_by_role("button", name="Show all 12").click()
     assert len(seen(page)) == 12
     assert said == []
+
+
+def test_rows_are_chosen_by_city_and_brand_and_the_link_and_the_menu_keep_the_choice(browser, page_of_hotels):
+    page = browser.new_page()
+    page.goto(page_of_hotels)
+    assert page.get_by_label("City").locator("option").all_inner_texts() == ["all", "Oslo", "Praha", "Riga"]
+    # None of them has a group.
+    assert page.get_by_label("Group").count() == 0
+    page.get_by_label("City").select_option("Riga")
+    assert seen(page) == ["Hotel 01", "Hotel 04", "Hotel 07", "Hotel 10"]
+    page.get_by_label("Brand").select_option('The "C"')
+    assert seen(page) == ["Hotel 07", "Hotel 10"]
+    assert page.get_by_role("status").inner_text() == "2 of 12 rows"
+    page.get_by_role("searchbox").fill("10")
+    assert seen(page) == ["Hotel 10"]
+    other = browser.new_page()
+    other.goto(page.url)
+    assert seen(other) == ["Hotel 10"]
+    assert other.get_by_label("City").input_value() == "Riga"
+    # The other pages of the night open with the same choice.
+    kept = other.get_by_role("link", name="Parity").get_attribute("href")
+    assert kept.endswith("/parity.html#city=Riga&brand=The+%22C%22")
+    page.get_by_role("searchbox").fill("")
+    for name in ("City", "Brand"):
+        page.get_by_label(name).select_option("all")
+    assert len(seen(page)) == 9
+    assert "#" not in page.url
+
+
+def test_a_choice_that_no_row_of_a_page_has_shows_none_and_says_so(browser, page_of_hotels):
+    page = browser.new_page()
+    page.goto(f"{page_of_hotels}#city=Lisboa")
+    assert seen(page) == []
+    assert page.get_by_label("City").input_value() == "Lisboa"
+    assert page.get_by_role("status").inner_text() == "0 of 12 rows"
 
 
 def test_without_script_the_first_rows_are_a_plain_table(browser, page_of_hotels):

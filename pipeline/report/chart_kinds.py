@@ -1,0 +1,193 @@
+"""The kinds of charts that several pages share: calendars, bars of shares, and lines towards the stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import altair as alt
+import polars as pl
+from markupsafe import Markup
+
+from pipeline.report.charts import PAPER, WIDTH, AnyChart, chart, svg
+from pipeline.report.page import percent, shown
+
+# Below, at and above nothing: mid tones that can be seen on white paper and on black.
+_BELOW, _EVEN, _ABOVE = "#2c64a0", "#d9d9d6", "#b2412f"
+# As many days and properties as a page can show and a reader can tell apart.
+_MOST_DAYS: Final = 60
+# Dates that stand side by side on a phone as well, and so few that each field has room for its value.
+_MOST_DATES: Final = 16
+_FEW_DATES: Final = 8
+_MOST_PROPERTIES: Final = 40
+# Days without an answer after which a new line begins.
+_BREAK_DAYS: Final = 7
+# Lines that stay distinct; all are in the figures.
+_MOST_MARKETS: Final = 6
+# Characters of a name, and pixels for it and the id.
+_LONGEST_NAME: Final = 30
+_ID_AND_NAME: Final = 290
+
+# Text upon colours of ours, and how far along a scale they are so deep that it has to be light.
+_LIGHT, _DARK = "#ffffff", "#1c2430"
+_DEEP: Final = 0.55
+# Between the colours that need light text and those that need dark text: 2 red + 7 green + 1 blue, of 2550.
+_MIDDLE: Final = 1250
+# Two charts beside each other.
+_HALF: Final = 460
+# A part of a bar in which its share can be written, on a phone too.
+_ROOM_PCT: Final = 11
+
+_PERCENT: Final = alt.Scale(domain=[0, 100])
+
+
+def calendar(
+    days: pl.DataFrame, measure: str, title: str, first: pl.Expr, scale: alt.Scale = _PERCENT, digits: int = 0
+) -> Sequence[Markup]:
+    """Return a heatmap of a measure by property and check-in, on the first 60 of these; nothing where there are none.
+
+    Where there are few check-ins, the fields have their values, with `digits`.
+
+    `days` has `property_id`, its `property_name` where one is known, and `check_in`. `first` is what makes a property
+    come before others: the highest 40 are drawn, and none of which it is NULL.
+    """
+    ranked = days.group_by("property_id").agg(first.alias("first")).drop_nulls("first")
+    properties = ranked.sort("first", "property_id", descending=[True, False])["property_id"].head(_MOST_PROPERTIES)
+    if properties.is_empty():
+        return ()
+    dates = days["check_in"].unique().sort().head(_MOST_DAYS)
+    drawn = days.filter(pl.col("property_id").is_in(properties.implode()) & pl.col("check_in").is_in(dates.implode()))
+    is_crowded, is_roomy = dates.len() > _MOST_DATES, dates.len() <= _FEW_DATES
+    deepest = scale.to_dict().get("domain", [100])[-1]
+    # A name is cut before its id, which tells two long ones apart.
+    name = pl.col("property_name")
+    short = pl.when(name.str.len_chars() > _LONGEST_NAME).then(name.str.head(_LONGEST_NAME - 1) + "…").otherwise(name)
+    labelled = drawn.with_columns(
+        pl.concat_str([short, "property_id"], separator=" ", ignore_nulls=True).alias("property"),
+        pl.col("check_in").dt.strftime("%Y-%m-%d").alias("day"),
+        pl.col("property_id").replace_strict({each: at for at, each in enumerate(properties)}).alias("place"),
+        pl.col(measure).map_elements(lambda value: shown(value, digits), return_dtype=pl.String).alias("value"),
+        (pl.col(measure).abs() > _DEEP * deepest).alias("is_deep"),
+    ).select("property", "day", "place", measure, "value", "is_deep")
+    width = 64 * dates.len() if is_roomy else min(WIDTH - _ID_AND_NAME, max(150, 22 * dates.len()))
+    fields = chart(labelled, width=width, height=max(40, 18 * properties.len())).encode(
+        x=alt.X("day:O", title=None,
+                axis=alt.Axis(labelAngle=0 if is_roomy else -90, orient="top", domain=False, ticks=False,
+                              labelOverlap=is_crowded)),
+        y=alt.Y("property:N", title=None, sort=alt.EncodingSortField("place", order="ascending"),
+                axis=alt.Axis(domain=False, ticks=False, labelOverlap=False, labelLimit=_ID_AND_NAME)),
+    )  # fmt: skip
+    made: AnyChart = fields.mark_rect(stroke=PAPER, strokeWidth=1).encode(
+        color=alt.Color(f"{measure}:Q", title=title, scale=scale)
+    )
+    if is_roomy:
+        on_colour = alt.condition("datum.is_deep", alt.value(_LIGHT), alt.value(_DARK))
+        values = fields.mark_text(fontSize=11).encode(text="value:N", color=on_colour)
+        made = alt.layer(made, values).properties(width=width, height=max(40, 18 * properties.len()))
+    return [svg(made)]
+
+
+def shares(rows: pl.DataFrame, named: Sequence[str], parts: Mapping[str, tuple[str, str]], title: str) -> AnyChart:
+    """Return a bar for each row, of which every part is as long as its share, with the shares written on it.
+
+    `named` are the columns that say what a row is; `parts` has the columns of counts, each with its word and colour.
+    """
+    of_all = pl.sum_horizontal(*parts)
+    bars = pl.concat(
+        rows.with_columns(
+            pl.concat_str(list(named), separator=", ").alias("row"),
+            pl.lit(word).alias("part"),
+            (100 * pl.sum_horizontal(pl.lit(0), *list(parts)[:place]) / of_all).alias("from"),
+            (100 * pl.col(column) / of_all).alias("share"),
+            pl.lit(_is_light(colour)).alias("is_light"),
+        ).select("row", "part", "from", "share", "is_light")
+        for place, (column, (word, colour)) in enumerate(parts.items())
+    ).with_columns(
+        (pl.col("from") + pl.col("share")).alias("to"),
+        (pl.col("from") + pl.col("share") / 2).alias("middle"),
+        pl.col("share").map_elements(percent, return_dtype=pl.String).alias("words"),
+    )
+    base = chart(bars, height=max(40, 26 * rows.height)).encode(y=alt.Y("row:N", title=None, sort=None))
+    words = [word for word, _ in parts.values()]
+    drawn = base.mark_bar().encode(
+        x=alt.X("from:Q", title=title, scale=_PERCENT),
+        x2="to:Q",
+        color=alt.Color("part:N", title=None, scale=alt.Scale(domain=words, range=[of for _, of in parts.values()])),
+    )
+    written = (
+        base.mark_text(fontSize=11)
+        .encode(
+            x=alt.X("middle:Q"),
+            text="words:N",
+            color=alt.condition("datum.is_light", alt.value(_DARK), alt.value(_LIGHT)),
+        )
+        .transform_filter(f"datum.share >= {_ROOM_PCT}")
+    )
+    return alt.layer(drawn, written).properties(width=WIDTH, height=max(40, 26 * rows.height))
+
+
+def _is_light(colour: str) -> bool:
+    """Return whether dark text is read better upon a colour than light text."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return 2 * red + 7 * green + blue > _MIDDLE
+
+
+_PALE_UP_TO: Final = 2.0
+
+
+def around_zero(values: pl.Series) -> alt.Scale:
+    """Return a colour scale that is as deep for a value above 0 as for its opposite."""
+    furthest = max((abs(value) for value in values if value is not None), default=0.0)
+    # A tenth of a percent is not to look like a tenth of the price.
+    furthest = max(furthest, _PALE_UP_TO)
+    return alt.Scale(domain=[-furthest, 0, furthest], range=[_BELOW, _EVEN, _ABOVE], interpolate="rgb")
+
+
+def towards_the_stay(
+    frame: pl.DataFrame, measure: str, title: str, *, weight: str, steps: bool = False, zero: bool = False
+) -> Sequence[Markup]:
+    """Return lines of a measure by days before check-in, the stay at the right: a chart for each product type.
+
+    A line each market, of the six with most of `weight`. Thinner ones lie upon thicker ones, so that lines which
+    coincide are all seen. A line that is no curve of steps breaks where nothing was seen for long. `zero` begins the
+    upright axis there.
+    """
+    markets = (
+        frame.group_by("market").agg(pl.col(weight).sum()).sort([weight, "market"], descending=[True, False])["market"]
+    )
+    kept = markets.head(_MOST_MARKETS).sort().to_list()
+    apart = (pl.col("lead_days").shift(1) - pl.col("lead_days") > _BREAK_DAYS).fill_null(value=False)
+    drawn = (
+        frame.filter(pl.col("market").is_in(kept))
+        .sort("product_type", "market", "lead_days", descending=[False, False, True])
+        .with_columns(apart.cum_sum().over("market", "product_type").alias("stretch"))
+    )
+    # From the first market to the last one.
+    widths = [5.0, 1.5] if len(kept) > 1 else [2.0, 2.0]
+    products = drawn.partition_by("product_type", maintain_order=True)
+    # What is side by side is read against each other.
+    days, heights = _reach(drawn["lead_days"]), _reach(drawn[measure], 0 if zero else None)
+    charts = []
+    for of_product in products:
+        lines = (
+            chart(of_product, width=WIDTH if len(products) == 1 else _HALF)
+            # Round ends show a stretch of one day as a dot.
+            .mark_line(interpolate="step-after" if steps else "linear", strokeCap="round")
+            .encode(
+                x=alt.X("lead_days:Q", title="Days before check-in", sort="descending", scale=days),
+                y=alt.Y(f"{measure}:Q", title=title, scale=heights),
+                color=alt.Color("market:N", title=None, scale=alt.Scale(domain=kept)),
+                strokeWidth=alt.StrokeWidth("market:N", title=None, scale=alt.Scale(domain=kept, range=widths)),
+                order=alt.Order("lead_days:Q", sort="descending"),
+                detail=alt.Undefined if steps else alt.Detail("stretch:N"),
+            )
+        )
+        of_all = f": {len(kept)} of {markets.len()} markets, those with most answers"
+        charts.append(svg(lines, f"{of_product['product_type'][0]}{of_all if markets.len() > len(kept) else ''}"))
+    return charts
+
+
+def _reach(values: pl.Series, also: int | None = None) -> alt.Scale:
+    """Return a scale over values, and over another one."""
+    numbers = [float(each) for each in (*values.drop_nulls(), *([] if also is None else [also]))]
+    return alt.Scale(domain=[min(numbers, default=0), max(numbers, default=0)], nice=True, zero=False)
