@@ -24,11 +24,12 @@ from itertools import groupby
 from pathlib import Path
 
 from pipeline.audit import stored_audit
+from pipeline.domain.errors import CorruptObject
 from pipeline.domain.tables import OFFER, PENALTY, PROMOTION, SIDE_TABLES, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, Recorded, note_gone, record_as_they_are
 from pipeline.lake.compact import compact, files_wanted
-from pipeline.lake.database import open_published, query_published
+from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_files, is_committed, replace_files
 from pipeline.lake.expected import missing_files, without_checksums
 from pipeline.lake.files import touch
@@ -88,7 +89,12 @@ def take_care(settings: Settings, lake: Lake) -> list[Care]:
 
 def take_nightly_care(settings: Settings, lake: Lake, sweep_id: str) -> None:
     """Do the cheap part between auditing and publishing a sweep: nothing published names its files yet."""
-    for care in [*_to_compact(lake, [sweep_id], _FEW), *_to_remove(settings, lake)]:
+    try:
+        removed = list(_to_remove(settings, lake))
+    except CorruptObject:
+        # Publishing says that the published file is damaged, and builds it again.
+        removed = []
+    for care in [*_to_compact(lake, [sweep_id], _FEW), *removed]:
         care.do()
 
 
@@ -197,8 +203,7 @@ def _named_by_published(lake: Lake) -> set[str]:
     """Return the files and patterns that the views of the published file read."""
     if not lake.published_file.exists():
         return set()
-    with open_published(lake.published_file) as session:
-        views = session.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
+    views = query_published(lake.published_file, "SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
     return {path.replace("''", "'") for view in views for path in _NAMED.findall(view[0])}
 
 

@@ -118,15 +118,16 @@ def finish_left_over(night: Night) -> Night:
     latest = latest_sweep(night.lake)
     if latest is None:
         return night
-    left, done = replace(night, manifest=latest), done_steps(night.lake, latest.sweep_id)
-    if is_published(night.lake, latest.sweep_id):
-        # Published by single commands alone, it was no night whose pages and alerts are missing.
-        todo = () if done is None else tuple(step for step in _ONCE_JUDGED if step.__name__ not in done)
-    elif latest.snapshot_date < night.now().date() and not _is_in_vain(left):
-        todo = (collect, audit, *_ONCE_JUDGED)
-    else:
-        return night
+    left = replace(night, manifest=latest)
     try:
+        if is_published(night.lake, latest.sweep_id):
+            done = done_steps(night.lake, latest.sweep_id)
+            # Published by single commands alone, it was no night whose pages and alerts are missing.
+            todo = () if done is None else tuple(step for step in _ONCE_JUDGED if step.__name__ not in done)
+        elif latest.snapshot_date < night.now().date() and not _is_in_vain(left):
+            todo = (collect, audit, *_ONCE_JUDGED)
+        else:
+            return night
         if collect in todo:
             close(night.lake, latest, night.now())
         for step in todo:

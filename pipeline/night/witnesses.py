@@ -54,7 +54,7 @@ def missing_folders(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tupl
     copies = lake.local(copies_of_entry("")[1]).parent
     if entries and not copies.is_dir():
         yield copies, "is missing, and published/ledger has its entries"
-    done = {step for entry in entries for step in done_steps(lake, entry.sweep_id) or ()}
+    done = {step for entry in entries for step in _steps_of(lake, entry)}
     for folder, step in _LEFT_BY.items():
         if step in done and not (lake.root / folder).is_dir():
             yield lake.root / folder, f"is missing, and a night has been through the step {step}"
@@ -85,6 +85,14 @@ def _tables(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, s
     if any((lake.root / "quotes").glob("*/*-answer.json")):
         yield from ((table, "quotes/ has answers") for table in (QUOTE.name, QUOTE_OFFER.name))
         yield from _children(sorted(lake.table_root(QUOTE_OFFER.name).rglob("*.parquet")), QUOTE_OFFER.name)
+
+
+def _steps_of(lake: Lake, entry: LedgerEntry) -> frozenset[str]:
+    try:
+        return done_steps(lake, entry.sweep_id) or frozenset()
+    except CorruptObject:
+        # An unreadable record is damage of its own.
+        return frozenset()
 
 
 def _known_content(lake: Lake) -> list[str]:

@@ -19,6 +19,8 @@ from pipeline.night.gate import audit_sweep, publish_checked
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
 from pipeline.night.overview import overview
+from pipeline.night.record import note_done
+from pipeline.night.verify import verify
 from pipeline.publish import published_sweeps
 from pipeline.settings import Settings
 from pipeline.sweep import normalisers
@@ -186,3 +188,22 @@ def test_a_damaged_manifest_of_the_latest_sweep_costs_that_sweep_and_no_later_ni
     assert [entry.sweep_id for entry in published_sweeps(lake)] == lake.sweep_ids()
     assert len(lake.sweep_ids()) == 3
     assert plan_care(settings.model_copy(update={"observation_nights": 1, "raw_nights": 1}), lake)
+
+
+def test_damage_of_what_can_be_made_again_costs_no_later_night(tmp_path, caplog):
+    night_at(tmp_path, FIRST)
+    lake = Lake(str(tmp_path / "lake"))
+    (first,) = lake.sweep_ids()
+    note_done(lake, first, "publish")
+    for damaged in (lake.published_file, lake.root / "nights" / f"{first}.json"):
+        damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
+    assert {damage.path for damage in verify(lake, is_deep=False).damages} == {
+        "published/nightaudit.duckdb",
+        f"nights/{first}.json",
+    }
+    later = FIRST + timedelta(days=1)
+    run_night(Night(settings_at(tmp_path, later), lake, clock=lambda: later))
+    assert [entry.sweep_id for entry in published_sweeps(lake)] == lake.sweep_ids()
+    assert rows(tmp_path, "SELECT count(*) FROM mart.sweep") == [(2,)]
+    assert "It is rebuilt from the tables." in caplog.text
+    assert f"The sweep {first} of {FIRST.date()} stays unfinished: " in caplog.text
