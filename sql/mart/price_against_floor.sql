@@ -270,10 +270,10 @@ lowest AS (
         any_value(room_type.floor_currency) AS floor_currency,
         sum(room_type.offers) FILTER (WHERE room_type.is_offered)::BIGINT AS offers,
         sum(room_type.offers_without_floor) FILTER (WHERE room_type.is_offered)::BIGINT AS offers_without_floor,
-        min(room_type.floor) FILTER (WHERE room_type.is_offered) AS floor,
+        min(room_type.floor) AS floor,
         CASE
             WHEN sum(room_type.now_without_floor) FILTER (WHERE room_type.is_now) = 0
-                THEN min(room_type.floor_now) FILTER (WHERE room_type.is_now)
+                THEN min(room_type.floor_now)
         END AS floor_now,
         arg_min(
             {
