@@ -1,12 +1,12 @@
 -- One row per source and offer key on sale: how long it can be cancelled free of charge, and what cancelling costs.
 -- free_until_at: When the earliest penalty starts: its exact date, else its window before check-in; NULL: none stated.
 -- deadline_rule: `date` (detail only), `window`, or `none`: not refundable, or no start stated.
--- hours_to_check_in: Hours from the last sighting to check-in: by mart.property_check_in, else by check_in_hour and
--- check_in_time_zone of ref.analysis.
--- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be computed. Of a detail offer by
--- what its answer states (mart.stated_penalty: amounts and dates win), of a list offer by its terms (mart.policy_step).
+-- hours_to_check_in: Hours from the last sighting to check-in, by the property's check-in time or the lake's default.
+-- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be computed.
 -- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
 -- strictness: Strictness of its terms; see mart.policy_strictness.
+-- What cancelling costs follows from what a detail answer states (mart.stated_penalty: amounts and dates win), and from
+-- the terms of a list offer (mart.policy_step). Times of check-in: mart.property_check_in, then ref.analysis.
 WITH timed AS (
     SELECT
         offer.*, -- noqa: RF02

@@ -1,9 +1,10 @@
 -- One row per rule, market and property whose finding is of another size than most of its market's, which is one case.
--- It has a cause of its own, and stays a case beside the market's.
+-- It has a cause of its own, and stays a case beside the market's. It deviates by more than disparity_pct and the
+-- tolerance, and three times as far as the closest four fifths of the market's properties do: properties that differ
+-- from each other have no one size.
 -- rule: Rule of the findings.
 -- market: Market whose properties mostly have them.
--- property_id: Property that deviates: by more than disparity_pct and the tolerance, and three times as far as the
--- closest four fifths of the market's properties do, as properties that differ among each other have no one size.
+-- property_id: Property that deviates.
 -- size_pct: Median size of its open flags, in percent.
 -- market_pct: Median of the same over the properties of the market.
 WITH in_property AS (

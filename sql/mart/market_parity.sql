@@ -3,8 +3,7 @@
 -- reference_offer_key: Offer key of the offer that it is compared with.
 -- reference_currency: ISO 4217 code of the reference offer: the same as currency wherever it was asked for in it.
 -- reference_total: Total of the reference offer, in reference_currency.
--- currency_basis: `same`: both were answered in currency; `supplier_rate`: the market was answered in both currencies,
--- and its own two totals say the rate; `reference_rate`: only that of the sweep's day is known. Never mixed.
+-- currency_basis: Where rate comes from: `same` (none needed), `supplier_rate` or `reference_rate`.
 -- reference_converted: reference_total in currency, at `rate`, to its minor unit.
 -- tolerance: Largest gap between total and reference_converted that still meets, in currency; more at a reference rate.
 -- gap: total - reference_converted, in currency; above 0: dearer than in the reference market.
@@ -14,8 +13,7 @@
 -- rate: Units of currency for one reference_currency, by currency_basis; NULL: they are the same.
 -- reference_rate: Units of currency for one reference_currency, by the reference rates; NULL: no rate, or none needed.
 -- rate_date: Business day that reference_rate was set for, the older one of the two currencies; NULL: there is none.
--- losing_snapshots: Snapshots in a row in which it was dearer, when last compared on this basis; below the exact grade,
--- in which the cheapest of its group was, whichever offer that was.
+-- losing_snapshots: Snapshots in a row in which it was dearer, when last compared on this basis.
 -- losing_since: Start of the first sweep of these.
 -- reference_sweep_id: Sweep of the observation that it is compared with.
 -- reference_search_id: Search of that observation.
@@ -27,6 +25,9 @@
 -- reference_pre_promo_total: Total before promotions of the reference offer, in reference_currency.
 -- reference_promotion_key: Hash of the promotions of the reference offer.
 -- reference_included_charges: Taxes and fees inside reference_total, in reference_currency. Detail only.
+-- The rate is the supplier's where the market was answered in both currencies: its own two totals say it. Else it is
+-- the reference rate of the sweep's day. Pairs of different bases are never counted together.
+-- Below the exact grade, losing_snapshots counts the cheapest of the group, whichever offer that was.
 WITH comparable AS MATERIALIZED (
     FROM mart.comparable_offer
 ),

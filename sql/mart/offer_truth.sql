@@ -12,8 +12,7 @@
 -- list_sent_property_id: Property id that the list search named.
 -- detail_sent_property_id: Property id that the detail search named: the unbranded one of an opaque offer.
 -- quote_sent_property_id: Property id that the quote named, as above.
--- detail_above_list: detail_total - list_total, in currency; 0: the list tells the truth; NULL: not the same id, or
--- not all of the detail could be read.
+-- detail_above_list: detail_total - list_total, in currency; NULL: not the same id, or the detail is incomplete.
 -- quote_above_detail: quote_total - detail_total, in currency; NULL: not the same id was sent.
 -- quote_above_list: quote_total - list_total, in currency; NULL: not the same id was sent.
 WITH last_quote AS (

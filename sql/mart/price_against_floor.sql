@@ -5,20 +5,19 @@
 -- board_family: a board is given, and stands for its family; cheapest: none is.
 -- offers: Hotel-only offers on sale at observed_at that the price may be of; several rooms are of one room type.
 -- offers_without_floor: Offers of these that state no floor.
--- floor: The lowest floor of them in force at observed_at, in floor_currency: to be kept whichever offer it is of. Of
--- several rooms, their lowest floors are added up room type by room type.
+-- floor: The lowest floor of them in force at observed_at, in floor_currency; of several rooms, the sum of theirs.
 -- below_floor: floor - price_converted, in floor_currency.
 -- below_floor_pct: below_floor in percent of floor.
 -- floor_now: The lowest floor of such offers on sale now, in floor_currency; NULL: none on sale, or one states none.
 -- below_floor_now: floor_now - price_converted: above 0, a price sold again would break the floor. Not a breach.
 -- tolerance: How far the price may lie below the floor, in floor_currency.
--- days_apart: Days from observed_at to the nearest sighting of floor; below 0: the price is younger; 0: seen on both
--- sides of observed_at. Of several rooms, the furthest.
+-- days_apart: Days from observed_at to the nearest sighting of floor; < 0: the price is younger; 0: seen on both sides.
 -- verdict: `breach`, `kept`, or why nothing can be said: `none_stated`, `outdated`, `before_answers` and others.
--- before_answers: older than the first answer about its cell, so that no floor of then is known.
--- none_stated: it may be of an offer without a floor. outdated: price and floor, or price and the latest sweep, are
--- further apart than price_days. no_offer: none like it was read, or not for each room. not_hotel: floors do not bind
--- packages.
+-- before_answers: Older than the first answer about its cell, so that no floor of then is known.
+-- none_stated: It may be of an offer without a floor.
+-- outdated: Price and floor, or price and the latest sweep, are further apart than price_days.
+-- no_offer: None like it was read, or not for each room.
+-- not_hotel: Floors do not bind packages.
 -- rate: Units of floor_currency for one currency; NULL: they are the same.
 -- rate_date: Business day that the rate was set for, the older one of the two currencies; NULL: no rate was needed.
 -- floor_offer_key: Offer key of the offer with that floor; of several rooms, of the first one.

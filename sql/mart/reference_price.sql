@@ -8,8 +8,7 @@
 -- lowest_from: When that total was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: When that total was first seen: valid_from of its interval.
--- highest_moved: Highest of all totals ever seen, each raised by what prices of the market have risen since; in
--- currency.
+-- highest_moved: Highest of all totals, each raised by what prices of the market have risen since, in currency.
 -- snapshots: Number of sweeps that saw it on sale with a price.
 -- promoted_snapshots: Number of these that saw it below its price before promotions.
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
@@ -20,9 +19,10 @@
 -- A promotion that begins less than reference_days after another is above the lowest price, too: that is the rule.
 -- Offers without room, board or currency cannot be distinguished and are left out;
 -- and so is what a detail answer that could not all be read says now: another product may stand for the key.
--- moved_pct: Percent by which prices of the market have moved since highest_from: in each sweep by the median of
--- offers seen again that had no promotion, neither before nor then; where there is none, of all that were seen again.
+-- moved_pct: Percent by which prices of the market have moved since highest_from.
 -- moved_since_lowest_pct: The same since lowest_from; NULL: there is no lowest_before.
+-- A market moves, from sweep to sweep, by the median of the offers seen again that had no promotion before or then;
+-- where there is none, of all offers seen again.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
     SELECT

@@ -12,8 +12,7 @@
 -- balance: paid_share - cost_share, drawn towards 0 by two stays of opposite outcome: above 0, waiting paid more often.
 -- balance_lowest: Lower bound of the balance, by an interval of 95% over stays.
 -- balance_highest: Upper bound of the balance.
--- answer: `wait` or `book now` where 0 lies outside of the interval; `either` where it lies within; `not known` where
--- the answer would rest on fewer than 20 stays.
+-- answer: `wait` or `book now`: 0 lies outside the interval; `either`: within it; `not known`: fewer than 20 stays.
 -- actual_offers: Offers of the check-in that the decision was about.
 -- actual_paid_share: Share of these with which waiting paid in the end.
 -- actual_cost_share: Share of these with which it cost.

@@ -9,8 +9,7 @@
 -- changed_share: (raised + lowered) / pairs: changes for each offer and snapshot.
 -- daily_change_pct: Mean change on that day of the offers seen before and after it, in percent (geometric); NULL: none.
 -- volatility_pct: Root of the mean squared logarithmic change between answers, in percent; NULL: no pairs.
--- index_first: Chained mean changes of all days from the largest lead time on; 100 before. Days that no offer was seen
--- before and after change nothing.
+-- index_first: Chained mean changes of all days from the largest lead time on, 100 before; unseen days change nothing.
 WITH by_lead AS (
     SELECT
         move.source,

@@ -28,6 +28,17 @@ def test_the_first_line_says_what_a_row_is(schema):
     assert [made.full_name for made in relations(schema) if not re.match(r"(One|The one) row\b", made.grain)] == []
 
 
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_the_meaning_of_a_column_is_one_line_since_that_is_all_that_is_published(schema):
+    cut = [
+        f"{made.full_name}.{column}: {meaning}"
+        for made in relations(schema)
+        for column, meaning in made.meanings.items()
+        if not meaning.endswith(".")
+    ]
+    assert cut == []
+
+
 def test_a_view_comes_after_those_that_it_reads():
     names = [view.full_name for view in views()]
     assert (
