@@ -27,6 +27,7 @@ from pipeline.domain.codes import BOARDS, ISO_4217, MARKETS
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, rows_of, select_files, view_sweep_files
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
@@ -74,10 +75,14 @@ def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now:
 
 
 def _refuse_other_version(lake: Lake, nights: Sequence[str]) -> None:
-    """Raise LakeError where the night to compare with was written before its tables were declared as they are now."""
+    """Raise LakeError where the night to compare with was written before its tables were declared as they are now.
+
+    Raises CorruptObject where a file of it is damaged.
+    """
     for sweep_id in nights:
         for name, file in _files(lake, sweep_id):
             if reason := misfit(TABLES[name], file):
+                refuse_damaged(lake.root, [file])
                 raise LakeError(
                     f"The tables of {sweep_id} were written by another version of nightaudit: {file.name} of {name} "
                     f"{reason}.",

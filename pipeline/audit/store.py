@@ -16,6 +16,7 @@ from pipeline.audit.history import History, Seen
 from pipeline.audit.results import Audit, Finding
 from pipeline.domain.tables import QUALITY
 from pipeline.lake import Lake
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import connect, quoted, rows_of, select_files
 from pipeline.lake.delta import commit_files, commit_rows, is_committed
 from pipeline.lake.sweep_files import quarantine_file
@@ -58,8 +59,17 @@ def store(lake: Lake, audit: Audit) -> Audit:
     return _numbered(audit, number, is_new=True)
 
 
+def refuse_damaged_audit(lake: Lake, sweep_id: str) -> None:
+    """Raise CorruptObject where what was found in a night is not what was written then."""
+    if last := _last(lake, sweep_id):
+        refuse_damaged(lake.root, [_path(lake, sweep_id, last)])
+
+
 def history(lake: Lake, nights: Sequence[str]) -> History:
-    """Return what was measured in these nights, oldest first, by market, table and check."""
+    """Return what was measured in these nights, oldest first, by market, table and check.
+
+    None of their files may be damaged: see `refuse_damaged_audit`.
+    """
     found: defaultdict[tuple[str, str, str], list[Seen]] = defaultdict(list)
     for sweep_id in sorted(nights):
         if last := _last(lake, sweep_id):
@@ -111,5 +121,6 @@ def _transaction(sweep_id: str, number: int) -> str:
 
 
 def _rows(lake: Lake, file: Path) -> list[dict[str, Any]]:
+    refuse_damaged(lake.root, [file])
     with connect(lake) as session:
         return rows_of(session.execute(select_files(QUALITY.name, [file])))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pipeline.audit import Audit, Limits, audit, stored_audit
 from pipeline.audit.quality_page import report_folder, write_report
-from pipeline.audit.store import history
+from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import CorruptObject, GateBlocked, InputError, UnknownSweep
 from pipeline.domain.servers import Cluster
@@ -101,6 +101,7 @@ def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
         if len(found) == most:
             break
         try:
+            refuse_damaged_audit(lake, entry.sweep_id)
             other, ending = read_manifest(lake, entry.sweep_id), read_ending(lake, entry.sweep_id)
         except (CorruptObject, UnknownSweep) as error:
             logger.warning(

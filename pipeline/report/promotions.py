@@ -75,7 +75,10 @@ def _incidence(reader: Reader) -> Section:
         .map_elements(lambda row: _value_said(row["dimension"], row["value"]), return_dtype=pl.String)
         .alias("value_words")
     )
-    places = targeting.filter((pl.col("source") == "multi") & pl.col("dimension").is_in(list(_PANELS)))
+    # Where no offer has a total, there is no share of them.
+    places = targeting.filter(
+        (pl.col("source") == "multi") & pl.col("dimension").is_in(list(_PANELS)) & pl.col("incidence_pct").is_not_null()
+    )
     panels = []
     for dimension, title in _PANELS.items():
         most = places.filter(pl.col("dimension") == dimension)

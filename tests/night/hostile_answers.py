@@ -26,11 +26,15 @@ TEXTS = [
     "<script>alert(1)</script>",
     "\x78" * 2**20,
 ]
+FLAGS = ["true", 0, 1, -1, [], {}, None]
+PICTURES = [None, "x", [None], [[]], [5], ["\x78" * 2**20], ["javascript:alert(1)", "\ud800\x1b[2J"]]
 _LONG = 1000
 _DETAILS = ("resortFee", "childResortFee", "cityTaxes", "hotelServiceFee")
 # Places by what they hold: of a property, of a room, of a product and of what belongs to it.
 _PLACES: dict[str, list[Any]] = {
-    **dict.fromkeys(("room.id", "room.roomId", "room.availableRooms", "product.productId"), INTS),
+    **dict.fromkeys(
+        ("property.propertyId", "room.id", "room.roomId", "room.availableRooms", "product.productId"), INTS
+    ),
     **dict.fromkeys(("product.boardBasis.id", "penalty.penaltyWindow", "amenity.id"), INTS),
     **{
         f"product.charges.{name}": AMOUNTS
@@ -41,6 +45,8 @@ _PLACES: dict[str, list[Any]] = {
     },
     **dict.fromkeys(("penalty.penaltyPercentage", "penalty.penaltyNights", "penalty.penaltyInAmount"), AMOUNTS),
     **dict.fromkeys(("penalty.penaltyStartDate", "penalty.penaltyEndDate"), INSTANTS),
+    "penalty.refundable": FLAGS,
+    "room.images": PICTURES,
     **dict.fromkeys(("property.currencyCode", "property.propertyName", "room.roomName", "room.rateType"), TEXTS),
     **dict.fromkeys(("room.roomDescription", "room.bedTypeInfo", "amenity.name"), TEXTS),
     **dict.fromkeys(("product.boardBasis.name", "product.boardBasis.detail"), TEXTS),
@@ -62,7 +68,7 @@ def _spoil(held: dict[str, Any], place: str, value: Any) -> None:
     kind, *names = place.split(".")
     things = list(_things(held, kind))
     # Once is enough of what is long: an answer has its limits, too.
-    for thing in things[:1] if isinstance(value, str) and len(value) > _LONG else things:
+    for thing in things[:1] if len(str(value)) > _LONG else things:
         at = thing
         for name in names[:-1]:
             at[name] = at.get(name) or {}

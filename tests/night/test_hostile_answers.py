@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from spoiler import Spoiler
 
+from pipeline.domain.search import Operation
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.supplier.fields import response_fields
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -133,6 +135,27 @@ def clean(once_a_run) -> Night:
 @pytest.fixture(scope="module")
 def hostile(once_a_run, clean) -> Night:
     return once_a_run("hostile-nights", lambda folder: nights(folder, clean.honest))
+
+
+def place_of(path: str) -> str:
+    """How `hostile_answers` calls a field of an answer."""
+    place = f"property.{path.removeprefix('properties[].').removeprefix('property.').removesuffix('[]')}"
+    of_lists = {
+        "roomStays": "room",
+        "products": "product",
+        "cancelPenalties": "penalty",
+        "promotions": "promotion",
+        "roomAmenities": "amenity",
+    }
+    for name, kind in of_lists.items():
+        _, is_in, below = place.partition(f".{name}[].")
+        place = f"{kind}.{below}" if is_in else place
+    return place
+
+
+def test_every_field_of_an_answer_has_absurd_values():
+    paths = {*response_fields(Operation.MULTI), *response_fields(Operation.SINGLE)}
+    assert {place_of(each) for each in paths if not each.startswith("errors")} == {place for place, _ in ABSURD}
 
 
 def test_a_night_of_a_hostile_supplier_ends_well(hostile):

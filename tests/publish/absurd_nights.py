@@ -21,6 +21,7 @@ INTS = [2**31 - 1, -(2**31), -1, 0, None]
 LONGS = [2**63 - 1, -(2**63), -1, 0, None]
 NUMBERS = [1e308, -1e308, float("inf"), float("-inf"), float("nan"), 5e-324, 1000.0, 100.0, -100.0, 0.0, None]
 TIMES = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), None]
+OFFSETS = ["", "+14:00", "-99:99", "x" * 5000, None]
 TEXTS = ["", "euro", "\u20ac", "x" * 5000, "a\x00b", "=1+1", "9" * 40 + "% off", "stay " + "9" * 20 + " pay 1", None]
 AMOUNTS = (
     *("total", "pre_promo_total", "floor", "included_charges", "excluded_charges", "resort_fee", "child_resort_fee"),
@@ -31,7 +32,7 @@ VALUES: dict[str, dict[str, list[object]]] = {
         **dict.fromkeys(AMOUNTS, MONEY),
         **dict.fromkeys(("room_stay_id", "available_rooms", "board_id", "free_cancel_hours"), INTS),
         **dict.fromkeys(("room_id", "product_id"), LONGS),
-        **dict.fromkeys(("currency", "room_name", "board_name", "rate_type"), TEXTS),
+        **dict.fromkeys(("currency", "room_name", "board_name", "board_detail", "rate_type"), TEXTS),
         "discount_pct": NUMBERS,
         "free_cancel_until": TIMES,
     },
@@ -39,6 +40,7 @@ VALUES: dict[str, dict[str, list[object]]] = {
         "window_hours": INTS,
         **dict.fromkeys(("penalty_pct", "penalty_nights"), NUMBERS),
         **dict.fromkeys(("start_at", "end_at"), TIMES),
+        **dict.fromkeys(("start_offset", "end_offset"), OFFSETS),
         "amount": MONEY,
     },
     "promotion": dict.fromkeys(("description", "promo_type"), TEXTS),
@@ -72,20 +74,33 @@ class _Asked:
     absurd: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
-def absurd_nights(lake: Lake, absurd: list[dict[str, dict[str, object]]], nights: int = 2) -> Lake:
-    """Load, audit and publish nights in which property n has the values of `absurd[n - 1]`, in one market."""
+def absurd_nights(
+    lake: Lake,
+    absurd: list[dict[str, dict[str, object]]],
+    nights: int = 2,
+    markets: tuple[str, ...] = ("SE",),
+    *,
+    is_offered: bool = True,
+) -> Lake:
+    """Load, audit and publish nights in which property n has the values of `absurd[n - 1]`, in those `markets`."""
     rates = lake.root.parent / "rates.csv"
     rates.write_text("Date,GBP\n2030-01-01,0.00000001\n2030-01-02,9999999\n")
     load(lake, "rates", rates, datetime(2030, 1, 1, tzinfo=UTC))
     settings = Settings(_env_file=None, lake=str(lake.root), tolerated_quarantined_share=1.0)
     for night in range(nights):
-        sweep_id = load_night(lake, night, **_rows(night, absurd))
+        rows = _rows(night, absurd, markets)
+        if not is_offered:
+            none = {"offers": 0, "status": "no_offer"}
+            rows = {"search": [row | {"offers": 0} for row in rows["search"]], "cell": [r | none for r in rows["cell"]]}
+        sweep_id = load_night(lake, night, **rows)
         audit_sweep(settings, lake, sweep_id, started_at(night))
         publish_checked(lake, sweep_id, started_at(night), override="absurd on purpose")
     return lake
 
 
-def _rows(night: int, absurd: list[dict[str, dict[str, object]]]) -> dict[str, list[dict[str, object]]]:
+def _rows(
+    night: int, absurd: list[dict[str, dict[str, object]]], markets: tuple[str, ...]
+) -> dict[str, list[dict[str, object]]]:
     rows: dict[str, list[dict[str, object]]] = {
         name: [] for name in ("search", "cell", "offer", "penalty", "promotion")
     }
@@ -98,7 +113,7 @@ def _rows(night: int, absurd: list[dict[str, dict[str, object]]]) -> dict[str, l
             for currency in (("EUR", "GBP") if party == "2" else ("EUR",))
         ]
         for kind, asked in enumerate(kinds):
-            of_market = values if asked[0] == "SE" else {}
+            of_market = values if asked[0] in markets else {}
             _add(rows, night, (number * 100 + kind) * 256 + 1, _Asked(number, *asked, of_market))
     return rows
 

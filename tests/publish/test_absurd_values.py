@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from absurd_nights import ALL, VALUES, absurd_nights
 
+from pipeline.domain.tables import TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, query_published
 from pipeline.report import REPORTS, write_reports
@@ -52,6 +53,21 @@ def rules_of(lake: Lake, property_id: int) -> list[tuple[object, ...]]:
         "WHERE property_id = $own ORDER BY ALL"
     )
     return query_published(lake.published_file, query, {"own": property_id}).fetchall()
+
+
+# What a sweep asks, and what is worked out from the other columns.
+OURS = {
+    *("sweep_id", "search_id", "offer_no", "penalty_no", "promotion_no", "property_id", "market", "source"),
+    *("product_type", "check_in", "nights", "party", "currency_asked", "searched_at", "policy_key", "promotion_key"),
+    *("refundability", "is_refundable"),
+}
+
+
+@pytest.mark.parametrize("table", VALUES)
+def test_every_column_that_a_supplier_fills_has_such_values(table):
+    assert {column.name for column in TABLES[table].columns} == VALUES[table].keys() | OURS & set(
+        TABLES[table].schema.names
+    )
 
 
 def test_every_relation_can_be_read_whole(published):
@@ -110,6 +126,29 @@ def drawn(dice: random.Random) -> dict[str, dict[str, object]]:
         for table, columns in VALUES.items()
         if dice.random() < 0.5
     }
+
+
+OF_ALL = {
+    # No value that may be missing is there, in either market.
+    "missing": {table: dict.fromkeys(columns) for table, columns in VALUES.items()},
+    "no totals": {"offer": {"total": None}},
+    "zero": {
+        table: {column: 0 for column, values in columns.items() if 0 in values} for table, columns in VALUES.items()
+    },
+}
+
+
+@pytest.mark.parametrize("values", OF_ALL)
+def test_nor_does_a_night_in_which_all_offers_have_them(tmp_path, values):
+    lake = absurd_nights(Lake(str(tmp_path / "lake")), [OF_ALL[values]] * 3, markets=("GB", "SE"))
+    assert failures(lake) == {}
+    assert [page.name for page in write_reports(lake)] == list(REPORTS)
+
+
+def test_nor_do_nights_without_an_offer(tmp_path):
+    lake = absurd_nights(Lake(str(tmp_path / "lake")), [{}] * 3, is_offered=False)
+    assert failures(lake) == {}
+    assert [page.name for page in write_reports(lake)] == list(REPORTS)
 
 
 def test_nor_do_any_of_them_together(tmp_path):
