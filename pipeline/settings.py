@@ -445,7 +445,8 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
 
 def _explain(location: tuple[int | str, ...], message: str) -> str:
     name = f"{PREFIX}{str(location[0]).upper()}: " if location else ""
-    return f"  {name}{message.removeprefix('Value error, ')}"
+    plain = message.removeprefix("Value error, ").replace("Input should be", "must be").split(", unable to parse")[0]
+    return f"  {name}{plain}"
 
 
 def _names_in_env_file() -> list[str]:

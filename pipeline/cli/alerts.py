@@ -22,7 +22,9 @@ def send(*, is_rehearsal: bool) -> None:
     settings = read_settings()
     if settings.alerts is None:
         raise SettingsError(
-            "There are no alert rules.", hint="Name a rule file with NIGHTAUDIT_ALERTS; see flows/README.md."
+            "There are no alert rules.",
+            kept="Nothing was sent.",
+            hint="Name a rule file with NIGHTAUDIT_ALERTS; see flows/README.md.",
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
     with lake.writing("alerts"):

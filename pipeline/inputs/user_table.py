@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from itertools import chain, islice
 
 import polars as pl
@@ -151,10 +152,12 @@ def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings
     known = [column.name for column in columns]
     for name in found:
         if name not in {ROW, *known}:
-            findings.add(1, name, f"it is unknown. Known are: {', '.join(known)}")
+            meant = get_close_matches(name, known, n=1)
+            like = f"; did you mean {meant[0]}?" if meant else "."
+            findings.add(1, name, f"it is unknown{like} Known are: {', '.join(known)}")
     for column in columns:
         if column.is_required and column.name not in found:
-            findings.add(1, column.name, "it is missing")
+            findings.add(1, column.name, "the column is missing")
     findings.refuse_faults()
 
 

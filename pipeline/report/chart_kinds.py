@@ -69,7 +69,7 @@ def calendar(
         pl.col(measure).map_elements(lambda value: shown(value, digits), return_dtype=pl.String).alias("value"),
         (pl.col(measure).abs() > _DEEP * deepest).alias("is_deep"),
     ).select("property", "day", "place", measure, "value", "is_deep")
-    width = 64 * dates.len() if is_roomy else min(WIDTH - _ID_AND_NAME, max(150, 22 * dates.len()))
+    width = 72 * dates.len() if is_roomy else min(WIDTH - _ID_AND_NAME, max(150, 22 * dates.len()))
     fields = chart(labelled, width=width, height=max(40, 18 * properties.len())).encode(
         x=alt.X("day:O", title=None,
                 axis=alt.Axis(labelAngle=0 if is_roomy else -90, orient="top", domain=False, ticks=False,

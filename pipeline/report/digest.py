@@ -45,11 +45,17 @@ def page(reader: Reader) -> Page:
     return Page(
         "digest",
         headline(reader, changes),
-        "What changed since the previous night, and how complete tonight's data is.",
+        _lead(reader),
         sections,
         tiles=tiles(reader, changes),
         points=[*cases_points(cases), *ended_points(over), *points(reader, changes)],
     )
+
+
+def _lead(reader: Reader) -> str:
+    changed = "What was found" if reader.is_first_night else "What changed since the previous night"
+    unnamed = "" if reader.has_names else " To see names of properties, load them: nightaudit load properties FILE."
+    return f"{changed}, and how complete tonight's data is.{unnamed}"
 
 
 def _moves(reader: Reader, changes: Changes) -> Section:

@@ -142,14 +142,15 @@ def _counted(reader: Reader) -> dict[str, Any]:
 
 
 def _honesty(reader: Reader) -> Section:
-    honesty = reader.rows("report.promotion_honesty")
+    honesty = reader.rows("report.promotion_honesty", order="source DESC, market, product_type")
+    days = reader.query("SELECT reference_days FROM ref.analysis").item()
     lists = honesty.filter(pl.col("source") == "multi")
     judged = lists.filter(pl.col("comparable") > 0)
     share_of = pl.col("never_charged") / pl.col("comparable")
     kept = judged.sort(share_of, "market", "product_type", descending=[True, False, False]).head(_MOST_ROWS)
     parts = {name: (said("verdict", name), colour) for name, colour in _VERDICTS.items()}
     drawn = shares(kept, ["market", "product_type"], parts, "Percent of the promoted offers with enough history")
-    never, comparable = int(lists["never_charged"].sum()), int(lists["comparable"].sum())
+    promoted, never, comparable = (int(lists[name].sum()) for name in ("promoted", "never_charged", "comparable"))
     left = (
         f"The chart shows {kept.height} of {judged.height}: those with the largest share never charged."
         if kept.height < judged.height
@@ -173,8 +174,13 @@ def _honesty(reader: Reader) -> Section:
             Column("promoted", "Promoted", digits=0),
             Column("comparable", "Enough history", digits=0),
             *(Column(name, said("verdict", name).capitalize(), digits=0) for name in _VERDICTS),
-        ],
-        why_empty=_NO_PROMOTION,
+        ]
+        if comparable
+        else (),
+        why_empty=f"{counted(promoted, 'offer is', 'offers are')} promoted. A struck-through price can be judged once "
+        f"its offer has been observed for {days} days."
+        if promoted
+        else _NO_PROMOTION,
         shown=_ROWS_SHOWN,
         source="report.promotion_honesty",
     )

@@ -173,6 +173,11 @@ class Reader:
         }
 
     @property
+    def has_names(self) -> bool:
+        """Whether most properties have a name; those without one stand by their id."""
+        return 2 * self._names["property_name"].null_count() <= self._names.height
+
+    @property
     def about(self) -> str:
         """The name of the property that the report is about; empty where it has none, or there is no such property."""
         names = self._names.filter(pl.col("property_id").eq_missing(self.scope.property_id))[

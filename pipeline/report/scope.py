@@ -64,6 +64,13 @@ class Scope:
         ]
         return ", ".join(part for part in parts if part)
 
+    @property
+    def choices(self) -> str:
+        """A query of what the limits can be."""
+        if self._chosen():
+            return "SELECT DISTINCT city, brand, property_group FROM mart.property"
+        return "SELECT DISTINCT property_id, market FROM mart.cell_latest"
+
     def missing(self, *columns: str) -> str:
         """Return in words the limits that a relation with these columns cannot be held to; empty: none."""
         asked = [

@@ -68,8 +68,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
             raise InputError(
                 f"No upcoming stay within these limits was ever requested: {scope.words}.",
                 kept="No report was written.",
-                hint="See which properties and markets there are: nightaudit query "
-                '"SELECT DISTINCT property_id, market FROM mart.cell_latest"',
+                hint=f'See which there are: nightaudit query "{scope.choices}"',
             )
         try:
             for name in wanted:

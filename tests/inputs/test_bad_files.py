@@ -77,8 +77,8 @@ def test_rows_are_counted_as_a_spreadsheet_does_blank_lines_included():
 
 def test_an_unknown_and_a_missing_column_are_told_with_what_is_known():
     message = told(lambda: prices(GOOD, header=HEADER.replace("room_id", "rooom_id").replace("party", "guests")))
-    assert "row 1, column rooom_id: it is unknown. Known are: property_id, market" in message
-    assert "row 1, column party: it is missing" in message
+    assert "row 1, column rooom_id: it is unknown; did you mean room_id? Known are: property_id, market" in message
+    assert "row 1, column party: the column is missing" in message
 
 
 def test_a_column_that_is_named_twice_is_refused():
