@@ -177,8 +177,7 @@ def _honesty(reader: Reader) -> Section:
         ]
         if comparable
         else (),
-        why_empty=f"{counted(promoted, 'offer is', 'offers are')} promoted. A struck-through price can be judged once "
-        f"its offer has been observed for {days} days."
+        why_empty=f"A struck-through price can be judged once its offer has been observed for {days} days."
         if promoted
         else _NO_PROMOTION,
         shown=_ROWS_SHOWN,
