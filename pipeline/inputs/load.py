@@ -25,6 +25,7 @@ from pipeline.inputs.selling_prices import read_prices
 from pipeline.inputs.user_table import REFUSED
 from pipeline.inputs.weights import read_weights
 from pipeline.lake import Lake
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
 from pipeline.lake.records import read_record, write_record
 
@@ -137,6 +138,7 @@ def known_rates(lake: Lake) -> pl.DataFrame:
     files = committed_files(lake, FX_RATE)
     if not files:
         return pl.DataFrame(schema={"rate_date": pl.Date, "currency": pl.String})
+    refuse_damaged(lake.root, files)
     return pl.read_parquet(files, columns=["rate_date", "currency"]).unique()
 
 

@@ -6,6 +6,7 @@ import shlex
 from pathlib import PurePath, PurePosixPath
 
 from pipeline.domain.errors import NightauditError
+from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER
 from pipeline.night.made_of_raw import MADE_OF_RAW
@@ -37,7 +38,7 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if top == "raw" and below and below[0] != "inputs":
         return f"rebuild, resume, explain and show of {below[0]}; what is loaded and published stays", _RESTORE
     if top.startswith("tables") and below:
-        mend = "nightaudit rebuild" if below[0] in MADE_OF_RAW else _RESTORE
+        mend = "nightaudit rebuild" if below[0] in MADE_OF_RAW else _of_inputs(top, below[0]) or _RESTORE
         return f"lake.{below[0]}, what is made of it, and nights to come", mend
     if "ledger" in below[:1] or path == "published":
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
@@ -54,6 +55,15 @@ def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | No
     if source := pulled_from(lake.root):
         return "queries over this copy", f"{move}nightaudit pull {shlex.quote(source)} {shlex.quote(str(lake.root))}"
     return None
+
+
+def _of_inputs(top: str, table: str) -> str:
+    """Return what brings back the rows of files that users loaded, which are kept; empty for other tables."""
+    of_table = (
+        kind.name for kind in KINDS.values() if table in {each.name for each in (kind.table, kind.beside) if each}
+    )
+    away = f"move {top}/{table} and {FOLDER}/{top}/{table} away, then load one of its files again: nightaudit load "
+    return next((f"{away}{kind}" for kind in of_table), "")
 
 
 def is_forgotten(lake: Lake, path: PurePath) -> bool:

@@ -28,6 +28,7 @@ from pipeline.domain.tables import (
     TABLES,
 )
 from pipeline.lake import Lake
+from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.database import quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, reached, sources, views
@@ -162,9 +163,10 @@ def _all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
 
 
 def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: datetime | None) -> None:
-    """Write the views of schema `lake` over what users have loaded and requested; see `write_views`."""
+    """Write schema `lake` over what users have loaded and requested; see `write_views`. Raises CorruptObject."""
     for name, table in SIDE_TABLES.items():
-        select = select_files(name, committed_files(lake, table))
+        refuse_damaged(lake.root, files := committed_files(lake, table))
+        select = select_files(name, files)
         if as_of is not None:
             select = f"SELECT * FROM ({select}) WHERE {_KNOWN_AT[name].format(as_of.astimezone(UTC))}"  # noqa: S608 - our own names
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select}")
@@ -173,8 +175,7 @@ def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: date
 def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     """Write the relations defined by files under `sql/`. What they read exists.
 
-    If the published file was written with the same SQL it keeps its views, because binding each one takes time; then
-    only the tables are written again.
+    A file that was written with the same SQL keeps its views, as binding takes time; its tables are written again.
     """
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
     _create_reference(session, "CREATE TABLE IF NOT EXISTS", "written_with")

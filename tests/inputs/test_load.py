@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -17,6 +18,7 @@ from pipeline.inputs.branded import unbranded_ids
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_files
+from pipeline.night.verify import verify
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.sample.generate import DAY, FOLDER, samples
@@ -200,6 +202,31 @@ def test_tables_that_are_gone_come_back_from_the_raw_zone(lake, tmp_path):
     for kind in load.KINDS.values():
         load.replay(lake, kind)
     assert all(rows(lake, kind).equals(before[kind]) for kind in SAMPLES)
+
+
+@pytest.mark.parametrize("kind", ["rates", "prices", "property-map"])
+def test_a_damaged_table_of_it_is_not_believed_and_what_mends_it_does(lake_of_a_night, kind):
+    lake = lake_of_a_night
+    load_samples(lake)
+    (file,) = committed_files(lake, load.KINDS[kind].table)
+    data = bytearray(Path(file).read_bytes())
+    data[len(data) // 3] ^= 4
+    Path(file).write_bytes(data)
+    following = load_night(lake, 1)
+    with pytest.raises(CorruptObject, match="is damaged"):
+        publish(lake, following, started_at(1))
+    if kind == "property-map":
+        with pytest.raises(CorruptObject, match="is damaged"):
+            unbranded_ids(lake)
+    table = load.KINDS[kind].table.name
+    mends = {damage.path.split("/")[1]: damage.mend for damage in verify(lake, is_deep=True).damages}
+    away = f"move tables/{table} and checksums/tables/{table} away, then"
+    assert mends[table] == f"{away} load one of its files again: nightaudit load {kind}"
+    shutil.move(lake.root / "checksums" / "tables" / table, lake.root.parent / "sums away")
+    shutil.move(lake.table_root(table), lake.root.parent / "away")
+    load.load(lake, kind, FOLDER / SAMPLES[kind], NOW)
+    assert not [damage for damage in verify(lake, is_deep=True).damages if table in damage.path]
+    assert publish(lake, following, started_at(1)).is_new
 
 
 def test_a_load_that_was_killed_before_its_commit_is_finished_by_the_next(lake, tmp_path, monkeypatch):
