@@ -81,7 +81,7 @@ def _(ask, market, mo, source):
         source=source.value,
     )
     _options = {
-        f"{row['property_name'] or 'Property'} {row['property_id']} ({row['states']:,} states)": row["property_id"]
+        f"{row['property_name'] or 'Property'} {row['property_id']} ({row['states']:,} prices)": row["property_id"]
         for row in _found.to_dicts()
     }
     house = mo.ui.dropdown(_options, value=next(iter(_options), None), label="Property", searchable=True)

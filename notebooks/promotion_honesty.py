@@ -89,10 +89,12 @@ def _(alt, ask, market, mo, verdict):
         verdict=verdict.value,
     )
     found = ask(
-        "SELECT price.reference_verdict, price.property_id, offer.room_name, offer.board_name, price.check_in, "
+        "SELECT price.reference_verdict, price.property_id, place.property_name, offer.room_name, offer.board_name, "
+        "replace(offer.refundability, '_', '-') AS refundability, price.check_in, "
         "price.nights, price.product_type, price.currency, price.total, price.pre_promo_total, price.lowest_before, "
         "price.highest, price.history_days, price.promoted_share_pct, price.offer_key "
         "FROM mart.reference_price AS price JOIN mart.offer_latest AS offer USING (source, property_id, offer_key) "
+        "LEFT JOIN mart.property AS place ON place.property_id = price.property_id "
         "WHERE price.source = 'multi' AND price.market = $market AND price.reference_verdict LIKE $verdict "
         "ORDER BY array_position(['never_charged', 'above_lowest', 'honest'], price.reference_verdict) NULLS LAST, "
         "price.pre_promo_total / price.total DESC, price.property_id, price.offer_key LIMIT 200",
@@ -127,8 +129,9 @@ def _(alt, ask, market, mo, verdict):
 @app.cell
 def _(found, mo):
     _options = {
-        f"{row['property_id']}, {row['room_name']}, {row['board_name']}, {row['check_in']}, {row['nights']} n., "
-        f"{row['product_type']} ({row['reference_verdict'].replace('_', ' ')})": row
+        f"{row['property_name'] or 'Property'} {row['property_id']}, {row['room_name']}, {row['board_name']}, "
+        f"{row['refundability']}, check-in {row['check_in']}, nights: {row['nights']}, {row['product_type']} "
+        f"({row['reference_verdict'].replace('_', ' ')})": row
         for row in found.to_dicts()
     }
     offer = mo.ui.dropdown(_options, value=next(iter(_options)), label="Offer", searchable=True, full_width=True)
