@@ -101,12 +101,12 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     session.execute(
         "INSERT INTO state.flag_open BY NAME FROM memory.night.flag_open_next ORDER BY property_id, flag_id"
     )
-    made = relation("staging", "case_scope_next").sql
-    session.execute(f"CREATE OR REPLACE TABLE memory.night.case_scope_next AS {made}")
-    session.execute("TRUNCATE state.case_scope")
-    session.execute("INSERT INTO state.case_scope BY NAME FROM memory.night.case_scope_next ORDER BY ALL")
-    for name in (
-        *("found", "failed_rule", "finding", "flag_ended", "flag_closed_next", "flag_open_next"),
-        "case_scope_next",
-    ):
+    # In this order: what deviates from a market's case is of a case that stands.
+    for name in ("case_scope", "case_outlier"):
+        made = relation("staging", f"{name}_next").sql
+        session.execute(f"CREATE OR REPLACE TABLE memory.night.{name}_next AS {made}")
+        session.execute(f"TRUNCATE state.{name}")
+        session.execute(f"INSERT INTO state.{name} BY NAME FROM memory.night.{name}_next ORDER BY ALL")
+        session.execute(f"DROP TABLE memory.night.{name}_next")
+    for name in ("found", "failed_rule", "finding", "flag_ended", "flag_closed_next", "flag_open_next"):
         session.execute(f"DROP TABLE memory.night.{name}")

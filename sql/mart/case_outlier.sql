@@ -1,61 +1,16 @@
 -- One row per rule, market and property whose finding is of another size than most of its market's, which is one case.
 -- It has a cause of its own, and stays a case beside the market's. It deviates by more than disparity_pct and the
 -- tolerance, and three times as far as the closest four fifths of the market's properties do: properties that differ
--- from each other have no one size.
+-- from each other have no one size. Half as far keeps what was one the night before, so that none comes and goes.
 -- rule: Rule of the findings.
 -- market: Market whose properties mostly have them.
 -- property_id: Property that deviates.
 -- size_pct: Median size of its open flags, in percent.
 -- market_pct: Median of the same over the properties of the market.
-WITH in_property AS (
-    SELECT
-        flag.rule,
-        flag.market,
-        flag.property_id,
-        median(flag.size_pct) AS size_pct,
-        bool_or(flag.fx IS NOT NULL) AS is_converted
-    FROM state.flag_open AS flag
-    SEMI JOIN state.case_scope AS scope
-        ON
-            scope.rule = flag.rule
-            AND coalesce(scope.market, flag.market) = flag.market
-            AND scope.ended_at IS NULL
-    WHERE
-        flag.size_pct IS NOT NULL
-        -- A mark-up is never a case of a property.
-        AND flag.rule <> 'fx_markup'
-    GROUP BY flag.rule, flag.market, flag.property_id
-),
-
-of_market AS (
-    SELECT
-        in_property.*,
-        median(in_property.size_pct) OVER (PARTITION BY in_property.rule, in_property.market) AS market_pct
-    FROM in_property
-),
-
-spread AS (
-    SELECT
-        of_market.*,
-        abs(of_market.size_pct - of_market.market_pct) AS deviation,
-        quantile_disc(abs(of_market.size_pct - of_market.market_pct), 0.8) OVER (
-            PARTITION BY of_market.rule, of_market.market
-        ) AS usual_deviation
-    FROM of_market
-)
-
 SELECT
-    spread.rule,
-    spread.market,
-    spread.property_id,
-    spread.size_pct,
-    spread.market_pct
-FROM spread
-CROSS JOIN ref.analysis AS analysis
-WHERE
-    spread.deviation > 3 * spread.usual_deviation
-    AND spread.deviation > (1 + spread.market_pct / 100) * (
-        analysis.disparity_pct + analysis.tolerance_pct
-        -- Rates differ by the currency that a property is priced in.
-        + CASE WHEN spread.is_converted THEN analysis.reference_rate_pct ELSE 0 END
-    )
+    outlier.rule,
+    outlier.market,
+    outlier.property_id,
+    outlier.size_pct,
+    outlier.market_pct
+FROM state.case_outlier AS outlier

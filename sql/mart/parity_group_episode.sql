@@ -1,13 +1,13 @@
 -- One row per episode in which the cheapest offer of a group was dearer than in the reference market.
 -- Groups are those of pairs below the exact grade, whichever offer is the cheapest; mart.parity_episode has exact ones.
 -- is_running: True: it has not ended, as far as is known.
--- days: Days from its first sweep to its end; NULL: it is running.
+-- days: Days from its first sweep to its end, or to the latest sweep while it is running.
 -- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.
 -- ended_by: `resolved`, `gone`, `reference_changed`, `basis_changed` or `stay_began`; NULL: it is running.
 SELECT
     episode.*,
     episode.ended_at IS NULL AS is_running,
-    date_diff('second', episode.began_at, episode.ended_at) / 86400.0 AS days
+    date_diff('second', episode.began_at, coalesce(episode.ended_at, latest.started_at)) / 86400.0 AS days
 FROM (
     SELECT * FROM state.parity_group_closed
 
@@ -29,3 +29,4 @@ FROM (
             AND place_there.cell_key = running.reference_cell_key
             AND (place_there.operation = 'multi') = (running.source = 'multi')
 ) AS episode
+CROSS JOIN (SELECT max(sweep.started_at) AS started_at FROM mart.sweep AS sweep) AS latest

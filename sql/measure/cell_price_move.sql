@@ -5,6 +5,7 @@ SELECT
     price.product_type,
     price.property_id,
     price.search_id,
+    date_trunc('month', price.check_in) AS month,
     price.currency,
     price.total,
     before.total AS total_before,

@@ -1,5 +1,6 @@
 -- One row per requested market and lead time: how many prices it has, and how high they are.
--- Counted from its cells, so that a lead time that has lost all prices is a row that says 0.
+-- Counted from its cells, so that a lead time that has lost all prices is a row that says 0; those that failed are not
+-- counted, as nothing was heard of them.
 SELECT
     asked.market,
     asked.lead,
@@ -13,6 +14,7 @@ FROM (
         search.lead,
         sum(search.properties) AS cells
     FROM sweep_files.search_lead AS search
+    WHERE search.outcome IN ('answered', 'rejected')
     GROUP BY search.market, search.lead
 ) AS asked
 LEFT JOIN (

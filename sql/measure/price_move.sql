@@ -1,12 +1,14 @@
 -- One row per market and lead time with a price: how prices moved since the last published night.
+-- `__of` counts properties and months of stays: a property that moves the prices of a month does so in lists and
+-- details, for all guests and products, and for many days at once.
 -- Where no cell was priced on both nights there is nothing to measure, and the row says so.
 SELECT
     priced.market,
     priced.lead,
     moves.changed AS price_changed_share,
-    coalesce(moves.cells, 0) AS price_changed_share__of,
+    coalesce(moves.moving, 0) AS price_changed_share__of,
     moves.largest AS largest_move,
-    coalesce(moves.cells, 0) AS largest_move__of
+    coalesce(moves.moving, 0) AS largest_move__of
 FROM (
     SELECT DISTINCT
         price.market,
@@ -17,7 +19,7 @@ LEFT JOIN (
     SELECT
         move.market,
         move.lead,
-        count(*) AS cells,
+        approx_count_distinct(row(move.property_id, move.month)) AS moving,
         (count(*) FILTER (WHERE move.log_move <> 0) + 0.5) / (count(*) + 0.5) AS changed,
         exp(quantile_cont(abs(move.log_move), 0.999)) AS largest
     FROM audit.price_move AS move

@@ -1,8 +1,9 @@
--- One row per source, property, market and pair of currencies with prices that keep off the reference rate.
+-- One row per source, property, market and pair of currencies with prices that keep off the reference rate to one side.
+-- Prices on both sides of it are no mark-up: a supplier that adds 8% to prices in whole units leaves such a scatter.
 -- size_pct: Mark-up of the offer with the largest price on the reference rate, in percent; below 0: cheaper than at it.
 -- amount: total - base_converted of that offer, in currency.
 -- pairs: Offers that were answered in both currencies.
--- pairs_off: Number of these offers that deviate from the rate, beyond tolerance and rounding.
+-- pairs_off: Number of these offers that deviate to the side of the mark-up, beyond tolerance and rounding.
 -- lowest_pct: Smallest mark-up of these offers, in percent.
 -- highest_pct: Largest mark-up of these offers, in percent.
 WITH judged AS (
@@ -20,22 +21,35 @@ WITH judged AS (
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
 ),
 
-found AS (
+-- By side: 1 above the rate, -1 below it, 0 for what does not deviate.
+by_side AS (
     SELECT
         judged.source,
         judged.property_id,
         judged.market,
         judged.base_currency,
         judged.currency,
-        count(*) AS pairs,
-        count(*) FILTER (WHERE judged.is_off) AS pairs_off,
-        min(judged.markup_pct) FILTER (WHERE judged.is_off) AS lowest_pct,
-        max(judged.markup_pct) FILTER (WHERE judged.is_off) AS highest_pct,
+        CASE WHEN judged.is_off THEN sign(judged.lasting_pct) ELSE 0 END AS side,
+        count(*) AS pairs_off,
+        count(*) FILTER (WHERE judged.is_telling) AS pairs_telling,
+        min(judged.markup_pct) AS lowest_pct,
+        max(judged.markup_pct) AS highest_pct,
         -- The largest price is the one that rounding touches least.
-        arg_max(judged, (judged.base_total, judged.offer_key)) FILTER (WHERE judged.is_off) AS largest
+        arg_max(judged, (judged.base_total, judged.offer_key)) AS largest
     FROM judged
-    GROUP BY judged.source, judged.property_id, judged.market, judged.base_currency, judged.currency
-    HAVING 2 * count(*) FILTER (WHERE judged.is_off) > count(*) FILTER (WHERE judged.is_telling)
+    GROUP BY judged.source, judged.property_id, judged.market, judged.base_currency, judged.currency, side -- noqa: RF02
+),
+
+found AS (
+    SELECT
+        by_side.*,
+        sum(by_side.pairs_off) OVER cells AS pairs
+    FROM by_side
+    WINDOW
+        cells AS (
+            PARTITION BY by_side.source, by_side.property_id, by_side.market, by_side.base_currency, by_side.currency
+        )
+    QUALIFY by_side.side <> 0 AND 2 * by_side.pairs_off > sum(by_side.pairs_telling) OVER cells
 )
 
 SELECT
@@ -63,7 +77,7 @@ SELECT
     found.largest.total,
     found.largest.base_total,
     found.largest.base_converted,
-    found.pairs,
+    found.pairs::BIGINT AS pairs,
     found.pairs_off,
     found.lowest_pct,
     found.highest_pct,

@@ -1,10 +1,10 @@
 -- One row per match grade, source, market and reference market: how long offers stay dearer, and how episodes end.
 -- episodes: Episodes in which an offer, or the cheapest of a group, was dearer, snapshot after snapshot.
--- running: Number of episodes that have not ended; their length is unknown, so means leave them out.
+-- running: Number of episodes that have not ended; their length is not known to the end, so the median leaves them out.
 -- resolved: Episodes that ended because the offer was compared and not dearer any more.
 -- ended_otherwise: Episodes that ended because one of the two was gone, the stay began or the reference changed.
 -- median_days_to_resolve: Median of the days from the first sweep of an episode to its resolution; resolved ones only.
--- longest_running_days: Days that the longest running episode has lasted so far; NULL: none, or not of exact pairs.
+-- longest_running_days: Days that the longest running episode has lasted so far; NULL: none is running.
 -- longest_running_snapshots: Snapshots in a row that the most persistent running episode was seen in.
 -- match_grade: `exact`, `board_family` or `cheapest`: never added up.
 WITH episode AS (

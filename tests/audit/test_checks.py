@@ -117,6 +117,16 @@ def unread(rows: Night) -> Night:
     return every(rows, "search", lambda _: {"rejects": 31}, GB) | {"reject": rows["reject"] + more}
 
 
+def outage(rows: Night) -> Night:
+    """The night in which five of the eight searches of GB failed."""
+    failed = {row["search_id"] for row in rows["search"] if row["market"] == GB and row["search_id"] > 3 * 256}
+    lost = ("offer", "penalty", "promotion", "reject")
+    rows = rows | {name: [row for row in rows[name] if row["search_id"] not in failed] for name in lost}
+    rows = every(rows, "cell", lambda row: {"status": "failed", "offers": 0} if row["search_id"] in failed else {}, GB)
+    nothing = {"outcome": "failed", "offers": 0, "rejects": 0, "body_sha256": None}
+    return every(rows, "search", lambda row: nothing if row["search_id"] in failed else {}, GB)
+
+
 def fewer_stays(rows: Night) -> Night:
     """The night with half of the searches of GB, as planned."""
     return {
@@ -215,8 +225,7 @@ NIGHTS = {
         lambda n: every(n, "penalty", lambda row: {"penalty_pct": 99.0} if row["penalty_no"] == 0 else {}, GB)
     ),
     "promotions_per_offer": fault(promoted_thrice),
-    # Parts that could not be read are then many, of few.
-    "priced_share_lead_over_090": fault(unsold, "unread_share"),
+    "priced_share_lead_over_090": fault(unsold),
     "unread_share": fault(unread),
     "drift_kinds": fault(lambda n: n | {"drift": [drift(GB, f"$.{letter}") for letter in "abcdefghijkl"]}, "drift_new"),
     "failed_search_share": fault(lambda n: every(n, "search", lambda _: {"outcome": "failed"}, GB)),
@@ -225,7 +234,7 @@ NIGHTS = {
         lambda n: dearer(n, "100", lambda _: True), "largest_move_lead_over_090", "price_jump"
     ),
     "price_changed_share_lead_over_090": fault(same_prices),
-    "largest_move_lead_over_090": fault(lambda n: dearer(n, "2.5", is_one_cell), "price_jump"),
+    "largest_move_lead_over_090": fault(lambda n: dearer(n, "6", is_one_cell), "price_jump"),
 }
 FAULTS = ROWS | DECLARED | SWEEPS | NIGHTS
 
@@ -267,6 +276,13 @@ def test_a_night_that_breaks_a_check_is_caught_by_it_and_by_no_other(seasoned, t
     fault = FAULTS[check]
     _, found = tonight(seasoned, tmp_path, fault.do(clean_night(6)), **fault.of_sweep)
     assert failed_checks(found) == {check} | fault.also
+
+
+@pytest.mark.slow
+def test_an_outage_that_is_told_as_failed_cells_withholds_nothing(seasoned, tmp_path):
+    _, found = tonight(seasoned, tmp_path, outage(clean_night(6)))
+    assert failed_checks(found) == {"failed_share"}
+    assert found.is_passed
 
 
 @pytest.mark.slow

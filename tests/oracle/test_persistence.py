@@ -75,12 +75,13 @@ def test_times_to_resolve_and_what_else_ended_an_episode_follow_from_the_answers
     assert not difference(mine, found)
 
 
-def test_times_to_resolve_of_the_cheapest_of_a_group_follow_too(kept, published):
+def test_times_to_resolve_of_the_cheapest_of_a_group_follow_too(kept, history, published):
     found = published.told(
         """SELECT match_grade, source, cell_key, room_no, board_family, currency, market AS of_market, reference_market,
             currency_basis, began_at, snapshots, ended_at, ended_by, days FROM mart.parity_group_episode"""
     )
     assert {"basis_changed", "gone", "stay_began", None} <= {row["ended_by"] for row in found}
+    latest = history.latest.started_at
     running = [row | {"key": key, "ended_by": None, "ended_at": None} for key, row in kept.running.items()]
     names = ("match_grade", *CELL, "room_no", "board_family", "currency")
     mine = [
@@ -90,7 +91,7 @@ def test_times_to_resolve_of_the_cheapest_of_a_group_follow_too(kept, published)
             "of_market": row["market"],
             "reference_market": nights_made.REFERENCE_MARKET,
             "currency_basis": row["against"][-1],
-            "days": (row["ended_at"] - row["began_at"]).total_seconds() / 86400 if row["ended_at"] else None,
+            "days": ((row["ended_at"] or latest) - row["began_at"]).total_seconds() / 86400,
         }
         for row in [*kept.ended, *running]
         if row["key"][0] != "exact"

@@ -40,6 +40,7 @@ from pipeline.domain.tables.declaration import (
 )
 from pipeline.domain.tables.finding import (
     CASE_NOTE,
+    CASE_OUTLIER,
     CASE_SCOPE,
     CONFIRMATION,
     FAILED_RULE,
@@ -107,7 +108,7 @@ SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {table.name: table for table in (CON
 # What is carried from night to night. Analysts read these through the views of `mart`.
 STATE_TABLES = (
     *(OFFER_OPEN, OFFER_CLOSED, CELL_STATE, PROMOTION_STATE, POLICY_STATE, DETAIL_PENALTY),
-    *(FLAG_OPEN, FLAG_CLOSED, CASE_SCOPE),
+    *(FLAG_OPEN, FLAG_CLOSED, CASE_SCOPE, CASE_OUTLIER),
     *(CELL_CLOSED, CELL_COUNT, STOCK_CHANGE, PRICE_MOVE, PRICE_CHANGE, WAITING, PROPERTY_SALE, QUIET_SEARCH),
     *(PARITY_OPEN, PARITY_CLOSED, PARITY_GROUP_OPEN, PARITY_GROUP_CLOSED, FLOOR_MOVE),
     REFERENCE_CHOICE,

@@ -166,3 +166,16 @@ CASE_SCOPE = Table(
         Column("ended_at", INSTANT, "Start of the sweep with which it ended; NULL: it is open."),
     ),
 )
+
+CASE_OUTLIER = Table(
+    "case_outlier",
+    "One row per rule, market and property whose finding is of another size than most of its market's.",
+    ("rule", "market", "property_id"),
+    (
+        required("rule", TEXT, "Rule of the findings."),
+        required("market", TEXT, "Market whose properties mostly have them."),
+        required("property_id", LONG, "Property that deviates, and is a case beside its market's."),
+        required("size_pct", NUMBER, "Median size of its open flags, in percent."),
+        required("market_pct", NUMBER, "Median of the same over the properties of the market."),
+    ),
+)
