@@ -14,6 +14,7 @@ from pipeline.report.cases import calls, standing_cases
 from pipeline.report.page import Column, Section, counted, render
 from pipeline.report.property_sections import OfProperty, sections_of, tiles_of
 from pipeline.report.read import PROPERTIES, Reader
+from pipeline.report.words import said
 
 _OVERVIEW: Final = "index.html"
 
@@ -28,6 +29,7 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
     )
     about = {row["property_id"]: row for row in reader.query("SELECT * FROM mart.property").rows(named=True)}
     offers = dict(reader.figures("property_offers", ids).iter_rows())
+    cells = _by_property(reader.figures("property_cells", ids), ids)
     problems = _by_property(calls(standing_cases(reader).filter(pl.col("scope") == "property")), ids)
     known = {
         property_id: OfProperty(
@@ -44,7 +46,8 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
     for property_id in ids:
         place = about.get(property_id, {"property_id": property_id, "property_name": None})
         held = known[property_id]
-        made = {"facts": _facts(place), "sections": sections_of(held), "tiles": tiles_of(held)}
+        nothing = "" if held.offers else _not_on_sale(cells[property_id])
+        made = {"facts": _facts(place), "nothing": nothing, "sections": sections_of(held), "tiles": tiles_of(held)}
         yield f"{property_id}.html", render("property", common | {"place": place} | made)
     if reader.scope.property_id is None:
         yield _OVERVIEW, render("properties", common | {"section": _listed(known, about), "places": reader.places})
@@ -53,6 +56,19 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
 def _by_property(rows: pl.DataFrame, ids: Sequence[int]) -> dict[int, pl.DataFrame]:
     parts = rows.partition_by("property_id", as_dict=True)
     return {property_id: parts.get((property_id,), rows.clear()) for property_id in ids}
+
+
+def _not_on_sale(cells: pl.DataFrame) -> str:
+    """Say why a property has no offers: what came of its cells."""
+    if not cells.height:
+        return "Nothing is on sale: no stay that is still ahead was requested."
+    most_first = cells.sort(["cells", "status"], descending=[True, False]).iter_rows(named=True)
+    came = ", ".join(f"{row['cells']:,} {said('status', row['status'])}" for row in most_first)
+    asked = counted(int(cells["cells"].sum()), "cell")
+    return (
+        f"Nothing is on sale. What came of {asked} of stays still ahead: {came}. Absent means that the answer does not "
+        "name the property, which is not the same as sold out."
+    )
 
 
 def _facts(place: Mapping[str, Any]) -> str:

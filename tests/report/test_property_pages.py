@@ -6,14 +6,15 @@ import html
 import re
 
 import pytest
-from nights import started_at, sweep_id
+from nights import load_night, started_at, sweep_id
 
 from pipeline.inputs.load import load
+from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.report import Scope, write_reports
 from pipeline.report import read as reading
 
-from .conftest import SCRIPT, night
+from .conftest import CHECK_IN, SCRIPT, night
 
 
 def page_of(lake, property_id: int, number: int) -> str:
@@ -36,6 +37,19 @@ def test_a_property_has_a_page_with_its_cases_and_promotions_and_the_digest_lead
     for link in re.findall(r'href="([^"#]+)"', page):
         assert (digest.file.parent / "properties" / link).exists(), link
     assert "Nothing to call about" in section(page_of(lake, 3, 2), "cases")
+
+
+def test_a_property_without_offers_says_what_came_of_its_cells(lake):
+    asked = {"property_id": 4, "market": "GB", "check_in": CHECK_IN, "offers": 0}
+    cells = [
+        asked | {"search_id": 1025, "status": "absent"},
+        asked | {"search_id": 1026, "status": "no_offer", "party": "1"},
+    ]
+    publish(lake, load_night(lake, 1, cell=cells), started_at(1))
+    write_reports(lake, ["digest"])
+    came = "What came of 2 cells of stays still ahead: 1 absent, 1 no offer."
+    assert came in page_of(lake, 4, 1)
+    assert "Nothing is on sale" not in page_of(lake, 1, 1)
 
 
 def test_the_prices_of_a_property_are_drawn_night_by_night(two_nights):
