@@ -29,16 +29,19 @@ def refuse_too_many_failures(counts: Mapping[str, Any], tolerated: float, kept: 
 
 
 def refuse_useless(lake: Lake, counts: Mapping[str, Any], kept: str) -> None:
-    """Raise NothingUsable if every requested cell was refused, all with the same code."""
+    """Raise NothingUsable if every requested cell was refused."""
     asked = counts["planned"] - counts["not_swept"]
     if not asked or counts["rejected"] < asked:
         return
     with connect(lake) as session:
         view_sweep_files(session, lake, counts["sweep_id"], "sweep_files")
-        codes = session.execute("SELECT DISTINCT code FROM sweep_files.cell WHERE code IS NOT NULL").fetchall()
-    if len(codes) == 1:
-        raise NothingUsable(
-            f"The supplier refused every search, with code {codes[0][0]}: the sweep has no usable answer.",
-            kept=kept,
-            hint=f"The supplier's document says what code {codes[0][0]} means; correct the spec or the settings.",
-        )
+        found = session.execute(
+            "SELECT DISTINCT code FROM sweep_files.cell WHERE code IS NOT NULL ORDER BY 1"
+        ).fetchall()
+    codes = f"code{'s' * (len(found) > 1)} {', '.join(str(code) for (code,) in found)}" if found else ""
+    raise NothingUsable(
+        f"The supplier refused every search, {f'with {codes}' if codes else 'without a code'}: "
+        "the sweep has no usable answer.",
+        kept=kept,
+        hint=f"See the supplier's document for {codes or 'what it accepts'}; correct the spec or the settings.",
+    )

@@ -489,7 +489,9 @@ def test_what_the_system_refuses_in_an_audit_is_a_message_with_the_step_to_go_on
     assert "Traceback" not in done.stderr
 
 
-def test_a_sweep_whose_every_search_was_refused_with_one_code_says_so_and_exits_with_4(command):
-    done = command("sweep", NIGHTAUDIT_SEND_RATE_TYPE="false")
+@pytest.mark.parametrize("step", ["sweep", "nightly"])
+def test_a_sweep_whose_every_search_was_refused_with_one_code_says_so_and_exits_with_4(command, step):
+    done = command(step, NIGHTAUDIT_SEND_RATE_TYPE="false")
     assert done.returncode == 4, done.stdout + done.stderr
     assert "refused every search, with code" in done.stderr
+    assert "Traceback" not in done.stderr

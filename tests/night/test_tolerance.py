@@ -7,12 +7,14 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from nights import load_night
 from rich.console import Console
 
 from pipeline.cli.views import status_view
-from pipeline.domain.errors import TooManyFailures
+from pipeline.domain.errors import NothingUsable, TooManyFailures
+from pipeline.lake import Lake
 from pipeline.night.overview import Overview, SweepOverview
-from pipeline.night.tolerance import failed_share, refuse_too_many_failures
+from pipeline.night.tolerance import failed_share, refuse_too_many_failures, refuse_useless
 from pipeline.settings import Settings
 
 # 50 of 1,200 planned cells failed: 4.17%. Of the 1,100 that were asked about it would be 4.55%.
@@ -57,3 +59,25 @@ def test_a_clock_that_was_set_back_is_named_and_no_age_is_negative():
         console = Console(file=StringIO(), width=200)
         console.print(status_view(held, Settings(_env_file=None), now))
         assert said in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ((1027,), "with code 1027: "),
+        ((1014, 1027), "with codes 1014, 1027: "),
+        # A 400 whose body says nothing is no answer either.
+        ((None,), "without a code: "),
+    ],
+)
+def test_a_sweep_of_which_everything_was_refused_has_no_answer_whatever_the_codes(tmp_path, codes, said):
+    lake = Lake(str(tmp_path / "lake"))
+    cells = [
+        {"search_id": 1, "property_id": number, "status": "rejected", "code": code, "offers": 0}
+        for number, code in enumerate(codes, 1)
+    ]
+    sweep_id = load_night(lake, 0, cell=cells)
+    counts = {"sweep_id": sweep_id, "planned": len(codes) + 1, "rejected": len(codes), "not_swept": 1}
+    with pytest.raises(NothingUsable, match=f"refused every search, {said}the sweep has no usable answer"):
+        refuse_useless(lake, counts, "")
+    refuse_useless(lake, counts | {"not_swept": 0}, "")
