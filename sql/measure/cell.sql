@@ -17,7 +17,7 @@ SELECT
     cells.planned AS planned_cells,
     cells.planned AS planned_cells__of,
     cells.offers / nullif(cells.offered, 0) AS offers_per_cell,
-    cells.offered AS offers_per_cell__of
+    cells.properties AS offers_per_cell__of
 FROM (
     SELECT
         cell.market,
@@ -29,7 +29,8 @@ FROM (
         count(*) FILTER (WHERE cell.status = 'failed') AS failed,
         count(*) FILTER (WHERE cell.status = 'absent') AS absent,
         count(*) FILTER (WHERE cell.status = 'no_offer') AS no_offer,
-        sum(cell.offers) AS offers
+        sum(cell.offers) AS offers,
+        approx_count_distinct(cell.property_id) FILTER (WHERE cell.status = 'offered') AS properties
     FROM sweep_files.cell AS cell
     GROUP BY cell.market
 ) AS cells

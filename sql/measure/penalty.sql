@@ -3,7 +3,7 @@
 SELECT
     asked.market,
     coalesce(penalties.rows, 0) / nullif(asked.offers, 0) AS penalties_per_offer,
-    asked.offers AS penalties_per_offer__of,
+    coalesce(penalties.properties, 0) AS penalties_per_offer__of,
     penalties.pct_mean AS penalty_pct_mean,
     coalesce(penalties.pct_rows, 0) AS penalty_pct_mean__of
 FROM (
@@ -17,6 +17,7 @@ LEFT JOIN (
     SELECT
         penalty.market,
         count(*) AS rows,
+        approx_count_distinct(penalty.property_id) AS properties,
         round(favg(penalty.penalty_pct), 9) AS pct_mean,
         count(penalty.penalty_pct) AS pct_rows
     FROM sweep_files.penalty AS penalty

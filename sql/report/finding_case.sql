@@ -214,6 +214,7 @@ grouped AS (
         END AS closed_at,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct > 0) AS higher,
         count(DISTINCT scoped.property_id) FILTER (WHERE scoped.is_open AND scoped.size_pct < 0) AS lower,
+        bool_and(scoped.product_type = 'Package') FILTER (WHERE scoped.is_open) AS is_of_packages,
         max(scoped.showing) AS showing,
         max(scoped.judged) AS judged,
         any_value(scoped.market_pct) FILTER (WHERE scoped.scope = 'property' AND scoped.is_open) AS market_pct
@@ -440,7 +441,10 @@ SELECT
     || CASE
         WHEN grouped.market_pct IS NULL THEN ''
         ELSE format(' Market {} as a whole: {:+.1f}%.', sized.markets[1], grouped.market_pct)
-    END AS finding,
+    END
+    -- Asked about "its prices", a property would rightly say that those of rooms alone are equal.
+    || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
+        AS finding,
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
     noted.muted_until,
     noted.owner,
