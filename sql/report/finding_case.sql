@@ -442,7 +442,7 @@ SELECT
         WHEN grouped.market_pct IS NULL THEN ''
         ELSE format(' Market {} as a whole: {:+.1f}%.', sized.markets[1], grouped.market_pct)
     END
-    -- Asked about "its prices", a property would rightly say that those of rooms alone are equal.
+    -- Of "its prices", a property would rightly say that those of rooms alone are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
         AS finding,
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,
