@@ -20,11 +20,17 @@ QUERY = (
 )
 
 _FINDINGS = "SELECT count(*), count(*) FILTER (WHERE first_flagged_at >= $started_at) FROM report.flag"
+_CASES = (
+    "SELECT count(*), count(*) FILTER (WHERE status = 'new') FROM report.finding_case WHERE status IN ('new', 'open')"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class NightSummary:
-    """A published night. The counts are those of its row of `mart.sweep`; findings are flags that stand."""
+    """A published night. The counts are those of its row of `mart.sweep`.
+
+    Findings are open flags, and cases those that wait for a decision.
+    """
 
     sweep_id: str
     snapshot_date: date
@@ -40,6 +46,8 @@ class NightSummary:
     previous_date: date | None
     findings: int
     new_findings: int
+    cases: int
+    new_cases: int
     file: Path
     reports: Path
     query: str = QUERY
@@ -51,6 +59,7 @@ def summarise(published: Published, reports: Path) -> NightSummary:
     """Return the summary of a night that has just been published, whose reports begin at the page `reports`."""
     sweep = published.sweep
     findings, new = query_published(published.file, _FINDINGS, {"started_at": sweep["started_at"]}).fetchall()[0]
+    cases, new_cases = query_published(published.file, _CASES).fetchall()[0]
     return NightSummary(
         sweep_id=sweep["sweep_id"],
         snapshot_date=sweep["snapshot_date"],
@@ -66,6 +75,8 @@ def summarise(published: Published, reports: Path) -> NightSummary:
         previous_date=_date_before(published.file, sweep["sweep_id"]),
         findings=findings,
         new_findings=new,
+        cases=cases,
+        new_cases=new_cases,
         file=published.file,
         reports=reports,
         failed_rules=_failed_rules(published.file, sweep["sweep_id"]),
@@ -95,6 +106,7 @@ def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
         ("offers stored", f"{summary.offers:,}"),
         ("price changes", _price_changes(summary)),
         ("findings", f"{summary.findings:,} open, {summary.new_findings:,} new"),
+        ("cases", f"{summary.cases:,} to decide, {summary.new_cases:,} new; see: nightaudit cases"),
         *([("rules that failed", ", ".join(summary.failed_rules))] if summary.failed_rules else []),
         ("published file", str(summary.file)),
         ("reports", str(summary.reports)),

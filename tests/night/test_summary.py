@@ -25,6 +25,8 @@ NIGHT = NightSummary(
     previous_date=date(2029, 12, 31),
     findings=34,
     new_findings=5,
+    cases=7,
+    new_cases=2,
     file=Path("/srv/my lake/published/nightaudit.duckdb"),
     reports=Path("/srv/my lake/reports/index.html"),
 )
@@ -35,7 +37,7 @@ def test_a_summary_says_what_was_planned_done_stored_and_changed_and_where_it_li
 
     for said in ("1,200", "900", "345", "1 h 1 min", "6,789", "12 since the night of 2029-12-31"):
         assert said in told
-    for said in ("34 open, 5 new", str(NIGHT.file), str(NIGHT.reports)):
+    for said in ("34 open, 5 new", "7 to decide, 2 new; see: nightaudit cases", str(NIGHT.file), str(NIGHT.reports)):
         assert said in told
     assert NIGHT.query in as_markdown(NIGHT)
 
