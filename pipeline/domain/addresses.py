@@ -1,4 +1,4 @@
-"""Addresses of the web: parsed once, in one spelling from then on.
+"""Web addresses: parsed once, and written one way from then on.
 
 Whether a connection is encrypted and its certificate verified hangs on an address. So no address is compared or
 searched as text: `HTTPS://`, a blank before it or a dot behind its host are the same address as without.

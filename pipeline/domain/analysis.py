@@ -1,4 +1,4 @@
-"""What the analytics compare with: numbers that are settings, and columns of `ref.analysis`, by the same names."""
+"""Thresholds of the analytics: settings, and columns of `ref.analysis`, under the same names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an offer's cancel penalties say together: whether it is refundable, and until when cancelling is free.
+"""What an offer's cancel penalties mean together: whether it is refundable, and until when cancelling is free.
 
 A penalty applies by its exact dates, where it has any and they are in order, else by its window, else always. What it
 costs at a moment is computed by the macros `mart.penalty_step` and `mart.penalty_at` of the published file.

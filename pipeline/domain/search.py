@@ -1,4 +1,4 @@
-"""Search and cell: what a sweep asks, and how each question ended."""
+"""Search and cell: what a sweep asks, and the result of each question."""
 
 from __future__ import annotations
 

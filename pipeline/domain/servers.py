@@ -1,4 +1,4 @@
-"""Servers beside the supplier, by their addresses: the store of a shared rate, the cluster, and who takes e-mail.
+"""Addresses of other servers than the supplier's: the rate store, the cluster, the mail server.
 
 An address may carry a password, so only its place is ever repeated.
 """

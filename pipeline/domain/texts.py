@@ -1,4 +1,4 @@
-"""Text that others have written, made harmless for where it is shown: a terminal, a spreadsheet."""
+"""Text of others, made harmless for the terminal or spreadsheet that shows it."""
 
 from __future__ import annotations
 

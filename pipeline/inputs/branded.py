@@ -1,4 +1,4 @@
-"""What the loaded property map says, without what reads the files of users: each sweep asks, and few have a map."""
+"""The loaded property map, without the readers of users' files: each sweep needs it, and few lakes have one."""
 
 from __future__ import annotations
 

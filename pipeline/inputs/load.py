@@ -1,4 +1,4 @@
-"""Loading a user's file: checked whole, kept as it is, noted, and appended to its table under its own name.
+"""Loading a user's file: checked as a whole, kept unchanged, recorded, and appended to its table.
 
 The note, `raw/inputs/<kind>/<number>-<hash>.json`, is what makes a file part of the lake; the rows follow from it.
 A load that was killed in between is finished by the next one, and a lake whose tables are gone gets them back from the

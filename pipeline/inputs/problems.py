@@ -1,4 +1,4 @@
-"""What is wrong with a user's file: each fault with its row, its column and its reason, reported in one error."""
+"""Mistakes in a user's file: each with its row, column and reason, reported in one error."""
 
 from __future__ import annotations
 

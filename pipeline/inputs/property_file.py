@@ -1,4 +1,4 @@
-"""The file of properties: what the user calls them, and by which city, brand and group they are chosen.
+"""The file of properties: their names, and the cities, brands and groups to choose them by.
 
 Only the id is needed. What is left empty stays NULL, and a name that is left empty is the one of detail answers.
 """

@@ -1,4 +1,4 @@
-"""Selling prices: what offers are sold at, by the user or as seen elsewhere. CSV or Parquet, one price a row.
+"""Selling prices, the user's own or seen elsewhere: CSV or Parquet, one price per row.
 
 The columns are those of `COLUMNS`. The like-for-like key is as complete as it is given: a room, board or policy that
 is left out is not guessed, and a comparison then is of a lower grade.

@@ -1,4 +1,4 @@
-"""Weights: how much a property, or a market, counts in a score. What is not listed counts 1."""
+"""Weights: how much a property, or a market, counts in a score. The default is 1."""
 
 from __future__ import annotations
 

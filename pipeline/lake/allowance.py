@@ -1,4 +1,4 @@
-"""The daily cap on calls, kept in the lake so that it holds over sweeps, processes and crashes.
+"""The daily cap on calls, kept in the lake so that it holds across sweeps, processes and crashes.
 
 Calls are taken by lease: an object `calls/<day>/<number>` stands for some calls, and creating it takes them.
 Two processes cannot create the same one. What a killed process had leased and not used is lost for the day, which errs

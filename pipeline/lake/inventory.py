@@ -1,4 +1,4 @@
-"""What a lake takes up: files, bytes and rows, by what they are and by the night that wrote them."""
+"""The size of a lake: files, bytes and rows, by kind and by the night that wrote them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of its lake the published file reads, and how a copy of it comes to read those of another folder."""
+"""Which files of its lake the published file reads, and how a copy of it reads those of another folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process of one user's query: reads the question from its input, and writes the answer in parts, as pickles.
+"""The process of one user's query: reads the question from stdin, and writes the answer in parts, as pickles.
 
 A part is the names of the columns, then batches of rows, then an empty list; or at any point what has gone wrong: one
 of four kinds, a message and a hint.

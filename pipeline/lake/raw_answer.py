@@ -1,4 +1,4 @@
-"""One raw answer, from the address that every search carries to the request and the body.
+"""One raw answer: from the address that every search carries to its request and body.
 
 What is given is what was loaded: where the tables know the search, the body's SHA-256 must be theirs.
 """

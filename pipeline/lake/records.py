@@ -1,4 +1,4 @@
-"""Small objects of the lake as JSON: written whole, and read as the type that they were written from."""
+"""Small objects of the lake as JSON: each written in one piece, and read back as the same type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file of checksums: lines that are appended, each with a checksum of its own, and how far they go.
+"""One file of checksums: appended lines, each with a checksum of its own, and how far they go.
 
 The first line says at which byte the last one ends; it is written over after each append. So a file that was cut at the
 end of a line is known by it. A process that is killed between the two leaves a first line that says too little, which

@@ -1,4 +1,4 @@
-"""Which files of a table hold a sweep: those that it was loaded as, fewer in their place, or none any more.
+"""Which files of a table hold a sweep: those that it was loaded as, fewer that replaced them, or none any more.
 
 <table>/<sweep>/           as they were loaded; they stay until a grace period has ended
 <table>/compact-<sweep>/   few files in their place, which all read from then on

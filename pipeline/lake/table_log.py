@@ -1,4 +1,4 @@
-"""What the log of a Delta table says, read once and again as soon as the log is another one."""
+"""The log of a Delta table, read once and again only when it has changed."""
 
 from __future__ import annotations
 

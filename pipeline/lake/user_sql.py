@@ -1,4 +1,4 @@
-"""What users may ask in SQL, and the session in which it is asked: it reads this lake, and writes nothing.
+"""Which SQL users may run, and the session that runs it: it reads this lake, and writes nothing.
 
 Three walls, each enough on its own for most attempts: the text is one SELECT (or DESCRIBE, SHOW, SUMMARIZE, EXPLAIN of
 one) by DuckDB's own parser, and calls no table function but known ones; the published file is attached read-only; and

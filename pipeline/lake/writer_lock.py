@@ -1,4 +1,4 @@
-"""The one writer lock of a lake's folder, and the error of what cannot be written there."""
+"""The one writer lock of a lake's folder, and the error for a write that fails."""
 
 from __future__ import annotations
 

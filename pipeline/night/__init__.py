@@ -1,4 +1,4 @@
-"""A night: the stages in a row.
+"""A night: all stages in order.
 
 steps          begin or resume a sweep, collect it, close what an earlier day left open
 gate           audit, then publish what passed

@@ -1,4 +1,4 @@
-"""Care of the lake: few files, no more nights than are wanted, nothing that nothing names.
+"""Care of the lake: fewer files, no more nights than the settings keep, no unused files.
 
     compact     the files of a night in a table become few, sorted by property
     retire      offers of nights beyond NIGHTAUDIT_OBSERVATION_NIGHTS leave the tables

@@ -1,4 +1,4 @@
-"""Whether tables hold what the raw answers give: a part of a sweep is normalised again beside the lake, and compared.
+"""Whether tables match the raw answers: a part of a sweep is normalised again, outside the lake, and compared.
 
 Checksums say that a file is what was written; this says that its rows are those of the answers, value by value. The
 part is one segment of each operation. Which one depends on the sweep, so that over the nights all markets are compared.

@@ -1,4 +1,4 @@
-"""The results of re-queried flags, by the answers that have landed."""
+"""The results of re-queried flags, from the answers that have landed."""
 
 from __future__ import annotations
 

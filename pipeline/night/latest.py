@@ -1,4 +1,4 @@
-"""The latest sweep of a lake that has come so far and no further; and sweeps that must be finished before others."""
+"""The latest sweep at a given stage, and sweeps that must be finished before others begin."""
 
 from __future__ import annotations
 

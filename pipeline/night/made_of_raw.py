@@ -1,4 +1,4 @@
-"""Which tables are made of raw answers, and which of them a rebuild cannot make."""
+"""Which tables are made from raw answers, and which of them a rebuild cannot make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lake says of its nights to those who watch over it: OpenMetrics, read from the published file.
+"""Metrics of a lake's nights for monitoring: OpenMetrics, read from the published file.
 
 Nothing is kept between two calls: a metric is what the last published night was, or how old it is. A scraper runs
 `nightaudit metrics` (the textfile collector of a node exporter does), so no process has to listen for it.

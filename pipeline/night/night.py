@@ -1,4 +1,4 @@
-"""What a night hands from step to step: one value, which each step returns with what it has made."""
+"""The value that a night's steps pass on: each step returns it with its own result added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole night: its steps in a row, each a plain function that takes the night and returns it.
+"""All steps of a night in order, each a plain function that takes the night and returns it.
 
 They run as they are, or as tasks of Prefect (`flows/nightly.py`). What is done of a sweep is written down after each
 step, so that the next night first finishes what this one leaves.

@@ -1,4 +1,4 @@
-"""A run of quotes from settings to published file: what the command and the Prefect flow both do."""
+"""A run of quotes, from settings to published file, for the command and the Prefect flow alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spec that a night asks by: the settings' own, or that of the lake's demo, with its properties resolved."""
+"""The spec of a night: from the settings, or of the lake's demo, with its properties resolved."""
 
 from __future__ import annotations
 

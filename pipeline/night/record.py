@@ -1,4 +1,4 @@
-"""Which steps of a night are done, written down in the lake after each, so that the next run finishes the rest.
+"""Which steps of a night are done, recorded in the lake after each, so that the next run finishes the rest.
 
 A sweep without a record was made by the single commands, or by a version that kept none.
 """

@@ -1,4 +1,4 @@
-"""A sweep as the settings want it: begin it, or resume it, and collect it."""
+"""A sweep by the settings: begin it, or resume it, and collect it."""
 
 from __future__ import annotations
 

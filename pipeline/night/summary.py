@@ -1,4 +1,4 @@
-"""What a night came to, in one small value: for the commands to print and for Prefect to keep as an artifact."""
+"""The result of a night in one small value: printed by the commands, and kept by Prefect as an artifact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a night asks: the supplier of the settings, or a sandbox that lives as long as it is asked."""
+"""The supplier of a night: that of the settings, or a sandbox that runs while it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that must be there because another part of the lake knows of them, although their checksums are gone too."""
+"""Folders that must exist because other parts of the lake refer to them, even if their checksums are gone too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cells of a segment: what was planned, and the one status that each ended in."""
+"""The cells of a segment: what was planned, and the one status of each."""
 
 from __future__ import annotations
 

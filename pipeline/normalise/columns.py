@@ -1,4 +1,4 @@
-"""Columns of a segment: joined from its answers, and repeated for the rows that share a value."""
+"""Columns of a segment: joined from its answers, and repeated for rows that share a value."""
 
 from __future__ import annotations
 

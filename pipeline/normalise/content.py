@@ -1,4 +1,4 @@
-"""What single answers say of properties and rooms beside prices: names, descriptions, beds, amenities and images.
+"""Content of single answers: names, descriptions, beds, amenities and images of properties and rooms.
 
 The same words come with every requested stay, so a segment keeps each distinct text once, with the first
 search that said it. Changes since earlier sweeps are computed when the sweep is published.

@@ -1,4 +1,4 @@
-"""Exact money: from the numbers of a body to DECIMAL(18,4), or a refusal, never a rounding."""
+"""Exact money: numbers of a body become DECIMAL(18,4) or are refused, never rounded."""
 
 from __future__ import annotations
 

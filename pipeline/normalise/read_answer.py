@@ -1,4 +1,4 @@
-"""One answer, read: the strict way first, and part by part where that fails."""
+"""Reading one answer: strictly first, and part by part where that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could not be read of an answer, and what stands where a part of it should: errors, messages, nothing."""
+"""Unreadable parts of an answer, and what stands in their place: errors, messages, nothing."""
 
 from __future__ import annotations
 

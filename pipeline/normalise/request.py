@@ -1,4 +1,4 @@
-"""What a raw record asked, read back from the request that was sent: answers echo none of it."""
+"""The request of a raw record, read back from what was sent: answers do not repeat it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second try: an answer that the strict types refuse, read part by part.
+"""The second attempt: an answer that the strict types refuse, read part by part.
 
 Unknown fields, numbers written as texts and the like are recorded and never cost an offer. A part that cannot be
 read is refused on its own, with its path and reason; its neighbours are kept.

@@ -1,4 +1,4 @@
-"""The rule file: which rows of which relation are news, how bad they are, and who is to know.
+"""The rule file: which rows of which relation are news, how severe they are, and who receives them.
 
 [[rule]]
 name = "GB sells below the floor"

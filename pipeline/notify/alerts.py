@@ -1,4 +1,4 @@
-"""Telling receivers what the published file has to say to them, once.
+"""Alerts: each receiver is sent new and resolved findings, once.
 
 The lake records every message sent, separately for each rule, receiver and way.
 """

@@ -1,4 +1,4 @@
-"""Messages about a sweep that the gate blocked: one a cause, until it has arrived.
+"""Messages about a sweep that the gate blocked: one per cause, repeated until it arrives.
 
 What is to be sent is first written to the lake, separately for each way: whom a message did not reach gets it the
 next time that anything is judged.

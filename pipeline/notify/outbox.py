@@ -1,4 +1,4 @@
-"""One outbox: messages go out one by one, and each is remembered once it has arrived.
+"""The outbox: messages are sent one by one, and each is recorded once it has arrived.
 
 What was sent is written down in the lake after each message, by whom it was sent to and by which way: who could not be
 reached gets it the next time, and nothing is sent twice. A message whose sending was cut short may come again.

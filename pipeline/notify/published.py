@@ -1,4 +1,4 @@
-"""A message to those who feed on published nights: where the new night and its changes are, once a night.
+"""A message to downstream jobs, once a night: where the published night and its changes are.
 
 It is sent after the night is published. Whom it does not reach gets it after the next night, with that night's own.
 """

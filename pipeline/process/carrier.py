@@ -1,4 +1,4 @@
-"""How a task gets to a machine that does not see the lake's folder, and what it brings back."""
+"""How a task reaches a machine without the lake's folder, and how its results come back."""
 
 from __future__ import annotations
 

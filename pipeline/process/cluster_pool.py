@@ -1,4 +1,4 @@
-"""Where work that can be spread runs: processes of this machine, or the workers of a Dask cluster.
+"""Where parallel work runs: in processes of this machine, or on the workers of a Dask cluster.
 
 A task is a function of ours and addresses in the lake. A worker that is lost takes nothing with it: its tasks run again
 on another one, and write the same files. So every worker has to run the same code on the same libraries, and to see the

@@ -1,4 +1,4 @@
-"""What the system refuses, as errors of ours: no space, no memory, no more files or processes."""
+"""Failures of the system as errors of ours: no space, no memory, no more files or processes."""
 
 from __future__ import annotations
 

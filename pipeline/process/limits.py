@@ -1,4 +1,4 @@
-"""Limits of the system (`ulimit`) that are too tight to begin with.
+"""Limits of the system (`ulimit`) that are too tight to start with.
 
 Libraries that we use have threads of their own, in C++ and Rust. One that gets no memory ends the process, or keeps it
 waiting for ever, and no code of ours hears of it. So limits are compared with the known needs before anything

@@ -1,4 +1,4 @@
-"""The form of the log: lines for a terminal, or a JSON object a line with the sweep that it is about."""
+"""The form of the log: lines for a terminal, or one JSON object per line, with its sweep."""
 
 from __future__ import annotations
 

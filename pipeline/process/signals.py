@@ -1,4 +1,4 @@
-"""What SIGINT and SIGTERM mean: the work in hand is given up, with what was kept and how to go on."""
+"""What SIGINT and SIGTERM do: they stop the work in hand, and say what was kept and how to continue."""
 
 from __future__ import annotations
 

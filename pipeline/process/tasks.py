@@ -1,4 +1,4 @@
-"""Tasks that run beside each other."""
+"""Tasks that run side by side."""
 
 from __future__ import annotations
 

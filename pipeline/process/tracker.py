@@ -1,4 +1,4 @@
-"""Python's own process that tracks what processes share. It prints tracebacks where it was ended from outside."""
+"""Python's own tracker of shared resources, which prints tracebacks if it is ended from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What documents the published file from within: reference tables, views, and a comment on everything."""
+"""The documentation inside the published file: reference tables, views, and a comment on everything."""
 
 from __future__ import annotations
 

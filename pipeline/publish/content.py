@@ -1,4 +1,4 @@
-"""Content kept as changes: what a sweep's single answers say of properties and rooms, compared with what is known.
+"""Content kept as changes: what single answers say of properties and rooms, compared with what is known.
 
 A loaded sweep carries all content that was answered. When it is published, what has changed is appended to the content
 tables and the rest is dropped: a description is stored when it is new, not every night.

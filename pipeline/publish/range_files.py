@@ -1,4 +1,4 @@
-"""The files of the lake that work on ranges of properties reads: what a worker on another machine must have."""
+"""The files that work on ranges of properties reads: a worker on another machine must have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One range of one night, and a session that sees what the building session sees, without other properties."""
+"""A session for one range of one night: it sees what the building session sees, for its properties only."""
 
 from __future__ import annotations
 

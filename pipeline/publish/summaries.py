@@ -1,4 +1,4 @@
-"""The summaries that readers begin with: a few rows each, over everything that is on sale."""
+"""The summaries that readers open first: a few rows each, over everything on sale."""
 
 from __future__ import annotations
 

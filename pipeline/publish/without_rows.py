@@ -1,4 +1,4 @@
-"""A published file without rows: what a user's condition names can be looked up before there is a night."""
+"""A published file without rows, in which names of a user's condition can be looked up before the first night."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking quotes, one after the other: written down, asked once, written down."""
+"""Requesting quotes one after the other: each is recorded, sent once, and recorded again."""
 
 from __future__ import annotations
 

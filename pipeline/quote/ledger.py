@@ -1,4 +1,4 @@
-"""The ledger: one object before each call, one right after. Both are created once and never changed.
+"""The ledger: one object before each call and one right after. Both are created once and never changed.
 
 <lake>/quotes/<run>/run.json              what was chosen, of which supplier
 <lake>/quotes/<run>/<number>-intent.json  this quote is about to be asked: the offer and the request

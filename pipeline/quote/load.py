@@ -1,4 +1,4 @@
-"""The ledger as rows of the tables of quotes: each run once, after it has ended."""
+"""The ledger as rows of the tables of quotes: each run once, after its end."""
 
 from __future__ import annotations
 

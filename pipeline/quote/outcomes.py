@@ -1,4 +1,4 @@
-"""What a quote came to, from its intent and its answer alone."""
+"""The outcome of a quote, from its intent and its answer alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a quote answered, field by field: one that cannot be read is left out, and costs nothing beside it.
+"""The answer to a quote, field by field: an unreadable field is left out, and costs no other.
 
 A reservation may hang on an answer, so nothing is refused as long as anything can be read. Amounts are Decimals of
 exactly the digits that were sent, and ids are exact.

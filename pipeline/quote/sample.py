@@ -1,4 +1,4 @@
-"""Which stored offers are quoted: a sample that follows from a seed, of what is on sale in the published file."""
+"""Which stored offers are quoted: a sample of what is on sale, determined by a seed."""
 
 from __future__ import annotations
 

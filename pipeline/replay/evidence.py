@@ -1,4 +1,4 @@
-"""One raw answer or quote, shown again by its address."""
+"""One raw answer or quote, printed from its address."""
 
 from __future__ import annotations
 

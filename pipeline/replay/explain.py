@@ -1,4 +1,4 @@
-"""A finding, flag or not, led back to raw: what was asked, what came, and whether the rule finds the same in it again.
+"""A finding traced to its raw answers: what was asked, what came back, and whether the rule finds it again.
 
 Offline. The answers behind a flag are normalised again, published in memory, and judged by the SQL of the rule.
 """

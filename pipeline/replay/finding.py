@@ -1,4 +1,4 @@
-"""The findings of a published file, by their ids, as rows with the names of their columns."""
+"""Findings of a published file by id, as rows with the names of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raw answers, normalised again to the rows of their sweeps; without what the audit of the time took out."""
+"""Raw answers, normalised again to the rows of their sweeps, without the offers that their audit removed."""
 
 from __future__ import annotations
 

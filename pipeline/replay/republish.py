@@ -1,4 +1,4 @@
-"""Some answers of some nights, published once more in memory: the same steps, the same views, nothing else.
+"""Some answers of some nights, published again in memory: the same steps and views, nothing else.
 
 What a rule finds in such a file follows from these answers alone.
 """

@@ -1,4 +1,4 @@
-"""How large a spec's file may be, and what it may expand to: measured before a parser expands it.
+"""Limits on the size of a spec's file and of what it expands to, checked before a parser expands it.
 
 A few hundred bytes of YAML can stand for a billion nodes, and a long dotted key of TOML costs the square of its parts.
 """

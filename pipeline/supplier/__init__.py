@@ -1,4 +1,4 @@
-"""The wire: what is asked and answered, how a token is got, and the one client that sends.
+"""The wire: requests, answers, tokens, and the one client that sends.
 
     requests    what may be asked, with every rule of the supplier's document
     wire        what comes back, as types: the one declaration of it

@@ -1,4 +1,4 @@
-"""`Answer`: what one search came to, untouched, and `Failure`: why it came to nothing."""
+"""`Answer`: the untouched result of one search, and `Failure`: why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies as they came over the wire: inflating them under a limit, and telling JSON from what is not."""
+"""Response bodies: inflating them within a limit, and recognising JSON."""
 
 from __future__ import annotations
 

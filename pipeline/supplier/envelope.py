@@ -1,4 +1,4 @@
-"""What an answer says as a whole: that it is one, and why it lists no more properties than it does.
+"""An answer as a whole: whether it is one, and why it lists no more properties than it does.
 
 A cell becomes `absent` or `no_offer` because its answer says so, and never because nothing was found in it: the answer
 lists properties in the documented shape, or gives a documented code. All else is a failure of the server. The client

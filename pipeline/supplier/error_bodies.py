@@ -1,4 +1,4 @@
-"""The errors that an answer speaks of: the document has two shapes of them, and services have more."""
+"""Errors in an answer: the document has two shapes of them, and services have more."""
 
 from __future__ import annotations
 

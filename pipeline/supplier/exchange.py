@@ -1,4 +1,4 @@
-"""One request and what came back for it, within limits of time and bytes."""
+"""One request and its response, within limits of time and bytes."""
 
 from __future__ import annotations
 

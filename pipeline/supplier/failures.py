@@ -1,4 +1,4 @@
-"""Every error of the layers below as one of our failures.
+"""Errors of the layers below, each as one of our failures.
 
 httpx-aiohttp raises httpx errors whose cause is aiohttp's, but calls nearly every broken connection a connect
 timeout, and lets some of aiohttp's own through. So the cause is asked first.

@@ -1,4 +1,4 @@
-"""How many names of fields stand in a text of JSON: cheap, without decoding it."""
+"""How many names of fields a JSON text holds, counted cheaply, without decoding it."""
 
 from __future__ import annotations
 

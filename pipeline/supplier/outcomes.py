@@ -1,4 +1,4 @@
-"""What an `Answer` means for the cells that it was asked for, and whether asking for fewer of them may help."""
+"""What an `Answer` means for its cells, and whether asking for fewer of them may help."""
 
 from __future__ import annotations
 

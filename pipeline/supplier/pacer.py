@@ -1,4 +1,4 @@
-"""When the next request may leave, and how many may leave a day.
+"""When the next request may be sent, and how many may be sent a day.
 
 Why not aiolimiter: its bucket lets a full second's worth of requests leave at once and then as many again while it
 drains, which is twice the allowed rate in the worst second, and it cannot be paused for all senders.

@@ -1,4 +1,4 @@
-"""What may be asked of the supplier, with every rule of its document, so that a refusable request never leaves.
+"""Requests to the supplier, checked by every rule of its document, so that a refusable one is never sent.
 
 Names on the wire are the supplier's; in Python they are ours. Where a rule is broken, RequestRefused lists each
 one in words, with the error code that the supplier would have answered with where the document has one.

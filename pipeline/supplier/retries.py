@@ -1,4 +1,4 @@
-"""Which failures are tried again, and after how long.
+"""Which failures are retried, and after how long.
 
 A plain loop in the client does the trying. stamina retries on exceptions, with a clock and a random source of its
 own and one wait for one caller; here a failure is a value, Retry-After holds up the whole sweep and not only the

@@ -1,4 +1,4 @@
-"""One daily cap for several machines: calls are leased from a count that a store keeps by its own UTC day.
+"""One daily cap for several machines: calls are leased from a count in a store, by the store's UTC day.
 
 The lake counts too, as it does without a store, so that a store that was emptied raises no cap. Calls that a process
 has leased and not sent when it ends, or when the store's day ends, are lost for the day.

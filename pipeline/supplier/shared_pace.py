@@ -1,4 +1,4 @@
-"""One rate for several processes: send slots, leased by turns from one schedule that they share.
+"""One rate for several processes: send slots, leased in turn from one shared schedule.
 
 The schedule is in Redis: when the next slot begins, and until when each slot of the last second may be written. A lease
 takes the next few slots in one step, as many as requests wait, so that none is kept from a process that could use it.

@@ -1,4 +1,4 @@
-"""One sweep from its first search to its last row in the lake: the stages, joined.
+"""One sweep, from its first search to its last row in the lake.
 
 `begin` writes down what will be asked; `run` asks, lands, normalises and loads; `close` gives up what was not asked.
 Everything can be repeated: what has landed is not asked again, what is loaded is not loaded again.

@@ -1,4 +1,4 @@
-"""The start of a sweep: what it asks is written down before the first search is sent."""
+"""The start of a sweep: its plan is recorded before the first search is sent."""
 
 from __future__ import annotations
 

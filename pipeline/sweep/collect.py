@@ -1,4 +1,4 @@
-"""Collecting: ask the plan's searches and land every answer, shard by shard.
+"""Collecting: send the plan's searches and land every answer, shard by shard.
 
 This process only fetches and lands. It never inflates or decodes an answer of a search that succeeded; what
 follows is notified of each shard that has landed, and may hold the collection back by taking its time.

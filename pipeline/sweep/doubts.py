@@ -1,4 +1,4 @@
-"""Properties in doubt: which of them to ask for again, by what is known of them from the nights before."""
+"""Properties in doubt: which of them to request again, by what is known from earlier nights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shards of a sweep that are under way: opened as there is room, and each landed once its searches have ended.
+"""The shards of a sweep in progress: opened as there is room, each landed once its searches have ended.
 
 While failures may turn out to be those of an outage, a shard that ends within them is held: landed, its searches would
 count as asked; given up, they are asked again.

@@ -1,4 +1,4 @@
-"""When searches that fail one after the other say that the supplier is down."""
+"""When consecutive failures mean that the supplier is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about one property each, by which a collection finds out what is down: a batch, a market or the supplier.
+"""Searches for one property each, which show what is down: a batch, a market or the supplier.
 
 Their answers are not landed. A market that is out (each of its searches fails while others are answered) keeps being
 asked, each search once: its halves only where one of its properties is answered.

@@ -1,4 +1,4 @@
-"""How far a sweep has come, and who looks on."""
+"""How far a sweep has come, and who is shown it."""
 
 from __future__ import annotations
 

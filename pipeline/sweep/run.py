@@ -1,4 +1,4 @@
-"""Running a sweep: collect, land, normalise and load, each as soon as it can."""
+"""Running a sweep: collect, land, normalise and load side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a sweep hears that it is to stop: first in good order, then at once."""
+"""How a sweep learns that it must stop: first in good order, then at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows on landing while a sweep goes on: segments normalised, partitions loaded."""
+"""What follows landing while a sweep runs: segments are normalised, partitions loaded."""
 
 from __future__ import annotations
 

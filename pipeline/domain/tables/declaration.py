@@ -1,4 +1,4 @@
-"""What tables are declared with: their columns, the types of these, and the columns that many tables have."""
+"""How tables are declared: columns, their types, and the columns that many tables share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a copy becomes what the store says: what is here alone goes aside, what is new is fetched, what is gone goes."""
+"""How a copy catches up with the store: unknown files are moved aside, new ones downloaded, removed ones deleted."""
 
 from __future__ import annotations
 

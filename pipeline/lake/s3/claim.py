@@ -1,4 +1,4 @@
-"""A section of writing on a lake on S3: it claims the lake, keeps the claim alive, and commits what it lands.
+"""The right to write to a lake on S3: claimed, kept alive while work goes on, and used to commit its files.
 
 The claim is an entry of the log. Another machine that finds it is refused, as long as its owner was not silent for
 longer than it stated, by the store's clock. After that it may begin a section of its own: then the former owner's next

@@ -1,4 +1,4 @@
-"""The log of a lake on S3: one entry a version, each created once. What two writers race for, the store decides.
+"""The log of a lake on S3: one entry per version, each created once. The store decides between two writers.
 
 An entry begins a section of writing (which claims the lake), commits files, renews the claim or ends it. Versions are
 counted without gaps, so a writer that lost its claim finds its next version taken. Entries are kept: they are small,

@@ -1,4 +1,4 @@
-"""A lake on S3, as a folder of this machine: brought up to the store's last version, and committed from.
+"""A lake on S3, as a folder of this machine: updated to the store's last version, and committed from.
 
 <NIGHTAUDIT_LAKE_COPY>/<bucket-prefix-hash>/lake/      a lake like any other
 <NIGHTAUDIT_LAKE_COPY>/<bucket-prefix-hash>/copy.json  which version it is, and which object each file

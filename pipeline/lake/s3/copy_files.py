@@ -1,4 +1,4 @@
-"""The files of a lake's copy on this machine, and what is known of each: which object it is, and how it looked then."""
+"""The files of a lake's copy on this machine: which object each one is, and how it looked when last seen."""
 
 from __future__ import annotations
 

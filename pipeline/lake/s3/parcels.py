@@ -1,4 +1,4 @@
-"""How a task reaches the files of a lake on S3 on a machine that does not see the folder of the night: by objects.
+"""How a task on a machine without the night's folder gets and returns files of a lake on S3: as objects.
 
 With the task go the names of the objects that it reads. The worker fetches those that it lacks to its own folder, at
 the path that the files have where the night runs, and sends what it wrote to the store. The night fetches that.

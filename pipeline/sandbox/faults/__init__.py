@@ -1,1 +1,1 @@
-"""What goes wrong on demand: failed requests, and answers that a careless reader trips over."""
+"""Faults on demand: failed requests, and answers that trip a careless reader."""

@@ -1,4 +1,4 @@
-"""Answers that a careless reader trips over: readable oddities, unreadable bodies, bodies far too large."""
+"""Answers that trip a careless reader: readable oddities, unreadable bodies, bodies far too large."""
 
 from __future__ import annotations
 

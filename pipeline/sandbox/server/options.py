@@ -1,4 +1,4 @@
-"""Options of a sandbox: which world, who may enter, where to listen, what goes wrong."""
+"""Options of a sandbox: its world, its credentials, its address, its faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deterministic numbers: every choice of the sandbox hangs on these functions, on every platform alike."""
+"""Deterministic numbers: every choice of the sandbox depends on these functions alone, on every platform."""
 
 from __future__ import annotations
 

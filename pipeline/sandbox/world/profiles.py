@@ -1,4 +1,4 @@
-"""What is fixed about a property: rooms, boards, policies, fees, habits. Built on first use, from seed and index."""
+"""Fixed traits of a property: rooms, boards, policies, fees, habits. Built on first use, from seed and index."""
 
 from __future__ import annotations
 
