@@ -83,18 +83,14 @@ def messages(rule: Rule, found: News, where: str) -> list[tuple[str, str]]:
     """Return subject and text of at most two messages: of new rows, and of resolved ones."""
     written = []
     if found.new:
-        subject = f"nightaudit [{rule.severity}] {rule.name}: {_counted(found.new, 'new')}"
+        subject = f"nightaudit [{rule.severity}] {rule.name}: {len(found.new):,} new"
         standing = f"\n{found.standing:,} reported before are still open." if found.standing else ""
         written.append((subject, f"{_listed(found.new)}{standing}\n{where}"))
     if found.over:
-        subject = f"nightaudit [resolved] {rule.name}: {_counted(found.over, 'resolved')}"
+        subject = f"nightaudit [resolved] {rule.name}: {len(found.over):,} resolved"
         left = found.standing + len(found.new)
         written.append((subject, f"{_listed(found.over)}\n{left:,} still open.\n{where}"))
     return written
-
-
-def _counted(rows: Mapping[str, str], word: str) -> str:
-    return f"{len(rows):,} {word}"
 
 
 def _listed(rows: Mapping[str, str]) -> str:
