@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.domain.search import STATUSES
-from pipeline.report.cases import cases_points, cases_section, ended_cases, ended_points, standing_cases
+from pipeline.report.cases import cases_section, ended_cases, standing_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles
@@ -48,7 +48,7 @@ def page(reader: Reader) -> Page:
         _lead(reader),
         sections,
         tiles=tiles(reader, changes),
-        points=[*cases_points(cases), *ended_points(over), *points(reader, changes)],
+        points=points(reader, changes),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.report.cases import cases_points, ended_points
 from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
@@ -52,18 +53,19 @@ def headline(reader: Reader, changes: Changes) -> str:
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:
-    """Return what a reader in a hurry is to know; of a limited digest only what is limited."""
-    changed = [*_of_findings(reader, changes), *_of_prices(reader, changes)]
-    return (
-        changed
-        if reader.scope.words
-        else [
-            *of_whole_night(reader),
-            *changed,
-            _of_coverage(reader),
-            _of_quality(reader),
-        ]
-    )
+    """Return what a reader in a hurry is to know; of a limited digest only what is limited.
+
+    What concerns all properties comes first: it may be the reason not to call one.
+    """
+    changed = [
+        *cases_points(changes.cases),
+        *ended_points(changes.ended_cases),
+        *_of_findings(reader, changes),
+        *_of_prices(reader, changes),
+    ]
+    if reader.scope.words:
+        return changed
+    return [*of_whole_night(reader), *changed, _of_coverage(reader), _of_quality(reader)]
 
 
 def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:

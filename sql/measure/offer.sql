@@ -1,5 +1,5 @@
--- One row per market: what its offers are like. Whether it states floors is a habit of a property: where the cells of a
--- few failed, the share among the others differs by chance.
+-- One row per market: what its offers are like. Whether it states floors is a habit of a property, so floor_share is
+-- judged by the number of properties: all cells of one differ together.
 SELECT
     offer.market,
     count(offer.floor) FILTER (WHERE offer.product_type = 'Hotel')

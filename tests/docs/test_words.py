@@ -17,7 +17,6 @@ READ = {".py", ".sql", ".md", ".toml", ".j2", ".yaml", ".yml"}
 
 # Files and folders that may keep such words, each with its reason.
 EXCEPTIONS = {
-    "CHANGELOG.md": "what was written on a day stays as it was written",
     "tests/": "claims and fixtures quote what they check",
     "pipeline/sandbox/world/descriptions.py": "names of simulated properties, which are data",
 }

@@ -102,7 +102,9 @@ def test_what_most_prices_do_is_not_put_down_to_a_property(tmp_path):
         publish(made, sweep_id(number), started_at(number))
         (page,) = write_reports(made, ["digest"])
         points = json.loads(page.file.with_name("digest.json").read_text())["points"]
-        return [point for point in points if "moved alike" in point]
+        alike = [point for point in points if "moved alike" in point]
+        assert points[: len(alike)] == alike, "it may be the reason not to call a property, so it comes before any call"
+        return alike
 
     de, gb, se = ("DE", "EUR"), ("GB", "EUR"), ("SE", "SEK")
     days = [
