@@ -224,13 +224,13 @@ def test_a_writer_that_opened_the_lake_before_a_rebuild_writes_where_the_tables_
 
 
 def test_an_older_version_refuses_a_rebuilt_lake_and_reads_any_other(lake, monkeypatch):
-    from pipeline.lake import objects as lakes
+    from pipeline.lake import mark
 
-    monkeypatch.setattr(lakes, "FORMAT", 1)
+    monkeypatch.setattr(mark, "_FORMAT", 1)
     assert Lake(str(lake.root)).tables_folder == "tables"
     monkeypatch.undo()
     run(lake)
-    monkeypatch.setattr(lakes, "FORMAT", 1)
+    monkeypatch.setattr(mark, "_FORMAT", 1)
     with pytest.raises(LakeTooNew):
         Lake(str(lake.root))
 
