@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pipeline.audit.history import History
 from pipeline.audit.results import Audit, Finding, measured
-from pipeline.domain.texts import printable, printable_json
+from pipeline.domain.texts import in_markdown, printable, printable_json
 from pipeline.lake import Lake, write_in_place
 
 _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
@@ -91,12 +91,8 @@ def as_markdown(audit: Audit) -> str:
     lines += [f"{outcomes['passed']} checks passed, {outcomes['failed']} failed, {outcomes['not_judged']} not judged; "]
     lines += [f"{audit.quarantined:,} offers in quarantine; compared with {len(audit.nights)} nights.", ""]
     for severity in ("critical", "warning"):
-        lines += [f"- **{severity}** {_escaped(cause.line)}" for cause in audit.causes(severity)]
+        lines += [f"- **{severity}** {in_markdown(cause.line)}" for cause in audit.causes(severity)]
     return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>|#" else letter for letter in text)
 
 
 def _by_table(audit: Audit) -> dict[str, list[tuple[str, list[Finding]]]]:

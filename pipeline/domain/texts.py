@@ -1,4 +1,4 @@
-"""Text of others, made harmless for the terminal or spreadsheet that shows it."""
+"""Text of others, made harmless for the terminal, spreadsheet or Markdown that shows it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ _OBEYED: Final = re.compile(f"[{_CONTROLS}\\ud800-\\udfff]")
 # the signs.
 _FORMULA_TEXT: Final = "^(?:[\\t\\r\\n]|[\\s\ufeff]*[=+\\-@＝＋－＠])"
 _FORMULA: Final = re.compile(_FORMULA_TEXT)
+
+# What Markdown reads as marks.
+_MARKS: Final = re.compile(r"[\\`*_{}\[\]<>|#]")
 
 # What `in_a_cell` changes, for Python and for polars, which knows no halves of characters.
 GUARDED: Final = f"{_FORMULA_TEXT}|[{_CONTROLS}]"
@@ -33,6 +36,11 @@ def printable_json(document: str) -> str:
 def in_a_cell(text: str) -> str:
     """Return text for a cell of CSV: `printable`, and marked as text where a spreadsheet would run it as a formula."""
     return f"'{printable(text)}" if _FORMULA.match(text) else printable(text)
+
+
+def in_markdown(text: str) -> str:
+    """Return text for Markdown, in a table too: none of its signs is read as a mark."""
+    return _MARKS.sub(lambda found: f"\\{found[0]}", text)
 
 
 def one_line(text: str | None) -> str:

@@ -33,5 +33,5 @@ def line_of(step: str, night: Night) -> str:
     elif step == "summarise" and night.summary is not None:
         line = f"{night.summary.findings:,} findings are open, {night.summary.new_findings:,} of them new."
     elif step == "alert":
-        line = f"Sent alerts by {settings.alerts}." if settings.alerts else "No alert rules are set."
+        line = f"All receivers of {settings.alerts} are up to date." if settings.alerts else "No alert rules are set."
     return line

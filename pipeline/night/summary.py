@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipeline.domain.errors import TooManyFailures
 from pipeline.domain.search import STATUSES
+from pipeline.domain.texts import in_markdown
 from pipeline.lake.database import query_published
 from pipeline.publish import Published
 
@@ -115,7 +116,7 @@ def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
 
 def as_markdown(summary: NightSummary) -> str:
     """Return the summary as Markdown, its texts escaped."""
-    rows = [f"| {_escaped(label.strip())} | {_escaped(text)} |" for label, text in lines_of(summary)]
+    rows = [f"| {in_markdown(label.strip())} | {in_markdown(text)} |" for label, text in lines_of(summary)]
     warning = [f"**{SIMULATED}**", ""] if summary.is_simulated else []
     heading = f"# Night of {summary.snapshot_date}"
     query = ["One query to try:", "", "```sql", summary.query, "```"]
@@ -145,7 +146,3 @@ def _span(duration: timedelta) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_").replace("*", "\\*")

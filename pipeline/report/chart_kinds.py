@@ -166,7 +166,7 @@ def towards_the_stay(
     widths = [5.0, 1.5] if len(kept) > 1 else [2.0, 2.0]
     products = drawn.partition_by("product_type", maintain_order=True)
     # What is side by side is read against each other.
-    days, heights = _reach(drawn["lead_days"]), _reach(drawn[measure], 0 if zero else None)
+    days, heights = _reach(drawn["lead_days"]), _reach(drawn[measure], *([0.0] if zero else []))
     charts = []
     for of_product in products:
         lines = (
@@ -187,7 +187,7 @@ def towards_the_stay(
     return charts
 
 
-def _reach(values: pl.Series, also: int | None = None) -> alt.Scale:
-    """Return a scale over values, and over another one."""
-    numbers = [float(each) for each in (*values.drop_nulls(), *([] if also is None else [also]))]
-    return alt.Scale(domain=[min(numbers, default=0), max(numbers, default=0)], nice=True, zero=False)
+def _reach(values: pl.Series, *others: float) -> alt.Scale:
+    """Return a scale over values, and over others."""
+    numbers = [*map(float, values.drop_nulls()), *others] or [0.0]
+    return alt.Scale(domain=[min(numbers), max(numbers)], nice=True, zero=False)

@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 
+from pipeline.domain.texts import in_markdown
 from pipeline.report.page import day_colours
 from pipeline.report.write import Written
 
@@ -16,12 +17,12 @@ def as_markdown(written: Sequence[Written]) -> str:
     """Return what the first report says in short, its charts, and links to all pages."""
     lines = []
     for first in written[:1]:
-        lines += [f"# {_escaped(first.title)}", "", *(["**Simulated data.**", ""] if first.is_simulated else [])]
-        lines += [f"- {_escaped(point)}" for point in first.points]
+        lines += [f"# {in_markdown(first.title)}", "", *(["**Simulated data.**", ""] if first.is_simulated else [])]
+        lines += [f"- {in_markdown(point)}" for point in first.points]
         for title, chart in first.charts:
-            lines += ["", f"![{_escaped(title)}]({_as_image(chart)})", "", f"*{_escaped(title)}*"]
+            lines += ["", f"![{in_markdown(title)}]({_as_image(chart)})", "", f"*{in_markdown(title)}*"]
     lines += ["", "## Pages", ""]
-    lines += [f"- {page.name}: [{_escaped(page.title)}]({page.file.resolve().as_uri()})" for page in written]
+    lines += [f"- {page.name}: [{in_markdown(page.title)}]({page.file.resolve().as_uri()})" for page in written]
     return "\n".join(lines)
 
 
@@ -32,7 +33,3 @@ def _as_image(chart: str) -> str:
     tag, _, inside = drawn[0].partition(">")
     colours = f"<style>{day_colours()} svg {{ background: #fff }}</style>"
     return "data:image/svg+xml;base64," + b64encode(f"{tag}>{colours}{inside}".encode()).decode()
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>|#" else letter for letter in text)

@@ -27,7 +27,7 @@ def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Ite
     prices, parity, floors, promotions = (
         _by_property(reader.figures(f"property_{name}", ids), ids) for name in ("price", "parity", "floor", "promotion")
     )
-    about = {row["property_id"]: row for row in reader.query("SELECT * FROM mart.property").rows(named=True)}
+    about = {row["property_id"]: row for row in reader.properties.iter_rows(named=True)}
     offers = dict(reader.figures("property_offers", ids).iter_rows())
     cells = _by_property(reader.figures("property_cells", ids), ids)
     problems = _by_property(calls(standing_cases(reader).filter(pl.col("scope") == "property")), ids)

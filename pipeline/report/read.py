@@ -160,8 +160,13 @@ class Reader:
         return placed.select(*frame.columns[:at], "property_name", *frame.columns[at:])
 
     @cached_property
+    def properties(self) -> pl.DataFrame:
+        """The rows of `mart.property`: what is known of properties."""
+        return self.query("SELECT * FROM mart.property")
+
+    @cached_property
     def _names(self) -> pl.DataFrame:
-        return self.query("SELECT property_id, property_name FROM mart.property")
+        return self.properties.select("property_id", "property_name")
 
     @cached_property
     def places(self) -> dict[int, dict[str, str]]:
@@ -169,7 +174,7 @@ class Reader:
         known = {"data-city": "city", "data-brand": "brand", "data-group": "property_group"}
         return {
             row["property_id"]: {name: row[column] for name, column in known.items() if row[column]}
-            for row in self.query("SELECT * FROM mart.property").rows(named=True)
+            for row in self.properties.iter_rows(named=True)
         }
 
     @property

@@ -1,7 +1,6 @@
 -- One row per rule, market and property whose finding is of another size than most of its market's, which is one case.
--- It has a cause of its own, and stays a case beside the market's. It deviates by more than disparity_pct and the
--- tolerance, and three times as far as the closest four fifths of the market's properties do: properties that differ
--- from each other have no one size. Half as far keeps what was one the night before, so that none comes and goes.
+-- It has a cause of its own, and stays a case beside the market's. `case_outlier_next` of `staging` says how far it
+-- deviates.
 -- rule: Rule of the findings.
 -- market: Market whose properties mostly have them.
 -- property_id: Property that deviates.

@@ -286,6 +286,14 @@ def test_an_outage_that_is_told_as_failed_cells_withholds_nothing(seasoned, tmp_
 
 
 @pytest.mark.slow
+def test_four_of_thirty_properties_that_state_no_floors_any_more_are_no_lost_column(seasoned, tmp_path):
+    """Floors are a habit of a property: each counts once, however many offers it has."""
+    quiet = every(clean_night(6), "offer", lambda row: {"floor": None} if row["property_id"] <= 4 else {}, GB)
+    _, found = tonight(seasoned, tmp_path, quiet)
+    assert "floor_share" not in failed_checks(found)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "check"), [("penalty", "penalties_per_offer"), ("promotion", "promotions_per_offer")]
 )
