@@ -179,8 +179,10 @@ class Reader:
 
     @property
     def has_names(self) -> bool:
-        """Whether most properties have a name; those without one stand by their id."""
-        return 2 * self._names["property_name"].null_count() <= self._names.height
+        """Whether most properties of the night have a name; those without one stand by their id."""
+        asked = self.query("SELECT DISTINCT property_id FROM mart.cell_latest")
+        named = asked.join(self._names.drop_nulls("property_name"), on="property_id", how="semi")
+        return 2 * named.height >= asked.height
 
     @property
     def about(self) -> str:

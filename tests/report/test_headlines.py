@@ -212,6 +212,21 @@ def test_offers_that_came_and_went_are_counted_tonight_and_over_the_last_nights(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("named", [1, 3])
+def test_the_digest_says_how_properties_get_names_where_most_have_none(tmp_path, named):
+    made = Lake(str(tmp_path / "lake"))
+    cells = [STAY | {"property_id": each, "search_id": each} for each in (1, 2, 3, 4)]
+    offers = [OFFER | cell | {"offer_no": 0, "room_id": 1, "total": 100} for cell in cells]
+    load_night(made, 0, cell=[cell | {"offers": 1} for cell in cells], offer=offers)
+    names = tmp_path / "names.csv"
+    names.write_text("property_id,property_name\n" + "".join(f"{each},Hotel {each}\n" for each in range(1, named + 1)))
+    load(made, "properties", names, started_at(0))
+    publish(made, sweep_id(0), started_at(0))
+    (page,) = write_reports(made, ["digest"])
+    lead = json.loads(page.file.with_name("digest.json").read_text())["lead"]
+    assert ("nightaudit load properties FILE" in lead) == (named == 1)
+
+
 def test_a_report_of_a_property_says_its_name(lake, tmp_path):
     file = tmp_path / "properties.csv"
     file.write_text("property_id,property_name\n1,Fjord <b>\n")
