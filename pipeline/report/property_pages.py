@@ -66,8 +66,8 @@ def _not_on_sale(cells: pl.DataFrame) -> str:
     came = ", ".join(f"{row['cells']:,} {said('status', row['status'])}" for row in most_first)
     asked = counted(int(cells["cells"].sum()), "cell")
     return (
-        f"Nothing is on sale. What came of {asked} of stays still ahead: {came}. Absent means that the answer does not "
-        "name the property, which is not the same as sold out."
+        f"Nothing is on sale. Of {asked} whose stay is still ahead: {came}. Absent means that the answer does not name "
+        "the property, which is not the same as sold out."
     )
 
 

@@ -42,7 +42,7 @@
     bar.append(label);
   }
   if (bar.children.length) {
-    const note = "Chooses rows of the tables; titles and charts are of all properties.";
+    const note = "Filters the tables; titles and charts cover all properties.";
     bar.append(element("span", {className: "soft", textContent: note}));
     document.querySelector("header").append(bar);
     keepInMenu();

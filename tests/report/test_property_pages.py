@@ -47,7 +47,7 @@ def test_a_property_without_offers_says_what_came_of_its_cells(lake):
     ]
     publish(lake, load_night(lake, 1, cell=cells), started_at(1))
     write_reports(lake, ["digest"])
-    came = "What came of 2 cells of stays still ahead: 1 absent, 1 no offer."
+    came = "Of 2 cells whose stay is still ahead: 1 absent, 1 no offer."
     assert came in page_of(lake, 4, 1)
     assert "Nothing is on sale" not in page_of(lake, 1, 1)
 
