@@ -11,10 +11,10 @@ from itertools import count
 
 import duckdb
 
+from pipeline.domain.property_range import ALL, PropertyRange
 from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.database import quoted
 from pipeline.lake.relations import relation
-from pipeline.publish.ranges import ALL, PropertyRange
 from pipeline.publish.state_files import StateFile, files_of, note_files, write_state_views
 
 _MADE = relation("mart", "market_parity")

@@ -282,7 +282,7 @@ def _build(
     beside.unlink(missing_ok=True)
     if before is not None:
         shutil.copyfile(before, beside)
-    with closing(RangeWorkers(cluster=cluster)) as workers, connect(lake) as session:
+    with closing(RangeWorkers(lake, cluster)) as workers, connect(lake) as session:
         attach(session, beside)
         prepare(session)
         for name, table in NATIVE.items():

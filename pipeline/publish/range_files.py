@@ -12,7 +12,7 @@ from pipeline.lake.sweep_files import sweep_of
 from pipeline.publish.range_session import RangeJob
 
 
-def files_read(_: Callable[..., object], jobs: Sequence[RangeJob], reads: Sequence[str] = ()) -> Iterator[str]:
+def files_read(jobs: Sequence[RangeJob], _: Callable[..., object], reads: Sequence[str] = ()) -> Iterator[str]:
     """Give the files of the lake that a session over ranges of one night reads.
 
     No other property's state, and of earlier nights only the tables that the relations `reads` are made from: all

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import duckdb
 import pyarrow as pa
 
+from pipeline.domain.property_range import PropertyRange
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, quoted, select_files, view_sweep_files
 from pipeline.publish.catalogue import write_side_views
-from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import prepare
 from pipeline.publish.state_files import StateFile, write_state_views
 
@@ -41,6 +41,19 @@ class RangeJob:
     doubtful: pa.Table
     as_of: datetime | None = None
     has_changes: bool = False
+
+    def halves(self) -> list[RangeJob]:
+        """Return two jobs with half of the properties each; none for a single property."""
+        inside = [number for number in self.properties if self.within.first <= number <= self.within.last]
+        if len(inside) < 2:
+            return []
+        middle = len(inside) // 2
+        lower = PropertyRange(self.within.first, inside[middle] - 1)
+        upper = PropertyRange(inside[middle], self.within.last)
+        return [
+            replace(self, within=lower, properties=tuple(inside[:middle])),
+            replace(self, within=upper, properties=tuple(inside[middle:])),
+        ]
 
 
 def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:

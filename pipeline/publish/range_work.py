@@ -7,45 +7,29 @@ each with bounded memory, and read the file as written so far.
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
 
-from pipeline.domain.errors import LakeError
 from pipeline.domain.servers import Cluster
 from pipeline.domain.tables import OFFER_CHANGE
 from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import detectors, relation
-from pipeline.process.cluster_pool import open_pool, size_of
-from pipeline.process.pandasless import keep_pandas_out
-from pipeline.process.tracker import run_tracker
+from pipeline.process.range_pool import RangePool
 from pipeline.publish.catalogue import write_range_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, session_over, turn_to
-from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
 from pipeline.publish.state_files import StateFile, write_rows, write_step
 from pipeline.publish.summaries import SUMMED
-
-logger = logging.getLogger(__name__)
-
-_TRIES = 3
-# More than one, so that a process that finishes early takes over work; few, because a session is slow to set up.
-_TURNS_A_WORKER = 2
 
 # Changes of a stay and similar values lie together, which makes the files a quarter smaller.
 _CHANGES_ORDER = (
@@ -114,17 +98,12 @@ def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str
 class RangeWorkers:
     """Does the same work on many ranges, several processes at once. A single range needs no process."""
 
-    def __init__(self, workers: int | None = None, cluster: Cluster | None = None) -> None:
-        self._cluster = cluster
-        self._workers = workers or os.cpu_count() or 1
-        self._pool: Executor | None = None
+    def __init__(self, lake: Lake, cluster: Cluster | None = None) -> None:
+        self._pool = RangePool("publishing", "nightaudit publish", lake.root, lake.carrier(files_read), cluster)
 
     def close(self) -> None:
         """End the processes."""
-        if self._pool is not None:
-            run_tracker()
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+        self._pool.close()
 
     def across(self, work: Work[T], jobs: Sequence[RangeJob], *, reads: Iterable[str] = ()) -> list[T]:
         """Do the work on each range and return the results in order; a range that needs too much memory is split.
@@ -133,65 +112,10 @@ class RangeWorkers:
 
         Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.
         """
-        todo: list[tuple[RangeJob, int]] = [(job, _TRIES) for job in jobs]
-        done: dict[int, T] = {}
-        while todo:
-            pool = self._started(jobs[0].lake)
-            turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
-            running = [(turn, pool.submit(_apart, work, [job for job, _ in turn], tuple(reads))) for turn in turns]
-            # The file is open until the last range is done, so writing to it has to wait, also after a failure.
-            wait([future for _, future in running])
-            todo = []
-            for turn, future in running:
-                try:
-                    outcomes = future.result()
-                except BrokenProcessPool:
-                    todo += [_tried(job, tries) for job, tries in turn]
-                    self._pool = None
-                    continue
-                for (job, tries), outcome in zip(turn, outcomes, strict=True):
-                    if isinstance(outcome, duckdb.OutOfMemoryException):
-                        todo += [(half, tries) for half in _halves(job, outcome)]
-                    else:
-                        done[job.within.first] = outcome
-        return [done[first] for first in sorted(done)]
-
-    def _started(self, lake: Lake) -> Executor:
-        if self._pool is None:
-            self._pool = open_pool(self._cluster, lake.root, self._processes, lake.carrier(files_read))
-        return self._pool
-
-    def _processes(self) -> Executor:
-        run_tracker()
-        # Not fork: DuckDB's and the object store's threads do not survive it.
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
+        return self._pool.across(_apart, jobs, work, tuple(reads))
 
 
-def _prepare() -> None:
-    # The parent acts on Ctrl-C.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    keep_pandas_out()
-
-
-def _turns(todo: Sequence[tuple[RangeJob, int]], most: int) -> list[list[tuple[RangeJob, int]]]:
-    """Deal ranges out into at most so many turns; a process takes one turn at a time."""
-    most = min(most, len(todo))
-    return [list(todo[len(todo) * turn // most : len(todo) * (turn + 1) // most]) for turn in range(most)]
-
-
-def _tried(job: RangeJob, tries: int) -> tuple[RangeJob, int]:
-    if tries == 1:
-        raise LakeError(
-            "A worker process of publishing was killed from outside, perhaps because memory ran out.",
-            kept="The published file is unchanged, and the sweep stays loaded.",
-            hint=f"Publish again when more memory is free: nightaudit publish {job.sweep_id}",
-        )
-    logger.warning("A worker process of publishing was killed; its part of the night is computed again.")
-    return job, tries - 1
-
-
-def _apart(work: Work[T], jobs: Sequence[RangeJob], reads: tuple[str, ...]) -> list[T | duckdb.OutOfMemoryException]:
+def _apart(jobs: Sequence[RangeJob], work: Work[T], reads: tuple[str, ...]) -> list[T | duckdb.OutOfMemoryException]:
     """Do the work on ranges of one night, one by one; return the results, or why a range is too large."""
     outcomes: list[T | duckdb.OutOfMemoryException] = []
     with session_over(jobs[0]) as session:
@@ -208,18 +132,6 @@ def _apart(work: Work[T], jobs: Sequence[RangeJob], reads: tuple[str, ...]) -> l
                 forget_night(session)
                 outcomes.append(error)
     return outcomes
-
-
-def _halves(job: RangeJob, error: duckdb.Error) -> list[RangeJob]:
-    inside = [number for number in job.properties if job.within.first <= number <= job.within.last]
-    if len(inside) < 2:
-        raise error
-    logger.warning(
-        "A part of the night with %d properties needs more memory than it may use; it is split in two.", len(inside)
-    )
-    middle = inside[len(inside) // 2]
-    lower, upper = PropertyRange(job.within.first, middle - 1), PropertyRange(middle, job.within.last)
-    return [replace(job, within=lower), replace(job, within=upper)]
 
 
 def _write_changes(session: duckdb.DuckDBPyConnection, lake: Lake, job: RangeJob) -> str | None:

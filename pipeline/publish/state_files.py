@@ -13,12 +13,12 @@ from pathlib import Path
 
 import duckdb
 
+from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.tables import STATE_FILE, Table
 from pipeline.lake import Lake, beside, put_in_place
 from pipeline.lake.checksums import Recorded, note_gone
 from pipeline.lake.database import quoted, select_columns, sql_type
 from pipeline.lake.relations import relation
-from pipeline.publish.ranges import PropertyRange
 from pipeline.publish.state import FILED, Step
 
 _FOLDER = "state"

@@ -11,12 +11,13 @@ import pytest
 from nights import FIRST_DAY, load_night, started_at
 from two_markets import NOW, publish_night, settings_of_two_markets
 
+from pipeline.domain.property_range import PropertyRange, cut
 from pipeline.domain.tables import OFFER
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
-from pipeline.publish import publish, publish_anew, range_work
+from pipeline.process import range_pool
+from pipeline.publish import publish, publish_anew
 from pipeline.publish.range_files import files_read
-from pipeline.publish.ranges import PropertyRange, cut
 from pipeline.publish.state import FILED_STEPS
 
 pytestmark = pytest.mark.slow
@@ -98,11 +99,11 @@ def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights
     lake = Lake(str(tmp_path / "lake"))
     expected = contents(lake)
     machine = AnotherMachine(lake)
-    monkeypatch.setattr(range_work, "open_pool", lambda *_: machine)
+    monkeypatch.setattr(range_pool, "open_pool", lambda *_: machine)
     publish_anew(lake, lambda: None, most_offers=2500)
     assert contents(lake) == expected
     assert len(machine.tasks) > 9
-    for (_, jobs, *_), given in machine.tasks:
+    for (jobs, *_), given in machine.tasks:
         elsewhere = {
             file.path
             for file in jobs[0].state

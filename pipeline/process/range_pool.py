@@ -1,0 +1,165 @@
+"""Parts of a night that are computed side by side: by processes here, or by the workers of a cluster.
+
+A part holds only addresses, so any process can compute it, and doing it again gives the same files.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Protocol, Self, TypeVar
+
+import duckdb
+
+from pipeline.domain.errors import LakeError
+from pipeline.domain.property_range import PropertyRange
+from pipeline.domain.servers import Cluster
+from pipeline.process.carrier import Carrier
+from pipeline.process.cluster_pool import open_pool, size_of
+from pipeline.process.pandasless import keep_pandas_out
+from pipeline.process.tracker import run_tracker
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 3
+# More than one, so that a process that finishes early takes over work; few, because a session is slow to set up.
+_TURNS_A_WORKER = 2
+
+
+class Part(Protocol):
+    """A range of properties of one night, as addresses."""
+
+    @property
+    def within(self) -> PropertyRange:
+        """Return the range."""
+
+    @property
+    def properties(self) -> Sequence[int]:
+        """Return its properties, as far as they are known."""
+
+    @property
+    def sweep_id(self) -> str:
+        """Return the sweep of the night."""
+
+    def halves(self) -> Sequence[Self]:
+        """Return two parts that make up this one; none where it cannot be cut."""
+
+
+J = TypeVar("J", bound=Part)
+T = TypeVar("T")
+
+
+class RangePool:
+    """Does the same work on many ranges, several processes at once.
+
+    `step` is the step of a night that they belong to, and `again` the command that repeats it. A carrier takes them to
+    machines that do not see the lake's folder.
+    """
+
+    def __init__(
+        self,
+        step: str,
+        again: str,
+        root: Path,
+        carrier: Carrier | None,
+        cluster: Cluster | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self._step = step
+        self._again = again
+        self._root = root
+        self._carrier = carrier
+        self._cluster = cluster
+        self._workers = workers or os.cpu_count() or 1
+        self._pool: Executor | None = None
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            run_tracker()
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def across(
+        self,
+        do: Callable[..., Sequence[T | duckdb.OutOfMemoryException]],
+        jobs: Sequence[J],
+        *args: object,
+    ) -> list[T]:
+        """Do the work on each part and return the results in the order of the ranges.
+
+        `do` is given some parts and `args`, and returns a result for each; one that needs too much memory is split.
+        Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.
+        """
+        todo: list[tuple[J, int]] = [(job, _TRIES) for job in jobs]
+        done: dict[int, T] = {}
+        while todo:
+            pool = self._started()
+            turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
+            running = [(turn, pool.submit(do, [job for job, _ in turn], *args)) for turn in turns]
+            # Files that they read may be open until the last one is done, also after a failure.
+            wait([future for _, future in running])
+            todo = []
+            for turn, future in running:
+                try:
+                    outcomes = future.result()
+                except BrokenProcessPool:
+                    todo += [self._tried(job, tries) for job, tries in turn]
+                    self._pool = None
+                    continue
+                for (job, tries), outcome in zip(turn, outcomes, strict=True):
+                    if isinstance(outcome, duckdb.OutOfMemoryException):
+                        todo += [(half, tries) for half in _halves(job, outcome)]
+                    else:
+                        done[job.within.first] = outcome
+        return [done[first] for first in sorted(done)]
+
+    def _started(self) -> Executor:
+        if self._pool is None:
+            self._pool = open_pool(self._cluster, self._root, self._processes, self._carrier)
+        return self._pool
+
+    def _processes(self) -> Executor:
+        run_tracker()
+        # Not fork: DuckDB's and the object store's threads do not survive it.
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
+
+    def _tried(self, job: J, tries: int) -> tuple[J, int]:
+        if tries == 1:
+            raise LakeError(
+                f"A worker process of {self._step} was killed from outside, perhaps because memory ran out.",
+                kept="The published file is unchanged, and the sweep stays loaded.",
+                hint=f"Repeat it when more memory is free: {self._again} {job.sweep_id}",
+            )
+        logger.warning("A worker process of %s was killed; its part of the night is computed again.", self._step)
+        return job, tries - 1
+
+
+def _prepare() -> None:
+    # The parent acts on Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_pandas_out()
+
+
+def _turns(todo: Sequence[tuple[J, int]], most: int) -> list[list[tuple[J, int]]]:
+    """Deal jobs out into at most so many turns; a process takes one turn at a time."""
+    most = min(most, len(todo))
+    return [list(todo[len(todo) * turn // most : len(todo) * (turn + 1) // most]) for turn in range(most)]
+
+
+def _halves(job: J, error: duckdb.Error) -> Sequence[J]:
+    halves = job.halves()
+    if not halves:
+        raise error
+    logger.warning(
+        "A part of the night with %d properties needs more memory than it may use; it is split in two.",
+        len(job.properties),
+    )
+    return halves
