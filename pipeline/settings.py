@@ -26,8 +26,6 @@ from pipeline.domain.errors import SettingsError
 from pipeline.domain.servers import (
     Cluster,
     cluster_address,
-    is_readable_on_its_way,
-    is_store_in_the_clear,
     mailbox_of,
     store_address,
 )
@@ -363,7 +361,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _the_shared_rate_is_not_sent_in_the_clear(self) -> Self:
         store = self.rate_store.get_secret_value() if self.rate_store else None
-        if store and is_store_in_the_clear(store) and not self.rate_store_clear_text:
+        if store and is_in_the_clear(store) and not self.rate_store_clear_text:
             msg = (
                 f"{PREFIX}RATE_STORE: redis to another machine exposes its password, and lets others change the rate. "
                 f"Use rediss; within a private network, {PREFIX}RATE_STORE_CLEAR_TEXT=true allows it"
@@ -375,7 +373,7 @@ class Settings(BaseSettings):
     def _cluster_is_told_from_others(self) -> Self:
         if self.cluster is None:
             return self
-        if is_readable_on_its_way(self.cluster) and not self.cluster_clear_text:
+        if is_in_the_clear(self.cluster) and not self.cluster_clear_text:
             msg = (
                 f"{PREFIX}CLUSTER: others can read and forge plain tcp to another machine. Use tls; within a private "
                 f"network, {PREFIX}CLUSTER_CLEAR_TEXT=true allows it"

@@ -12,7 +12,7 @@ from pipeline.domain.shards import Partition, segments
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake.raw import landed, read_shard
 from pipeline.supplier.answer import Answer, Failure
-from pipeline.sweep.collect import Collector, always
+from pipeline.sweep.collect import Collector
 
 SWEEP = "20300101T020000Z-aaaaaa"
 AT = datetime(2030, 1, 1, 2, tzinfo=UTC)
@@ -86,7 +86,7 @@ class Collecting:
                     asked = (next(searches(at, at + 1, next(ids), market)) for at in range(shard.start, shard.stop))
                     yield shard, asked
 
-    def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None, covers=always, samples=()):
+    def run(self, supplier, shards, *, in_flight=4, on_landed=None, meanwhile=None, covers=lambda _: True, samples=()):
         async def go():
             self.collector = Collector(
                 self.lake,

@@ -23,7 +23,7 @@ from pipeline.cli.verify import refuse_damages, told
 from pipeline.domain.addresses import host_and_port, is_encrypted, is_in_the_clear
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.search import Operation, ProductType, Search
-from pipeline.domain.servers import is_store_encrypted, is_store_in_the_clear, place_of_store
+from pipeline.domain.servers import place_of_store
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
 from pipeline.night.read_spec import read_spec_of
@@ -111,34 +111,25 @@ def _settings(settings: Settings) -> str:
 
 
 def _connection(settings: Settings) -> str:
-    """Say of each address whether what is sent there can be read on the way, and what it goes through."""
-    return "; ".join(_ways_to_supplier(settings) + _way_to_store(settings))
-
-
-def _ways_to_supplier(settings: Settings) -> list[str]:
+    """Return for each address whether what is sent there can be read in transit, and the proxy it goes through."""
     if settings.base_url is None:
-        return ["to this machine only"]
-    told = []
-    for address in dict.fromkeys((settings.base_url, settings.auth_url or settings.base_url)):
-        if is_in_the_clear(address):
-            way = f"CLEAR TEXT, allowed by {PREFIX}ALLOW_CLEAR_TEXT: secret, token and prices can be read in transit"
-        else:
-            way = "encrypted, certificate must verify" if is_encrypted(address) else "to this machine only"
-        proxy = proxy_for(address)
-        through = f", through the proxy {host_and_port(proxy).rpartition('@')[2]}" if proxy else ""
-        told.append(f"{address}: {way}{through}")
-    return told
-
-
-def _way_to_store(settings: Settings) -> list[str]:
-    if settings.rate_store is None:
-        return []
-    address = settings.rate_store.get_secret_value()
-    if is_store_in_the_clear(address):
-        way = f"CLEAR TEXT, allowed by {PREFIX}RATE_STORE_CLEAR_TEXT: its password can be read in transit"
+        ways = ["to this machine only"]
     else:
-        way = "encrypted, certificate must verify" if is_store_encrypted(address) else "to this machine only"
-    return [f"rate store {place_of_store(address)}: {way}"]
+        ways = []
+        for address in dict.fromkeys((settings.base_url, settings.auth_url or settings.base_url)):
+            proxy = proxy_for(address)
+            through = f", through the proxy {host_and_port(proxy).rpartition('@')[2]}" if proxy else ""
+            ways.append(f"{address}: {_way(address, 'ALLOW_CLEAR_TEXT', 'secret, token and prices')}{through}")
+    if settings.rate_store is not None:
+        store = settings.rate_store.get_secret_value()
+        ways.append(f"rate store {place_of_store(store)}: {_way(store, 'RATE_STORE_CLEAR_TEXT', 'its password')}")
+    return "; ".join(ways)
+
+
+def _way(address: str, allowed_by: str, exposed: str) -> str:
+    if is_in_the_clear(address):
+        return f"CLEAR TEXT, allowed by {PREFIX}{allowed_by}: {exposed} can be read in transit"
+    return "encrypted, certificate must verify" if is_encrypted(address) else "to this machine only"
 
 
 def _cluster(settings: Settings) -> str:

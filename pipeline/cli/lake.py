@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pipeline.cli.terminal import Terminal, write_json_lines
 from pipeline.lake import Lake
-from pipeline.lake.inventory import Stock, age_days, inventory
+from pipeline.lake.inventory import Stock, inventory
 from pipeline.night.care import Care, plan_care, take_care
 from pipeline.settings import read_settings
 
@@ -58,7 +58,7 @@ def by_night(stocks: Iterable[Stock], now: datetime) -> Table:
     table = _table("night", "age, days")
     sums = _nights(stocks)
     for night in sorted(sums)[-_NIGHTS_SHOWN:]:
-        table.add_row(f"{night}", f"{age_days(night, now):,}", *(f"{count:,}" for count in sums[night]))
+        table.add_row(f"{night}", f"{(now.date() - night).days:,}", *(f"{count:,}" for count in sums[night]))
     return table
 
 
@@ -107,7 +107,11 @@ def _draw(stocks: Sequence[Stock], lake: Lake) -> Path:
 
 def _write_json(stocks: Iterable[Stock], care: Iterable[Care], now: datetime) -> None:
     rows: list[dict[str, object]] = [
-        {"is": "stock", **dataclasses.asdict(stock), "age_days": age_days(stock.night, now) if stock.night else None}
+        {
+            "is": "stock",
+            **dataclasses.asdict(stock),
+            "age_days": (now.date() - stock.night).days if stock.night else None,
+        }
         for stock in stocks
     ]
     rows += [

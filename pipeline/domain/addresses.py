@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from pydantic import AnyHttpUrl
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+# Of web addresses, of the rate store and of the cluster.
+_ENCRYPTED = frozenset({"https", "rediss", "tls"})
+_CLEAR = frozenset({"http", "redis", "tcp"})
 
 
 def web_address(text: str) -> str:
-    """Return an address of http or https in its one spelling, without what does not belong to a base address.
+    """Return an address of http or https in its one spelling.
 
-    Raises ValueError, which repeats no password, where it is none, or carries a user, a query or a fragment.
+    Raises ValueError, without any password in it, if it is no such address or has a user, a query or a fragment.
     """
     parsed = _parsed(text)
     if parsed.username is not None or parsed.password is not None:
@@ -32,9 +35,9 @@ def web_address(text: str) -> str:
 
 
 def receiving_address(text: str) -> str:
-    """Return an address that messages are sent to, in its one spelling; it may carry a query and a user.
+    """Return an address that messages are sent to, in its one spelling; it may have a query and a user.
 
-    Raises ValueError, which repeats nothing of it: all of it is a secret.
+    Raises ValueError, which quotes no part of the address, as all of it is a secret.
     """
     try:
         parsed = _parsed(text)
@@ -45,9 +48,9 @@ def receiving_address(text: str) -> str:
 
 
 def proxy_address(text: str, variable: str) -> str:
-    """Return a proxy's address in its one spelling; it may carry a user and password.
+    """Return a proxy's address in its one spelling; it may have a user and password.
 
-    Raises ValueError, which repeats no password and names `variable`, where it is no proxy that can be used.
+    Raises ValueError, which names `variable` and no password, if the proxy cannot be used.
     """
     scheme, mark, _ = text.strip().partition("://")
     if not mark:
@@ -64,17 +67,18 @@ def proxy_address(text: str, variable: str) -> str:
 
 
 def is_encrypted(address: str) -> bool:
-    """Whether an address in its one spelling is one of https."""
-    return urlsplit(address).scheme == "https"
+    """Whether an address in its one spelling uses TLS."""
+    return urlsplit(address).scheme in _ENCRYPTED
 
 
 def is_in_the_clear(address: str) -> bool:
-    """Whether what is sent to an address in its one spelling can be read on its way: http to another machine."""
-    return not is_encrypted(address) and not is_loopback(urlsplit(address).hostname or "")
+    """Whether what is sent to an address in its one spelling can be read in transit: no TLS, to another machine."""
+    parsed = urlsplit(address)
+    return parsed.scheme in _CLEAR and not is_loopback(parsed.hostname or "")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this very machine."""
+    """Whether a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -82,12 +86,12 @@ def is_loopback(host: str) -> bool:
 
 
 def host_and_port(address: str) -> str:
-    """Return what a server is known by: its host, and its port where it is not the scheme's own."""
+    """Return the host of an address, with its port where that is not the scheme's default."""
     return host_alone(urlsplit(address).netloc)
 
 
 def host_alone(authority: str) -> str:
-    """Return a host and port in one spelling, from when they were written down as the settings had them."""
+    """Return a host and port in one spelling; older manifests have them as the settings were written."""
     host, mark, port = authority.lower().rpartition(":")
     if not mark or not port.isdecimal():
         return authority.lower().rstrip(".")
@@ -95,11 +99,11 @@ def host_alone(authority: str) -> str:
 
 
 def _parsed(text: str) -> AnyHttpUrl:
-    # The workers that normalise read hosts of raw answers, parse no address, and begin quickly without pydantic.
+    # Workers that normalise import this module, parse no address, and start faster without pydantic.
     from pydantic import AnyHttpUrl, ValidationError
 
     stripped = text.strip()
-    # A parser of addresses takes line breaks away and turns backslashes round, as browsers do; no address has them.
+    # The parser drops line breaks and turns backslashes into slashes, as browsers do; a real address has neither.
     is_odd = not stripped.isprintable() or " " in stripped or "\\" in stripped
     try:
         parsed = None if is_odd or "://" not in stripped else AnyHttpUrl(stripped)
@@ -110,7 +114,7 @@ def _parsed(text: str) -> AnyHttpUrl:
         msg = f"{named} is not an address like https://api.example.com"
         raise ValueError(msg)
     if (parsed.host or "").endswith("."):
-        # The dot says that a name is whole; in certificates and on the wire names stand without it.
+        # The trailing dot marks a fully qualified name; certificates and the Host header do without it.
         return AnyHttpUrl.build(
             scheme=parsed.scheme,
             username=parsed.username,

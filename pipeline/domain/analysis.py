@@ -7,15 +7,15 @@ from typing import Any
 
 
 def _compared(default: object, meaning: str, **bounds: float) -> Any:  # noqa: ANN401 - the type of the field
-    """Return a field with its meaning, for readers of the setting and of the column, and bounds of the setting."""
+    """Return a field with the meaning of setting and column, and the bounds of the setting."""
     return field(default=default, metadata={"meaning": meaning, "bounds": bounds})
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One row of `ref.analysis`: every relation of `mart` and `report` that compares reads it there.
+    """The one row of `ref.analysis`, which every comparing relation of `mart` and `report` reads.
 
-    Kept with each published sweep, so that a rebuilt file says what it said.
+    It is kept with each published sweep, so that a rebuild gives the same results.
     """
 
     reference_market: str | None = _compared(

@@ -21,7 +21,7 @@ BOARD_FAMILY_VERSION = 1
 
 
 class BoardFamily(StrEnum):
-    """Board bases that are alike enough to be compared where the exact board is missing."""
+    """Groups of similar board bases, compared where the exact board is missing."""
 
     ROOM_ONLY = "room only"
     BREAKFAST = "breakfast"
@@ -82,7 +82,7 @@ BOARDS = _boards()
 
 
 class CodeKind(StrEnum):
-    """What an error code speaks of."""
+    """What an error code is about."""
 
     NO_AVAILABILITY = "no_availability"
     VALIDATION = "validation"
@@ -144,16 +144,11 @@ def _error_codes() -> dict[int, ErrorCode]:
 ERROR_CODES = _error_codes()
 NO_AVAILABILITY_CODES = frozenset(c.code for c in ERROR_CODES.values() if c.kind is CodeKind.NO_AVAILABILITY)
 
-# A date that has slipped into the past since the plan was made: an outcome of the cell, not a mistake.
-PAST_DATE_CODES = frozenset({1014, 1015})
-# A currency or market that the supplier does not serve: an outcome of every cell asked like that.
-REFUSED_INPUT_CODES = frozenset({1018, 1027})
-# The rest can only be answered to a request of a wrong shape, which is a mistake of ours.
-SHAPE_CODES = (
-    frozenset(c.code for c in ERROR_CODES.values() if c.kind is CodeKind.VALIDATION)
-    - PAST_DATE_CODES
-    - REFUSED_INPUT_CODES
-)
+# Results of a cell, not mistakes of ours: a date that has passed since the plan was made (1014, 1015), a market or
+# currency that the supplier does not serve (1018, 1027).
+_RESULT_CODES = frozenset({1014, 1015, 1018, 1027})
+# The other validation codes answer a malformed request, which is a mistake of ours.
+SHAPE_CODES = frozenset(c.code for c in ERROR_CODES.values() if c.kind is CodeKind.VALIDATION) - _RESULT_CODES
 
 
 def storable_code(codes: Iterable[int]) -> int | None:
@@ -161,7 +156,7 @@ def storable_code(codes: Iterable[int]) -> int | None:
     return next((code for code in codes if -(2**31) <= code < 2**31), None)
 
 
-# The document names the kinds in prose and leaves their spelling open.
+# The document names the kinds in prose and does not fix their spelling.
 _PROMOTIONS = frozenset({"valueadd", "discountoff", "freenight"})
 
 
@@ -180,12 +175,12 @@ _OF_A_HUNDREDTH = (
     "PHP", "PLN", "QAR", "RON", "RSD", "RUB", "SAR", "SEK", "SGD", "THB", "TRY", "TWD", "UAH", "USD", "UYU", "ZAR",
 )  # fmt: skip
 
-# Decimals of an amount. What is not listed has two, as most have.
+# Decimals of an amount. A currency that is not listed has two.
 MINOR_DIGITS = (
     dict.fromkeys(_WITHOUT_MINOR_UNIT, 0) | dict.fromkeys(_OF_A_THOUSANDTH, 3) | dict.fromkeys(_OF_A_HUNDREDTH, 2)
 )
 
-# Codes of money that prices are in: those of today and those given up since 2023, without metals, funds and test codes.
+# Currency codes in use today or withdrawn since 2023, without metals, funds and test codes.
 ISO_4217 = frozenset((
     "AED", "AFN", "ALL", "AMD", "ANG", "AOA", "ARS", "AUD", "AWG", "AZN", "BAM", "BBD", "BDT", "BGN", "BHD", "BIF",
     "BMD", "BND", "BOB", "BRL", "BSD", "BTN", "BWP", "BYN", "BZD", "CAD", "CDF", "CHF", "CLP", "CNY", "COP", "CRC",

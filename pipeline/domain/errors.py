@@ -5,10 +5,10 @@
     │   ├── SettingsError           a setting is missing or cannot be used
     │   ├── SpecError               a sweep spec cannot be used; names the line
     │   ├── RequestRefused          a request breaks a documented rule; names its error code
-    │   └── QueryStopped            a user's query needed more time or memory than it may have
+    │   └── QueryStopped            a user's query exceeded its limit of time or memory
     ├── SupplierError
     │   ├── SupplierUnreachable     no connection could be made at all
-    │   ├── SupplierDown            it answers, but nothing succeeds any more
+    │   ├── SupplierDown            it can be reached, but all searches fail
     │   └── TokenRefused            the credentials or scopes were not accepted
     ├── LakeError
     │   ├── LakeBusy                exit code 5: another process is writing to this lake
@@ -25,7 +25,7 @@
     └── TooManyFailures             exit code 4: finished, but too many cells failed
         └── NothingUsable           no answer of the sweep can be used
 
-A message says what happened; `kept` says what survived, with some kinds what always does; `hint` says what to do next.
+`message` says what happened, `kept` what was kept, and `hint` what to do next.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NightauditError(Exception):
         self.is_placed = False
 
     def at_step(self, kept: str, next_step: str) -> None:
-        """Say what the step had kept in which this happened, and how to go on. The innermost step says it."""
+        """Add what the failed step has kept and how to continue, unless an inner step has added it already."""
         if not self.is_placed:
             self.kept = kept
             if next_step not in self.hint:
@@ -57,7 +57,7 @@ class NightauditError(Exception):
 
 
 class InputError(NightauditError):
-    """Wrong usage or input: nothing was started."""
+    """Wrong usage or input."""
 
     exit_code = 2
 
@@ -69,7 +69,7 @@ class SettingsError(InputError):
 
 
 class SpecError(InputError):
-    """A sweep spec cannot be used. The message names file and line."""
+    """A sweep spec cannot be used; the message names file and line."""
 
     usually_kept = "Nothing was started."
 
@@ -86,7 +86,7 @@ class RequestRefused(InputError):
 
 
 class QueryStopped(InputError):
-    """A user's query needed more time or memory than it may have, and was ended."""
+    """A user's query exceeded its limit of time or memory and was ended."""
 
 
 class SupplierError(NightauditError):
@@ -98,7 +98,7 @@ class SupplierUnreachable(SupplierError):
 
 
 class SupplierDown(SupplierError):
-    """The supplier can be reached, but search after search fails and none succeeds."""
+    """The supplier can be reached, but all searches fail."""
 
 
 class TokenRefused(SupplierError):
@@ -150,9 +150,9 @@ class OutOfResources(NightauditError):
 
 
 class SweepStopped(NightauditError):
-    """A sweep ended before its last search. What has landed stays, and the rest can be resumed.
+    """A sweep ended before its last search. Landed answers are kept, and the rest can be resumed.
 
-    `signal_number` is the signal that asked for it; the exit code tells it as shells do.
+    `signal_number` is the signal that stopped it; the exit code is 128 plus that number, as in shells.
     """
 
     def __init__(self, message: str, *, kept: str = "", hint: str = "", signal_number: int | None = None) -> None:
@@ -162,11 +162,11 @@ class SweepStopped(NightauditError):
 
 
 class CallsUsedUp(SweepStopped):
-    """The daily cap on calls is reached. A nightly run publishes what there is."""
+    """The daily cap on calls is reached; a nightly run publishes the answers so far."""
 
     @classmethod
     def of_day(cls, cap: int, day: str) -> CallsUsedUp:
-        """Return it for a cap and a UTC day."""
+        """Return the error for a cap and a UTC day."""
         return cls(
             f"The daily cap of {cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {day} UTC.",
             kept="Answers that have landed are kept.",
@@ -182,15 +182,15 @@ class GateBlocked(NightauditError):
 
 
 class TooManyFailures(NightauditError):
-    """A sweep was finished, but the share of failed cells, or of rules, is above what is tolerated."""
+    """A sweep finished, but the share of failed cells, or of failed rules, is above the tolerated one."""
 
     exit_code = 4
 
 
 class NothingUsable(TooManyFailures):
-    """Every search of a sweep was refused, for one reason: it was asked wrongly, or the token does not allow it."""
+    """Every search of a sweep was refused for the same reason: the request is wrong, or the token does not allow it."""
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error of a library says; its type where it says nothing."""
+    """Return the first line of a library's error message, or its type if it has no message."""
     return next((line for line in str(error).strip().splitlines()), type(error).__name__)

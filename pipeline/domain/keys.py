@@ -14,8 +14,8 @@ PenaltyTerms = tuple[int | None, float | None, float | None, bool | None]
 def policy_key(penalties: Iterable[PenaltyTerms]) -> int:
     """Return the hash of a set of penalties (window hours, percentage, nights, refundable); 0 for none.
 
-    Order and repetition do not count, and neither do the exact dates and amounts of a detail answer, so that the
-    same policy has the same key in a list and in a detail answer.
+    Order and repetition are ignored, and so are the exact dates and amounts of a detail answer: a policy has the same
+    key in a list answer and in a detail answer.
     """
     return _key(sorted({"|".join(map(_text, terms)) for terms in penalties}))
 
@@ -39,7 +39,7 @@ def _text(value: float | str | bool | None) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if value == "":
-        # Not the same as nothing stated, and no other text is written like this.
+        # Differs from None, and from every other text.
         return "\\e"
     if isinstance(value, str):
         return value.replace("\\", "\\\\").replace("|", "\\p").replace("\n", "\\n")

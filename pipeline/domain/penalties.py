@@ -1,7 +1,7 @@
 """What an offer's cancel penalties mean together: whether it is refundable, and until when cancelling is free.
 
-A penalty applies by its exact dates, where it has any and they are in order, else by its window, else always. What it
-costs at a moment is computed by the macros `mart.penalty_step` and `mart.penalty_at` of the published file.
+A penalty applies by its exact dates, if it has any and they are in order, else by its window, else always. The macros
+`mart.penalty_step` and `mart.penalty_at` of the published file compute what it costs at a given time.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-# More than a hundred years before check-in is ever since, and as many after it is never.
+# A window of more than a century before check-in means always; one of a century after it means never.
 MOST_HOURS = 10**6
-# Nights of more decimals, or more nights, cannot be counted.
+# A number of nights with more decimals, or a larger one, is not usable.
 _NIGHTS_DECIMALS, _MOST_NIGHTS = 3, 10**4
 
 
@@ -38,12 +38,12 @@ class Penalty:
 
     @property
     def is_never(self) -> bool:
-        """Whether its window lies so far behind check-in that it never applies."""
+        """Whether its window starts so long after check-in that it never applies."""
         return not self.has_ordered_dates and self.window_hours is not None and self.window_hours < -MOST_HOURS
 
 
 def refundability(penalties: Iterable[bool | None]) -> str:
-    """Return what an offer's penalties together say of being refunded: each may say yes, no, or nothing."""
+    """Return the refundability of an offer from those of its penalties; None: a penalty does not state it."""
     stated = {is_refundable for is_refundable in penalties if is_refundable is not None}
     if not stated:
         return "unknown"
@@ -55,8 +55,8 @@ def refundability(penalties: Iterable[bool | None]) -> str:
 def free_cancel_until(penalties: Sequence[Penalty]) -> datetime | None:
     """Return the earliest exact start of the penalties that may cost something: before it, cancelling is free.
 
-    None: no such moment is stated. Nothing costs, something costs from ever on, something that may cost starts by its
-    window alone, or the offer is not refundable.
+    None: no such time is stated. No penalty costs anything, one always applies, one that may cost something has only
+    a window, or the offer is not refundable.
     """
     starts = [penalty.start_at if penalty.has_ordered_dates else None for penalty in _costly(penalties)]
     known = [start for start in starts if start is not None]
@@ -66,8 +66,8 @@ def free_cancel_until(penalties: Sequence[Penalty]) -> datetime | None:
 def free_cancel_hours(penalties: Sequence[Penalty]) -> int | None:
     """Return the widest window, in hours before check-in, of the penalties that may cost something.
 
-    None: as above, and where something that may cost has no window. Windows of penalties with exact dates are taken
-    to say the same as the dates.
+    None: as above, or a penalty that may cost something has no window. Windows of penalties with exact dates are
+    assumed to agree with the dates.
     """
     costly = _costly(penalties)
     windows = [
@@ -81,23 +81,21 @@ def free_cancel_hours(penalties: Sequence[Penalty]) -> int | None:
 
 
 def _costly(penalties: Sequence[Penalty]) -> list[Penalty]:
-    """Return what may cost something at some time: nothing where the offer is not refundable."""
+    """Return the penalties that may cost something at some time; none if the offer is not refundable."""
     if refundability(penalty.is_refundable for penalty in penalties) == "non_refundable":
         return []
     return [penalty for penalty in penalties if _may_cost(penalty) and not penalty.is_never]
 
 
 def _may_cost(penalty: Penalty) -> bool:
-    """Whether a penalty costs anything while it applies, as far as that can be computed."""
+    """Whether a penalty may cost something while it applies."""
     if penalty.amount is not None:
         return penalty.amount != 0
-    if penalty.penalty_pct == 0:
-        # No percent of nights that cannot be counted is undetermined too.
-        return (
-            penalty.penalty_nights is not None and penalty.penalty_nights > 0 and not _countable(penalty.penalty_nights)
-        )
-    return True
-
-
-def _countable(nights: float) -> bool:
-    return nights < _MOST_NIGHTS and round(Decimal(repr(nights)), _NIGHTS_DECIMALS) == Decimal(repr(nights))
+    nights = penalty.penalty_nights
+    if penalty.penalty_pct != 0:
+        return True
+    if nights is None or nights <= 0:
+        return False
+    # Zero percent of an unusable number of nights is undetermined.
+    exact = Decimal(repr(nights))
+    return nights >= _MOST_NIGHTS or round(exact, _NIGHTS_DECIMALS) != exact

@@ -52,8 +52,8 @@ STATUSES = tuple(status.value for status in CellStatus)
 class Search:
     """One HTTP request: cells that differ only in the property.
 
-    `number` counts the searches of a sweep from 0 in the order of the plan; `node` tells a planned search (1)
-    from the halves that it was split into.
+    `number` counts the searches of a sweep from 0 in the order of the plan; `node` is 1 for a planned search and
+    higher for the halves that it was split into.
     """
 
     number: int
@@ -72,14 +72,14 @@ class Search:
         return self.number * NODES_PER_SEARCH + self.node
 
     def at_node(self, node: int) -> Search:
-        """Return the part of a planned search that has this node."""
+        """Return the part of a planned search with this node."""
         part = self
         for half in f"{node:b}"[1:]:
             part = part.halves()[int(half)]
         return part
 
     def halves(self) -> tuple[Search, Search]:
-        """Split a search of several properties into two that ask for the same cells between them."""
+        """Split a search of several properties into two that cover the same cells together."""
         middle = (len(self.property_ids) + 1) // 2
         first, second = self.property_ids[:middle], self.property_ids[middle:]
         return (

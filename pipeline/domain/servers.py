@@ -1,6 +1,6 @@
-"""Addresses of other servers than the supplier's: the rate store, the cluster, the mail server.
+"""Addresses of servers other than the supplier's: the rate store, the cluster, the mail server.
 
-An address may carry a password, so only its place is ever repeated.
+An address may contain a password, so messages quote only its host and port.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
-from pipeline.domain.addresses import is_loopback
+from pipeline.domain.addresses import is_encrypted
 
 _STORE_SCHEMES = frozenset({"redis", "rediss", "unix"})
-# The store's client takes any argument of a connection from a query, its host and the checks of TLS too.
+# The store's client reads every connection argument from the query, including the host and whether TLS is verified.
 _STORE_QUERY = frozenset({"db", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile"})
 
 
 def store_address(text: str) -> str:
-    """Return a store's address in its one spelling. Raises ValueError where it is none, and repeats nothing of it."""
+    """Return a store's address in its one spelling. Raises ValueError, which quotes no part of it, if it is none."""
     stripped = text.strip()
     msg = "it is not an address like rediss://store.example.com:6379/0"
     if not stripped.isprintable() or " " in stripped:
@@ -47,30 +47,19 @@ def store_address(text: str) -> str:
 
 
 def place_of_store(address: str) -> str:
-    """Return the host and port, or the socket, of a store's address in its one spelling: what is no secret of it."""
+    """Return the host and port, or the socket, of a store's address in its one spelling, which are no secret."""
     parsed = urlsplit(address)
     return parsed.netloc.rpartition("@")[2] or parsed.path
 
 
-def is_store_encrypted(address: str) -> bool:
-    """Whether a store's address in its one spelling is one of TLS."""
-    return urlsplit(address).scheme == "rediss"
-
-
-def is_store_in_the_clear(address: str) -> bool:
-    """Whether what is sent to a store can be read on its way: redis to another machine."""
-    parsed = urlsplit(address)
-    return parsed.scheme == "redis" and not is_loopback(parsed.hostname or "")
-
-
 FORM: Final = "smtps://USER:PASSWORD@HOST/?from=ADDRESS&to=ADDRESS,ADDRESS"
-# Of `smtps`, where TLS comes first, and of `smtp`, where the server is asked for it.
+# `smtps` starts with TLS; `smtp` switches to it with STARTTLS.
 _MAIL_PORTS: Final = {"smtps": 465, "smtp": 587}
 
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """Which server takes a message, from whom and for whom."""
+    """Mail server, sender and receivers of a message."""
 
     is_tls: bool
     host: str
@@ -82,9 +71,9 @@ class Mailbox:
 
 
 def mailbox_of(address: str) -> Mailbox:
-    """Return what an address such as FORM says. Raises ValueError, which repeats no password, where it is none.
+    """Return the parts of an address like FORM. Raises ValueError, which quotes no password, if it is no such address.
 
-    Blanks and signs in user and password are written as %20 and so on.
+    User and password are percent-encoded.
     """
     try:
         parsed = urlsplit(address.strip())
@@ -121,7 +110,7 @@ _CLUSTER_SCHEMES = frozenset({"tcp", "tls"})
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Dask cluster: its scheduler's address; for `tls` the certificates that both ends show and accept."""
+    """A Dask cluster: its scheduler's address and, for `tls`, the certificates of both ends."""
 
     address: str
     ca_file: Path | None = None
@@ -130,12 +119,12 @@ class Cluster:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether what is sent cannot be read or changed on its way."""
-        return self.address.startswith("tls://")
+        """Whether what is sent cannot be read or changed in transit."""
+        return is_encrypted(self.address)
 
 
 def cluster_address(text: str) -> str:
-    """Return a scheduler's address in its one spelling. Raises ValueError where it is none."""
+    """Return a scheduler's address in its one spelling. Raises ValueError if it is none."""
     stripped = text.strip()
     msg = f"{text!r} is not a scheduler's address like tls://scheduler.example.com:8786"
     try:
@@ -147,9 +136,3 @@ def cluster_address(text: str) -> str:
     if not is_whole or parsed.path.strip("/") or parsed.query or parsed.fragment or not stripped.isprintable():
         raise ValueError(msg)
     return f"{parsed.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def is_readable_on_its_way(address: str) -> bool:
-    """Whether work that is sent to a scheduler could be read or forged on its way: `tcp` to another machine."""
-    parsed = urlsplit(address)
-    return parsed.scheme == "tcp" and not is_loopback(parsed.hostname or "")

@@ -1,6 +1,6 @@
 """How a sweep's searches are cut into shards (what lands at once) and segments (what is normalised at once).
 
-All by arithmetic on the plan's numbers, so that a resumed or repeated run cuts them the same way.
+Pure arithmetic on the plan's numbers, so that a resumed or repeated run cuts them the same way.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Partition:
 
     @property
     def searches(self) -> int:
-        """How many searches it holds."""
+        """Number of searches."""
         return self.stop - self.start
 
 

@@ -16,7 +16,7 @@ _ROOM = re.compile(r"(?P<adults>[1-9])(?:c(?P<ages>\d{1,2}(?:-\d{1,2})*))?")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stay:
-    """The nights slept. `check_out` is the day of departure and not part of the stay."""
+    """The nights of a stay. `check_out` is the day of departure and not part of it."""
 
     check_in: date
     check_out: date

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pipeline.domain.search import Operation
 
-# Of errors both spellings are read into one column.
+# Both spellings of an error are stored in one column.
 _ERRORS = {"code": "codes", "errorCode": "codes", "message": "messages", "errorDescription": "messages"}
 _LIST_PRODUCT = {
     "productId": "offer.product_id",

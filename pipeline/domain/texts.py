@@ -1,35 +1,34 @@
-"""Text of others, made harmless for the terminal, spreadsheet or Markdown that shows it."""
+"""Untrusted text, made harmless for the terminal, spreadsheet or Markdown that shows it."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# What a terminal obeys (C0, DEL, C1), what turns round or hides what is written beside it, and halves of characters.
+# Control characters (C0, DEL, C1), those that reverse or hide the text around them, and lone surrogates.
 _CONTROLS: Final = (
     "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ufff9-\\ufffb"
 )
 _OBEYED: Final = re.compile(f"[{_CONTROLS}\\ud800-\\udfff]")
 
-# What a spreadsheet would run. Blanks before the sign do not keep every spreadsheet from it, nor do the wide forms of
-# the signs.
+# What a spreadsheet would run as a formula; some do so even after blanks, and with the wide forms of the signs.
 _FORMULA_TEXT: Final = "^(?:[\\t\\r\\n]|[\\s\ufeff]*[=+\\-@＝＋－＠])"
 _FORMULA: Final = re.compile(_FORMULA_TEXT)
 
 # What Markdown reads as marks.
 _MARKS: Final = re.compile(r"[\\`*_{}\[\]<>|#]")
 
-# What `in_a_cell` changes, for Python and for polars, which knows no halves of characters.
+# What `in_a_cell` changes, as a pattern for polars, which has no lone surrogates.
 GUARDED: Final = f"{_FORMULA_TEXT}|[{_CONTROLS}]"
 
 
 def printable(text: str) -> str:
-    """Return text for a terminal: control characters are shown as `\\x1b`, `\\u202e`, and not obeyed."""
+    """Return text for a terminal: control characters become `\\x1b`, `\\u202e` and so on."""
     return _OBEYED.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def printable_json(document: str) -> str:
-    """Return a JSON document for a terminal: the same values, with control characters written as `\\u009b`."""
+    """Return a JSON document for a terminal: the same values, with control characters escaped as `\\u009b`."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
@@ -39,21 +38,21 @@ def in_a_cell(text: str) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """Return text for Markdown, in a table too: none of its signs is read as a mark."""
+    """Return text for Markdown, with all its marks escaped."""
     return _MARKS.sub(lambda found: f"\\{found[0]}", text)
 
 
 def one_line(text: str | None) -> str:
-    """Return a text that may stand in code over several lines as one; nothing where there is none."""
+    """Return a text of several lines as one line; empty for None."""
     return " ".join((text or "").split())
 
 
-# A longer word is cut, such as an address.
+# A longer word, such as an address, is cut.
 _LONGEST_WORD = 40
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most `most` characters: a longer one ends behind a word, and with `…`."""
+    """Return a text of at most `most` characters; a longer one is cut after a word and ends with `…`."""
     if len(text) <= most:
         return text
     kept = text[: most - 1]

@@ -9,18 +9,18 @@ from pathlib import Path
 from pipeline.lake.checksums import FOLDER, Recorded
 from pipeline.lake.objects import Lake
 
-# What comes and goes beside the lake's own files, and what a stopped writer leaves behind.
-_PASSING = frozenset({".lock", ".lock.note", ".spill"})
-# So the object store names what it is writing.
+# Temporary entries of a lake's folder.
+PASSING = frozenset({".lock", ".lock.note", ".spill"})
+# Names of files that the object store is writing.
 _UNDER_WAY = re.compile(r".*#[0-9]+")
-# The lake writes each file here itself, and records it.
+# Folders in which the lake writes and records every file itself.
 _OURS = ("raw", "tables", "published", "state", "quotes", "reports", "nights", "durations", "calls", "lake.json")
 
 
 def files_of_lake(lake: Lake) -> Iterator[Path]:
-    """Yield all files, but those of tables that a rebuild has replaced, and those under construction."""
+    """Yield all files except those of replaced tables and those being written."""
     for top in sorted(lake.root.iterdir()) if lake.root.is_dir() else ():
-        if top.name in _PASSING or top.name == FOLDER or _is_replaced(lake, top):
+        if top.name in PASSING or top.name == FOLDER or _is_replaced(lake, top):
             continue
         for place in [top] if top.is_file() else sorted(place for place in top.rglob("*") if place.is_file()):
             is_hidden = place.name.startswith(".") and not place.name.endswith(".crc")
@@ -29,7 +29,7 @@ def files_of_lake(lake: Lake) -> Iterator[Path]:
 
 
 def not_files(lake: Lake) -> Iterator[Path]:
-    """Yield what is neither a file nor a folder, which opening may wait on for ever; and folders for checksum files."""
+    """Yield what is neither a file nor a folder, as opening it may block; and folders in place of checksum files."""
     for top in sorted(lake.root.iterdir()):
         if top.name.startswith((*_OURS, FOLDER)) and not _is_replaced(lake, top):
             for place in (top, *sorted(top.rglob("*"))):
@@ -39,17 +39,17 @@ def not_files(lake: Lake) -> Iterator[Path]:
 
 
 def missing_files(lake: Lake, recorded: Recorded) -> Iterator[Path]:
-    """Yield what got its name and was not removed since, and is not there."""
+    """Yield the files that were written, were not removed, and are missing."""
     for folder in recorded.folders(lake.root):
         if folder == lake.root or not _is_replaced(lake, lake.root / folder.relative_to(lake.root).parts[0]):
             yield from recorded.missing(folder)
 
 
 def without_checksums(lake: Lake, recorded: Recorded) -> dict[Path, list[Path]]:
-    """Return the files whose checksums are lost, by where those should be; none of a lake that has kept none.
+    """Return the files whose checksums are lost, by the folder of the checksums; none for a lake without checksums.
 
-    A list that was cut at the end of a line has lost those of its last files. Where all lists are gone from the lake,
-    that is one place.
+    A list that was cut at the end of a line has lost the checksums of its last files. If all lists are gone, the
+    result has one entry.
     """
     if not lake.records_all:
         return {}

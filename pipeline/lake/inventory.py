@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.domain.errors import NightauditError
+from pipeline.lake.expected import PASSING
 from pipeline.lake.objects import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.lake.sweep_files import sweep_of
-
-# What comes and goes beside the lake's own files.
-_PASSING = frozenset({".lock", ".lock.note", ".spill"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,7 +32,7 @@ class Stock:
 
 
 def inventory(lake: Lake) -> list[Stock]:
-    """Count all files of a lake, by kind and then by night. A file that cannot be read has bytes and no rows."""
+    """Count all files of a lake, by kind and then by night. An unreadable file counts with no rows."""
     nights = _nights(lake)
     found: dict[tuple[str, date | None], list[int]] = {}
     for place in _files(lake):
@@ -46,25 +44,20 @@ def inventory(lake: Lake) -> list[Stock]:
     return [Stock(kind, night, *counts) for (kind, night), counts in in_order]
 
 
-def age_days(night: date, now: datetime) -> int:
-    """Return how many days ago a night was."""
-    return (now.date() - night).days
-
-
 def _nights(lake: Lake) -> dict[str, date]:
     nights = {}
     for sweep_id in lake.sweep_ids():
         try:
             nights[sweep_id] = read_manifest(lake, sweep_id).snapshot_date
         except NightauditError:
-            # A manifest that cannot be read is reported by `verify`; its files are of no night here.
+            # `verify` reports an unreadable manifest; here its files belong to no night.
             continue
     return nights
 
 
 def _files(lake: Lake) -> Iterator[Path]:
     for top in sorted(lake.root.iterdir()) if lake.root.is_dir() else ():
-        if top.name not in _PASSING:
+        if top.name not in PASSING:
             yield from [top] if top.is_file() else (place for place in top.rglob("*") if place.is_file())
 
 

@@ -63,7 +63,7 @@ class Cells:
 
 
 def verdicts(operation: Operation, reading: Reading, property_ids: Sequence[int]) -> list[Verdict]:
-    """Return what an answer says of each property that was asked for."""
+    """Return the verdict of an answer on each requested property."""
     unlisted = status, code = _verdict_on_unlisted(operation, reading)
     without_products = (CellStatus.NO_OFFER, code if status is CellStatus.NO_OFFER else None)
     if reading.is_failure:
@@ -81,11 +81,11 @@ def verdicts(operation: Operation, reading: Reading, property_ids: Sequence[int]
 
 
 def _verdict_on_unlisted(operation: Operation, reading: Reading) -> Verdict:
-    """Return what an answer says of the properties that it does not list."""
+    """Return the verdict of an answer on the properties that it does not list."""
     rest, code = reading.rest
     if rest is Rest.NOT_LISTED:
         return (CellStatus.ABSENT if operation is Operation.MULTI else CellStatus.NO_OFFER), None
     if rest is Rest.CODE and code is not None:
         return _STATUS_OF_KIND[ERROR_CODES[code].kind], code
-    # An unknown code, or a failure: that is no word about what is on sale.
+    # An unknown code or a failure says nothing about what is on sale.
     return CellStatus.FAILED, code

@@ -52,7 +52,7 @@ def in_declared_order(table: Table, columns: dict[str, pa.Array], count: int) ->
 
 
 class AskedSearches:
-    """What was asked in each search, when, and where its raw answer lies; rows refer to a search by its position."""
+    """Request, time and raw address of each search; rows refer to a search by its position."""
 
     def __init__(self, sweep_id: str) -> None:
         self.sweep_id = sweep_id
@@ -74,7 +74,7 @@ class AskedSearches:
         return spread(self._search_ids, pa.int64(), position)
 
     def columns(self, position: Index) -> dict[str, pa.Array]:
-        """Return the columns that each row takes over from its search."""
+        """Return the columns that each row has from its search."""
         asked = self._asked
         return {
             "sweep_id": constant(self.sweep_id, len(position)),

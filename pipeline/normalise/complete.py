@@ -1,8 +1,8 @@
-"""Whether all the fields of an answer are in its reading: readers keep one of two fields of the same name.
+"""Checks that an answer was read completely: a JSON reader keeps only one of two fields of the same name.
 
-The names in the body are counted by their `":`, and those that were read by the columns that they are in. Where the
-two differ, a closer look tells whether one came twice. To search the body for a few names costs a fifth of its reading;
-this costs less than a twentieth.
+The names in the body are counted by their `":`, those that were read by the columns that hold them. If the counts
+differ, a closer look shows whether a name came twice. Searching the body for a few names takes a fifth of the time that
+reading it takes; counting takes less than a twentieth.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FieldCount:
         )  # fmt: skip
         texts, nulls = interned.names_in(offers.threes)
         stated = sum(len(column) - column.null_count for column in columns)
-        # Faster than to count those that are None; an empty text looks like one, and wants the closer look.
+        # Faster than counting None; an empty text counts as missing, and leads to the closer look.
         stated += sum(len([*filter(None, words)]) for words in (offers.currency, offers.room_name, offers.rate_type))
         self._fields += stated + offers.holders + texts
         self._nulls += nulls
@@ -41,7 +41,7 @@ class FieldCount:
             self._fields += sum(_in_content(found) for found in properties if isinstance(found, wire.DetailProperty))
 
     def is_all_of(self, body: bytes, *, more: int) -> bool:
-        """Return whether a body has no other fields, but for `more` of them. One that is null counts as missing."""
+        """Return whether a body has no other fields than these and `more`. A field that is null counts as missing."""
         names, fields = names_in(body), self._fields + more
         if names == fields:
             return True
@@ -56,14 +56,10 @@ def _in_content(found: wire.DetailProperty) -> int:
     count = _stated([found.property_name])
     for room in found.room_stays or ():
         count += _stated([room.room_description, room.bed_type, room.images, room.amenities])
-        count += sum(map(_fields, room.amenities or ()))
+        count += sum(_stated([amenity.id, amenity.name]) for amenity in room.amenities or ())
         charges = [product.charges for product in room.products or ()]
         count += _stated([each.excluded for each in charges if each is not None])
     return count
-
-
-def _fields(value: wire.Amenity) -> int:
-    return _stated([value.id, value.name])
 
 
 def _stated(values: Sequence[object]) -> int:

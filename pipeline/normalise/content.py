@@ -1,7 +1,7 @@
 """Content of single answers: names, descriptions, beds, amenities and images of properties and rooms.
 
-The same words come with every requested stay, so a segment keeps each distinct text once, with the first
-search that said it. Changes since earlier sweeps are computed when the sweep is published.
+The same content comes with every requested stay, so a segment keeps each distinct content once, with the first search
+that returned it. Changes since earlier sweeps are computed when the sweep is published.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INT64 = range(-(2**63), 2**63)
 
 @dataclass(frozen=True, slots=True)
 class RoomContent:
-    """What an answer says of a room; None: it does not say."""
+    """Content of a room; None: not stated."""
 
     room_id: int | None
     room_name: str | None
@@ -30,7 +30,7 @@ class RoomContent:
 
 @dataclass(frozen=True, slots=True)
 class PropertyContent:
-    """What an answer says of a property and its rooms."""
+    """Content of a property and its rooms."""
 
     property_id: int
     property_name: str | None
@@ -62,7 +62,7 @@ class SegmentContent:
         self._rooms: dict[tuple[int, RoomContent], tuple[int, int]] = {}
 
     def add(self, search_id: int, content: PropertyContent) -> None:
-        """Add what one search said."""
+        """Add the content from one search."""
         self._properties.setdefault((content.property_id, content.property_name), search_id)
         for number, room in enumerate(content.rooms):
             self._rooms.setdefault((content.property_id, room), (search_id, number))

@@ -1,8 +1,8 @@
 """Boards, promotions and policies of a segment, decoded once per distinct text.
 
-An offer then holds three small numbers, and its children are spread out by vector operations at the end of the
-segment. The distinct texts of one segment are few in multi answers, and at most one per offer in detail answers,
-so an instance lives as long as its segment and stays bounded with it.
+An offer then holds three small numbers, and its penalties and promotions are expanded by vector operations at the end
+of the segment. A segment has few distinct texts in multi answers and at most one per offer in detail answers, so an
+instance lives as long as its segment.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _MOST_CHILDREN = 2**15
 
 _DIGIT = re.compile(r"\d")
 _TEXTS = attrgetter("board", "promotions", "penalties")
-# Two counts in one number: fewer nulls than this are in an answer.
+# Two counts share one number: an answer has fewer nulls than this.
 _NULLS = 2**31
-# No JSON holds it.
+# Never part of a JSON text.
 _BETWEEN = b"\0"
 _NO_PENALTIES: tuple[wire.Penalty[float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PenaltyRow:
-    """A penalty with its exact parts as instants, and the offsets that they were written with."""
+    """A penalty with its exact dates as instants, and their offsets as sent."""
 
     terms: wire.Penalty[float]
     start_at: datetime | None
@@ -56,7 +56,7 @@ class PenaltyRow:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The penalties of an offer and what follows from them alone."""
+    """The penalties of an offer, and the values that depend on them alone."""
 
     key: int
     rows: tuple[PenaltyRow, ...]
@@ -76,7 +76,7 @@ class Promotions:
 class Distinct(dict[bytes, int], Generic[T]):
     """Distinct texts in the order of their first appearance, each decoded once.
 
-    Looking up a new text decodes it; whatever the decoder raises leaves the instance unchanged.
+    Looking up a new text decodes it; if the decoder raises, the instance is unchanged.
     """
 
     def __init__(self, decode: Callable[[bytes], tuple[T, list[Deviation]]]) -> None:
@@ -94,23 +94,23 @@ class Distinct(dict[bytes, int], Generic[T]):
 
 
 class Interned:
-    """The three kinds of distinct texts of a segment, and in which threes products carry them."""
+    """The distinct boards, promotions and policies of a segment, and the combinations (threes) that products have."""
 
     def __init__(self) -> None:
         self.boards: Distinct[wire.Board] = Distinct(_board)
         self.promotions: Distinct[Promotions] = Distinct(_promotions)
         self.policies: Distinct[Policy] = Distinct(_policy)
         self._threes: Distinct[tuple[int, int, int]] = Distinct(self._three)
-        # Of each three: names of fields in its texts and of the texts themselves, and how many of these are null.
+        # For each three: the number of field names in its texts, and how many of them are null.
         self._names: list[int] = []
         self._counted = np.zeros(0, np.int64)
 
     def threes_of(self, products: Sequence[wire.Product]) -> Indexes:
-        """Return which three of texts each product carries, to be separated by `apart`.
+        """Return the three of each product; `apart` separates them.
 
         Raises OverflowError, UnfitMoney and msgspec's errors for a text that cannot be stored.
         """
-        # The hottest line of a night: one look-up a product in place of three, and no step of it in Python.
+        # The hottest line of a night: one look-up per product instead of three, without a step in Python.
         joined = map(_BETWEEN.join, map(_TEXTS, products))
         return np.fromiter(map(self._threes.__getitem__, joined), np.int32, len(products))
 
@@ -121,7 +121,7 @@ class Interned:
         return board, promotions, policy
 
     def names_in(self, threes: Indexes) -> tuple[int, int]:
-        """Return how many names of fields the texts of `threes` have, each text's own too, and how many are null."""
+        """Return how many field names the texts of `threes` have, including their own, and how many are null."""
         if len(self._counted) != len(self._names):
             self._counted = np.array(self._names, np.int64)
         return divmod(int(self._counted[threes].sum()), _NULLS)
@@ -192,24 +192,17 @@ def _policy(text: bytes) -> tuple[Policy, list[Deviation]]:
 def _stated(row: PenaltyRow) -> Penalty:
     terms = row.terms
     amount = None if terms.amount is None else Decimal(repr(terms.amount))
-    return Penalty(
-        terms.window_hours,
-        terms.penalty_pct,
-        terms.penalty_nights,
-        terms.is_refundable,
-        row.start_at,
-        row.end_at,
-        amount,
-    )
+    stated = (terms.window_hours, terms.penalty_pct, terms.penalty_nights, terms.is_refundable)
+    return Penalty(*stated, row.start_at, row.end_at, amount)
 
 
 def _instant(text: str | None, field: str, notes: list[Deviation]) -> tuple[datetime | None, str | None]:
-    """Return the instant of a text and its offset; a text that is none is noted and left out."""
+    """Return the instant of a text and its offset; other texts are noted and left out."""
     if text is None:
         return None, None
     found = instant_of(text)
     if found is None:
-        # Its form alone: a night has too many dates to list each.
+        # Only its form, as a night has too many dates to list each.
         notes.append(Deviation(f"cancelPenalties[].{field}", "changed_type", _DIGIT.sub("9", text[:40])))
         return None, None
     return found

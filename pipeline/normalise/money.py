@@ -13,10 +13,10 @@ import pyarrow as pa
 from pipeline.domain.tables import MONEY, MONEY_SCALE
 
 _UNIT = 10**MONEY_SCALE
-# Below, doubles lie closer together than ten-thousandths: no two amounts of four decimals share one, and scaling,
-# rounding and dividing back proves that a double is the one nearest to such an amount.
+# Below this, doubles are closer together than ten-thousandths: each amount of four decimals has its own, and scaling,
+# rounding and dividing back proves that a double is the nearest to such an amount.
 _EXACT_BELOW = 2.0**39
-# From there on a double still names any decimal of so many digits, and no longer every one of more.
+# Above it, a double still stands for any decimal of so many digits, but not of more.
 _DIGITS = 15
 _LARGEST = 10**18 - 1
 
@@ -28,7 +28,7 @@ class UnfitMoney(ValueError):
 def money_columns(columns: Sequence[Sequence[float | None]]) -> list[pa.Array]:
     """Return columns of one length as DECIMAL(18,4). Raises UnfitMoney if a value would have to be rounded.
 
-    All at once: for answers of a few hundred offers, a call costs as much as what it works on.
+    All columns at once, because for a few hundred offers the calls cost as much as the work.
     """
     numbers = np.array(list(chain.from_iterable(columns)), dtype=np.float64).reshape(len(columns), -1)
     is_stated = ~np.isnan(numbers)
@@ -41,7 +41,7 @@ def money_columns(columns: Sequence[Sequence[float | None]]) -> list[pa.Array]:
 
 
 def refuse_unfit(values: Iterable[float | None]) -> None:
-    """Raise UnfitMoney where `money_columns` would, without making columns: for the few amounts of one policy."""
+    """Raise UnfitMoney like `money_columns`, for the few amounts of one policy."""
     for value in values:
         if value is None or (abs(value) < _EXACT_BELOW and round(value * _UNIT) / _UNIT == value):
             continue
@@ -59,7 +59,7 @@ def _scaled(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _units(value: float) -> int:
-    # repr() gives the shortest decimal that reads back as this double: the text of any value of up to 15 digits.
+    # repr() gives the shortest decimal that reads back as this double: the original of any value of up to 15 digits.
     shortest = Decimal(repr(value)).normalize()
     units = shortest * _UNIT
     is_named = abs(value) < _EXACT_BELOW or len(shortest.as_tuple().digits) <= _DIGITS

@@ -21,8 +21,8 @@ _EMPTY_LIST_CHARGES, _EMPTY_CHARGES, _EMPTY_EXCLUDED = wire.ChargeTotal(), wire.
 class Offers:
     """The offers of one answer, by level: properties hold room stays, room stays hold products.
 
-    `products_of_room` and `products_of_property` count the products below each; everything else is one value a
-    room stay, a property, or a product.
+    `products_of_room` and `products_of_property` count the products of each; the other fields have one value per room
+    stay, property or product.
     """
 
     property_id: pa.Array
@@ -40,7 +40,7 @@ class Offers:
     money: dict[str, pa.Array]
     discount_pct: pa.Array
     holders: int
-    """Fields that hold room stays, products or charges, in all."""
+    """Number of fields that hold room stays, products or charges."""
 
 
 MONEY_OF_LIST = ("total", "floor", "pre_promo_total")

@@ -1,7 +1,7 @@
 """Parts of a decoded answer, read by the wire's declaration.
 
-Unknown fields, numbers written as texts and the like are noted and never cost a part. What no lenient reading makes
-fit raises `Unfit`.
+Unknown fields, numbers written as texts and the like are noted and never cost a part. A value that even a lenient
+reading cannot use raises `Unfit`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pipeline.supplier.fields import Field, fields_of
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-# Words beside the prices: whatever stands in them costs nothing else.
+# Names and descriptions: an unreadable one costs nothing else.
 _CONTENT = frozenset({"propertyName", "roomDescription", "bedTypeInfo", "images", "roomAmenities"})
-# Exact dates and amounts of penalties are kept wherever they come.
+# Exact dates and amounts of penalties are kept in list answers too.
 _READ_AS: dict[type[msgspec.Struct], type[msgspec.Struct]] = {wire.ListPenalty: wire.Penalty[float]}
-# Of a room: they say nothing of what its offers are, so one that cannot be read costs itself.
+# Fields of a room that its offers do not depend on: an unreadable one costs only itself.
 _OWN_COST: dict[type[msgspec.Struct], frozenset[str]] = dict.fromkeys(
     (wire.ListRoomStay, wire.DetailRoomStay), frozenset({"roomName", "rateType", "availableRooms"})
 )
-# Of a product: words that no price depends on, and that name nothing. One that cannot be read is noted and left out.
+# Texts of a product that no price depends on: an unreadable one is noted and left out.
 _WORDS: dict[type[msgspec.Struct], frozenset[str]] = {
     wire.Board: frozenset({"detail"}),
     wire.Promotion: frozenset({"promoType", "description"}),
@@ -38,7 +38,7 @@ _INT64 = range(-(2**63), 2**63)
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Something that the document does not say; the value was kept."""
+    """A deviation from the document; the value was kept."""
 
     path: str
     kind: str
@@ -51,7 +51,7 @@ class Unfit(ValueError):
 
 @cache
 def _nested(kind: type[msgspec.Struct]) -> list[tuple[str, Field, type[msgspec.Struct]]]:
-    """Return the fields that hold objects, and what they are read as; those that stay JSON first."""
+    """Return the fields that hold objects, with the types to read them as; those that stay JSON first."""
     nested = [
         (name, known, _READ_AS.get(known.struct, known.struct))
         for name, known in fields_of(kind).items()
@@ -61,14 +61,14 @@ def _nested(kind: type[msgspec.Struct]) -> list[tuple[str, Field, type[msgspec.S
 
 
 class PartReader:
-    """Reads parts, and holds what it noted of them in `noted`, and in `unread` fields that it read as missing."""
+    """Reads parts; `noted` has their deviations, and `unread` the fields that were read as missing."""
 
     def __init__(self) -> None:
         self.noted: list[Deviation] = []
         self.unread: list[tuple[str, str, Any]] = []
 
     def struct(self, value: Any, kind: type[S], path: str) -> S:
-        """Return an object with all that it holds; what stays JSON is written again, in our spelling."""
+        """Return an object with its nested objects; those that stay JSON are encoded again."""
         fields = self.object(value, kind, path)
         for name, known, struct in _nested(kind):
             given, place = value.get(name), f"{path}.{name}"
@@ -81,7 +81,7 @@ class PartReader:
         return kind(**fields)
 
     def object(self, value: Any, kind: type[S], path: str) -> dict[str, Any]:
-        """Return the plain fields of an object by our names, and its content."""
+        """Return the plain fields of an object, and its names and descriptions, by our names."""
         if not isinstance(value, dict):
             raise Unfit(f"{path} is {kind_of(value)}, not an object")
         known_fields = fields_of(kind)
@@ -112,7 +112,7 @@ class PartReader:
         return plain
 
     def _content(self, value: Any, known: Field, path: str) -> Any:
-        """Return a content field as far as it can be read; what cannot is noted and left out."""
+        """Return the readable part of a content field; the rest is noted and left out."""
         try:
             if known.is_list:
                 return list(self._readable(self.items(value, path), known, f"{path}[]"))
@@ -132,8 +132,8 @@ class PartReader:
                 self.noted.append(Deviation(path, "changed_type", kind_of(item)))
 
     def scalar(self, value: Any, known: Field, path: str) -> Any:
-        """Return a plain value; another spelling of it is noted."""
-        # Where a number belongs too: a text that cannot be encoded is more than a wrong type to msgspec.
+        """Return a plain value; a deviating spelling is noted."""
+        # Numbers too: msgspec fails on a text that cannot be encoded, instead of reporting a wrong type.
         if isinstance(value, str) and not _is_text(value):
             raise Unfit(f"{path} is not UTF-8")
         try:
@@ -149,7 +149,7 @@ class PartReader:
     def _leniently(self, value: Any, known: Field, path: str) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(value, float) and value.is_integer() and known.kind == "integer":
-            # From 2^53 on a double no longer names one integer.
+            # From 2^53 on a double no longer stands for exactly one integer.
             if abs(value) >= 2**53:
                 raise Unfit(f"{path} {value} is not an exact integer")
             read: Any = self.scalar(int(value), known, path)

@@ -26,16 +26,16 @@ _SINGLE = msgspec.json.Decoder(wire.SingleAnswer)
 
 @dataclass(slots=True)
 class Reading:
-    """What one answer said: its offers, its codes, and what could not be read or was not expected."""
+    """The content of one answer: its offers and codes, refusals and deviations."""
 
     offers: Offers | None = None
     returned: dict[int, int] = field(default_factory=dict)
     """Offers of each property of the answer; 0: it was listed without any."""
     codes: tuple[int, ...] = ()
     has_errors: bool = False
-    """Whether the answer speaks of errors, with a code or without."""
+    """Whether the answer names errors, with or without a code."""
     rest: tuple[Rest, int | None] = (Rest.FAILURE, None)
-    """What it says of the properties that it does not list, and the code that says so."""
+    """What it says about the properties that it does not list, and the code for it."""
     unreadable: frozenset[int] = frozenset()
     """Properties with a part that was refused."""
     is_unreadable: bool = False
@@ -45,16 +45,16 @@ class Reading:
     messages: tuple[str, ...] = ()
     """Texts of the errors."""
     content: PropertyContent | None = None
-    """What a single answer says beside prices."""
+    """Names and descriptions in a single answer."""
 
     @property
     def is_failure(self) -> bool:
-        """Whether it says nothing of the properties that it does not list, because the server failed."""
+        """Whether it leaves the properties that it does not list open, because the server failed."""
         return self.is_unreadable or self.rest[0] is Rest.FAILURE
 
     @property
     def doubt(self) -> str | None:
-        """Why what it lists may not be all, or why it lists nothing; None: there is no reason."""
+        """Why its list may be incomplete or empty; None: there is no reason to think so."""
         if self.is_unreadable:
             return "unreadable"
         if self.is_failure:
@@ -63,18 +63,18 @@ class Reading:
         return None if says_why or not any(self.returned.values()) else "error_beside_offers"
 
     def unanswered(self, asked: Iterable[int]) -> tuple[int, ...]:
-        """Return the properties that are to be asked again: of those asked, the ones that a failure leaves open."""
+        """Return the requested properties that a failure leaves open, to be asked again."""
         return tuple(each for each in asked if not self.returned.get(each)) if self.is_failure else ()
 
     def in_doubt(self, asked: Collection[int]) -> tuple[int, ...]:
-        """Return the properties that a part without an id may belong to: requested ones that the answer lacks."""
+        """Return the requested properties missing from the answer that a part without an id may belong to."""
         if self.is_failure or len(asked) == 1 or not any(map(is_nameless, self.refusals)):
             return ()
         return tuple(each for each in asked if each not in self.returned)
 
 
 def read_answer(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
-    """Read an inflated 200 body. Never raises for what a supplier may send."""
+    """Read an inflated 200 body. Never raises for anything that a supplier may send."""
     try:
         return _read_strictly(body, operation, asked, interned)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
@@ -82,7 +82,7 @@ def read_answer(body: bytes, operation: Operation, asked: frozenset[int], intern
 
 
 class _Unexpected(ValueError):
-    """A property without an id, not asked for, or listed twice; a field that comes twice; what may be no product."""
+    """A property without an id, not requested or listed twice; a repeated field; something that may be no product."""
 
 
 def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], interned: Interned) -> Reading:
@@ -102,10 +102,14 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
     count = FieldCount()
     is_alone = operation is Operation.SINGLE or (len(asked) == len(properties) == 1 and _tells(properties[0]))
     if nameless and is_alone:
-        # One property was asked for, and every field is optional: it can only be that one.
+        # Only one property was asked for, and every field is optional, so it must be that one.
         (nameless[0].property_id,) = asked
     elif nameless:
-        refusals = [_nameless(index, found) for index, found in enumerate(properties) if found.property_id is None]
+        refusals = [
+            refusal("property", None, f"properties[{index}]", tolerant.NO_ID, msgspec.json.encode(found))
+            for index, found in enumerate(properties)
+            if found.property_id is None
+        ]
         properties = [found for found in properties if found.property_id is not None]
         count.add(nameless, collect_offers(nameless, refused := Interned()), refused)
     ids = [found.property_id for found in properties if found.property_id is not None]
@@ -134,7 +138,7 @@ def _read_strictly(body: bytes, operation: Operation, asked: frozenset[int], int
 
 
 def _is_listing(answer: wire.MultiAnswer | wire.SingleAnswer) -> bool:
-    """Return whether an answer lists properties: an empty list, or at least one that says something."""
+    """Return whether an answer lists properties: an empty list, or at least one with content."""
     if isinstance(answer, wire.SingleAnswer):
         return answer.property is not None and _tells(answer.property)
     return answer.properties is not None and (not answer.properties or any(map(_tells, answer.properties)))
@@ -145,7 +149,7 @@ def _tells(found: wire.Property) -> bool:
 
 
 def _may_be_empty(properties: Sequence[wire.Property], offers: Offers) -> bool:
-    """Return whether an object may stand for nothing: cheap, as nearly all have their ids."""
+    """Return whether a room or product may be empty. Cheap, as nearly all have ids."""
     if not offers.product_id.null_count and not offers.room_stay_id.null_count:
         return False
     rooms = [room for found in properties for room in found.room_stays or ()]
@@ -156,17 +160,13 @@ def _may_be_empty(properties: Sequence[wire.Property], offers: Offers) -> bool:
     )
 
 
-def _nameless(index: int, found: wire.Property) -> Refusal:
-    return refusal("property", None, f"properties[{index}]", tolerant.NO_ID, msgspec.json.encode(found))
-
-
 def new_codes(codes: Sequence[int]) -> list[Deviation]:
     """Return the codes that the document does not know."""
     return [Deviation("errors[].code", "new_value", str(code)) for code in codes if code not in ERROR_CODES]
 
 
 def _repeated_products(properties: Sequence[wire.Property], operation: Operation) -> list[Deviation]:
-    """Return a deviation for each product that a room lists again: both are kept, and are one row each."""
+    """Return a deviation for each product that a room lists twice; both are kept as rows."""
     repeated = 0
     for found in properties:
         for room in found.room_stays or ():
@@ -207,7 +207,7 @@ def _content(properties: Sequence[wire.Property]) -> PropertyContent | None:
 
 
 def _fits(products: Sequence[wire.Product], interned: Interned) -> None:
-    """Raise what `collect_offers` raises where one of the products cannot be stored."""
+    """Raise what `collect_offers` raises if one of the products cannot be stored."""
     is_detail = bool(products) and isinstance(products[0], wire.DetailProduct)
     room, held = (wire.DetailRoomStay, wire.DetailProperty) if is_detail else (wire.ListRoomStay, wire.ListProperty)
     collect_offers([held(property_id=0, room_stays=[room(products=list(products))])], interned)  # type: ignore[list-item, arg-type]

@@ -1,4 +1,4 @@
-"""Unreadable parts of an answer, and what stands in their place: errors, messages, nothing."""
+"""Refusals: unreadable parts of an answer, and objects with an error or a message instead of content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAMPLE_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A part that could not be read, or from which something may be missing."""
+    """A part that could not be read, or that may be incomplete."""
 
     part: str
     property_id: int | None
@@ -28,7 +28,7 @@ class Refusal:
 
 
 def refusal(part: str, property_id: int | None, place: str, reason: str, value: bytes) -> Refusal:
-    """Return a refusal with its reason and the value as sent cut to what a row holds."""
+    """Return a refusal, with its reason and the value as sent cut to the size of a row."""
     sample = value[: 4 * _SAMPLE_CHARACTERS].decode("utf-8", "replace")[:_SAMPLE_CHARACTERS]
     return Refusal(part, property_id, place, reason[:300], sample)
 
@@ -55,7 +55,7 @@ def names_error(value: object) -> bool:
 
 
 def check_product(value: dict[str, Any], product: wire.Product, kind: type[msgspec.Struct]) -> None:
-    """Raise Unfit where an object has no product in it. One with a price is a product, whatever else it says."""
+    """Raise Unfit if an object is no product. One with a price is a product, whatever else it holds."""
     if product.charges is not None and product.charges.total is not None:
         return
     if all(value.get(name) in (None, {}, []) for name in fields_of(kind)):
@@ -64,7 +64,7 @@ def check_product(value: dict[str, Any], product: wire.Product, kind: type[msgsp
 
 
 def check_room(value: dict[str, Any], products: Collection[object], kind: type[msgspec.Struct]) -> None:
-    """Raise Unfit where an object without products is no room stay either; rooms may have none of them on sale."""
+    """Raise Unfit if an object without products is no room stay either; rooms may have nothing on sale."""
     if products:
         return
     if not value.keys() & fields_of(kind).keys():

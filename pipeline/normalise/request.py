@@ -52,7 +52,7 @@ _decode = msgspec.json.Decoder(_Request).decode
 
 
 def asked_of_request(request: bytes) -> Asked:
-    """Read the JSON of a request that was sent by us. Raises msgspec.MsgspecError where it is damaged."""
+    """Read the JSON of a request that we sent. Raises msgspec.MsgspecError if it is damaged."""
     sent = _decode(request)
     rooms = (Room(r.guestCount.adultCount, tuple(r.guestCount.childAges)) for r in sent.room_stays)
     return Asked(
@@ -80,7 +80,7 @@ def asked_of_search(search: Search) -> Asked:
 
 
 def asked_for(asked: Asked, own_property_id: int | None) -> Asked:
-    """Return what was asked as the plan has it, where one property was asked for under the id of another."""
+    """Return the request as planned, if one property was requested under the id of another."""
     if own_property_id is None or asked.property_ids == (own_property_id,):
         return asked
     (sent,) = asked.property_ids
@@ -92,8 +92,8 @@ def sent_ids(asked: Asked) -> frozenset[int]:
     return frozenset(asked.property_ids if asked.sent_property_id is None else (asked.sent_property_id,))
 
 
-def told_of_own(reading: Reading, asked: Asked) -> Reading:
-    """Return the reading with the cell's own property in place of the one that was sent."""
+def under_own_id(reading: Reading, asked: Asked) -> Reading:
+    """Return the reading with the cell's own property id instead of the one that was sent."""
     sent = asked.sent_property_id
     if sent is None:
         return reading

@@ -16,9 +16,9 @@ from pipeline.domain.codes import storable_code
 from pipeline.domain.search import CellStatus, Operation
 from pipeline.lake.raw import RawRecord
 from pipeline.normalise.cells import Cells, verdicts
-from pipeline.normalise.columns import AskedSearches, Index
+from pipeline.normalise.columns import AskedSearches
 from pipeline.normalise.content import SegmentContent
-from pipeline.normalise.interned import Distinct, Interned
+from pipeline.normalise.interned import Interned
 from pipeline.normalise.offer_tables import JoinedOffers, offer_table, penalty_table, promotion_table
 from pipeline.normalise.offers import Offers
 from pipeline.normalise.read_answer import Reading
@@ -49,15 +49,13 @@ class SegmentRows:
         self._drift: Counter[tuple[str, str, str]] = Counter()
         self._drift_example: dict[tuple[str, str, str], str] = {}
 
-    # Collecting -------------------------------------------------------------------------------------------
-
     def add_unasked(self, search_id: int, asked: Asked) -> None:
-        """Add a planned search that was never sent: its cells are not swept."""
+        """Add a planned search that was never sent: its cells are `not_swept`."""
         position = self._asked_searches.add(search_id, asked, None, "")
         self._cells.add_all(position, asked.property_ids, CellStatus.NOT_SWEPT)
 
     def add_split(self, record: RawRecord, asked: Asked, address: str) -> None:
-        """Add a batch that failed and whose halves were asked instead: it has no cells of its own."""
+        """Add a batch that failed; its cells belong to the halves that were asked instead."""
         self._asked_searches.add(record.search_id, asked, record.started_at, address)
         self._add_search(record, asked, address, outcome="split")
 
@@ -84,9 +82,9 @@ class SegmentRows:
         body_bytes: int | None,
         asked_again: Container[int] = (),
     ) -> None:
-        """Add a search that was answered with 200, whatever could be read of it.
+        """Add a search that was answered with 200, as far as it could be read.
 
-        Properties that were `asked_again`, as it said nothing of them or left them in doubt, have their cells there.
+        Properties that were `asked_again`, because it left them open or in doubt, have their cells there.
         """
         position = self._asked_searches.add(record.search_id, asked, record.started_at, address)
         if reading.offers is not None:
@@ -98,7 +96,7 @@ class SegmentRows:
         self._cells.add(position, own, verdicts(self._operation, reading, own), counts)
         offers = sum(reading.returned.values())
         failure = reading.doubt
-        # A part without an id is read where the properties that it may be of were asked again.
+        # A part without an id is no refusal once the properties it may belong to were asked again.
         refusals = [each for each in reading.refusals if not (asked_again and is_nameless(each))]
         self._add_search(
             record,
@@ -167,8 +165,6 @@ class SegmentRows:
         self._drift[what] += occurrences
         self._drift_example.setdefault(what, address)
 
-    # Tables -----------------------------------------------------------------------------------------------
-
     def arrow_tables(self) -> dict[str, pa.Table]:
         """Return every table of the segment that has rows, in the declared schemas."""
         offers = JoinedOffers(self._offers, self.interned)
@@ -211,17 +207,10 @@ class SegmentRows:
             (offers.promotions, self.interned.promotions),
             (offers.policy, self.interned.policies),
         ):
-            self._note_distinct(indexes, distinct, offers, prefix)
-
-    def _note_distinct(self, indexes: Index, distinct: Distinct[Any], offers: JoinedOffers, prefix: str) -> None:
-        noted = [number for number, notes in enumerate(distinct.notes) if notes]
-        if not noted:
-            return
-        counts = np.bincount(indexes, minlength=len(distinct.notes))
-        for number in noted:
-            if not counts[number]:
-                continue
-            first = int(np.argmax(indexes == number))
-            address = self._asked_searches.addresses[int(offers.search[first])]
-            for note in distinct.notes[number]:
-                self._note((f"{prefix}.{note.path}", note.kind, note.detail), address, int(counts[number]))
+            counts = np.bincount(indexes, minlength=len(distinct.notes))
+            for number, notes in enumerate(distinct.notes):
+                if notes and counts[number]:
+                    first = int(np.argmax(indexes == number))
+                    address = self._asked_searches.addresses[int(offers.search[first])]
+                    for note in notes:
+                        self._note((f"{prefix}.{note.path}", note.kind, note.detail), address, int(counts[number]))

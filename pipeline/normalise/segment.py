@@ -1,7 +1,7 @@
 """One segment of a sweep: its raw shards in, one Parquet file a table out.
 
-The same shards always give the same files, whenever and however often this runs. Files appear whole under their
-names, the `cell` file last: where it exists, the segment is done.
+The same shards always give the same files. Files appear complete under their names, the `cell` file last: if it exists,
+the segment is done.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from pipeline.lake.raw import RawRecord, raw_address, read_shard, second_look
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.read_answer import Reading, read_answer
 from pipeline.normalise.refusals import Refusal, is_nameless
-from pipeline.normalise.request import Asked, asked_for, asked_of_request, sent_ids, told_of_own
+from pipeline.normalise.request import Asked, asked_for, asked_of_request, sent_ids, under_own_id
 from pipeline.normalise.rows import SegmentRows
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.error_bodies import error_codes, error_messages
 
-# Raised whenever the same raw answers would give other rows.
+# Raised whenever the same raw answers give different rows.
 RULES_VERSION = 8
 
-# Where the smallest file wins over the fastest write; measured on generated nights.
+# The best trade of size against speed, measured on generated nights.
 _ZSTD_LEVEL = 3
 _TEXT_LIKE = {
     "search_id", "searched_at", "property_id", "check_in", "nights", "room_stay_id", "board_id",
     "policy_key", "promotion_key", "available_rooms", "free_cancel_hours", "free_cancel_until", "discount_pct",
     "code", "window_hours", "penalty_pct", "penalty_nights", "start_at", "end_at", "started_at", "ended_at",
 }  # fmt: skip
-# Ids of rooms and products are left plain: they come in runs, which zstd finds, and differ by any amount.
+# Room and product ids stay plain: zstd compresses their runs, and their differences vary widely.
 _DELTA = {"offer_no", "total", "pre_promo_total", "floor", "penalty_no", "promotion_no"}
-# What readers skip files by; least and greatest of all the other columns cost a fifth of the writing.
+# The columns by which readers skip files; statistics of all the others would take a fifth of the writing time.
 _STATISTICS = {"sweep_id", "market", "search_id", "searched_at", "property_id", "check_in"}
 
-# What a segment may have no rows of.
+# Tables of which a segment may have no rows.
 _HELD = frozenset(
     {"search", "offer", "penalty", "promotion", "reject", "drift", PROPERTY_CONTENT.name, ROOM_CONTENT.name}
 )
@@ -65,7 +65,7 @@ class SegmentResult:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What the last file of a segment says of all of them, so that a lost or cut file is noticed."""
+    """A note in the last file of a segment about all of them, so that a lost or cut file is noticed."""
 
     shards: tuple[str, ...]
     file_bytes: dict[str, int]
@@ -76,7 +76,7 @@ _NOTE = b"nightaudit.segment"
 
 
 def done(lake: Lake, sweep_id: str, segment: Segment) -> SegmentResult | None:
-    """Return what a segment held if all its files are there, whole, and made of the shards that are there now."""
+    """Return the result of a segment if all its files are complete and made from the present shards."""
     try:
         metadata = pq.read_metadata(lake.local(lake.table_file("cell", sweep_id, segment.name))).metadata or {}
         note = msgspec.json.decode(metadata[_NOTE], type=_Note)
@@ -96,7 +96,7 @@ def _shards_there(lake: Lake, sweep_id: str, segment: Segment) -> tuple[str, ...
 def unanswered(
     body: bytes, content_encoding: str, operation: Operation, property_ids: tuple[int, ...], max_body_bytes: int
 ) -> tuple[int, ...]:
-    """Return the properties that a 200 says nothing about, or that are in doubt, as its rows would be read."""
+    """Return the properties that a 200 leaves open or in doubt, read as its rows would be."""
     try:
         plain = inflate(body, content_encoding, limit_bytes=max_body_bytes)
     except UnreadableBody:
@@ -110,10 +110,10 @@ def normalise_segment(
 ) -> SegmentResult:
     """Read the segment's shards and write its files.
 
-    `unasked` are the searches, by id, of shards that have not landed and never will, because the sweep has ended.
+    `unasked` are the searches, by id, of shards that will never land because the sweep has ended.
     Raises CorruptObject for a damaged shard, FileNotFoundError for a missing one, LakeFull.
     """
-    # The rows have gone when the collector comes back: it would walk through all of them.
+    # The rows are freed before the garbage collector is enabled again, so it never walks through them.
     with _without_collector():
         built, open_ids, in_doubt = _tables(lake, sweep_id, segment, max_body_bytes, unasked)
     rows_of = {name: table.num_rows for name, table in built.items()}
@@ -121,7 +121,7 @@ def normalise_segment(
     cells_by_status = {count["values"]: count["counts"] for count in statuses}
     result = SegmentResult(rows_of.get("offer", 0), rows_of.get("reject", 0), cells_by_status, open_ids, in_doubt)
     file_bytes: dict[str, int] = {}
-    # When it was normalised before, it may have had rows in a table for which it has none since the new requests.
+    # An earlier attempt may have written files of tables that have no rows now, after properties were asked again.
     for name in _HELD - built.keys():
         lake.remove(lake.table_file(name, sweep_id, segment.name))
     for name, table in built.items():
@@ -135,7 +135,7 @@ def normalise_segment(
 def _tables(
     lake: Lake, sweep_id: str, segment: Segment, max_body_bytes: int, unasked: dict[int, Asked]
 ) -> tuple[dict[str, pa.Table], dict[int, tuple[int, ...]], dict[int, tuple[int, tuple[int, ...]]]]:
-    """Return the rows of a segment, by table; by search, properties that its answer does not cover, or in doubt."""
+    """Return the rows of a segment by table and, by search, the properties that its answer leaves open or in doubt."""
     left: dict[int, tuple[int, ...]] = {}
     in_doubt: dict[int, tuple[int, tuple[int, ...]]] = {}
     rows = SegmentRows(sweep_id, segment.partition.operation, segment.partition.market, segment.number)
@@ -156,9 +156,9 @@ def _tables(
 
 
 def _records(lake: Lake, sweep_id: str, shard: Shard) -> Iterator[tuple[str, RawRecord, frozenset[int]]]:
-    """Give a shard's records with their addresses, and the properties of each that were asked again since.
+    """Yield a shard's records with their addresses and the properties of each that were asked again.
 
-    What was asked again comes after what it replaces.
+    Records of the second look come last.
     """
     again = second_look(shard.name)
     later = read_shard(lake, sweep_id, again) if lake.exists(lake.shard_path(sweep_id, again)) else []
@@ -174,7 +174,7 @@ def _asked_again(later: Iterable[RawRecord]) -> Mapping[int, set[int]]:
     """Return the properties of each search, by id, that its halves asked again."""
     found: defaultdict[int, set[int]] = defaultdict(set)
     for record in later:
-        # A half knows whose half it is: same planned search, half the node.
+        # The search that a half belongs to: same planned search, half the node.
         node = record.search_id % NODES_PER_SEARCH
         found[record.search_id - node + node // 2].update(_asked_of(record).property_ids)
     return found
@@ -188,9 +188,9 @@ def _asked_of(record: RawRecord) -> Asked:
 def rows_of_answers(
     sweep_id: str, operation: Operation, market: str, answers: Iterable[tuple[str, RawRecord]], max_body_bytes: int
 ) -> dict[str, pa.Table]:
-    """Return the rows, by table, of some answers of one operation and market: those that their segments hold of them.
+    """Return the rows, by table, that segments hold of some answers of one operation and market.
 
-    An answer comes with its raw address.
+    Each answer comes with its raw address.
     """
     rows = SegmentRows(sweep_id, operation, market, 0)
     given = list(answers)
@@ -208,9 +208,9 @@ def _add(
     max_body_bytes: int,
     asked_again: Container[int] = (),
 ) -> tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]:
-    """Add one record's rows. Returns the properties that its answer says nothing about, and those in doubt.
+    """Add one record's rows. Return the properties that its answer leaves open and, in a pair, those in doubt.
 
-    With the latter comes how many parts of the answer have no id.
+    The pair starts with the number of parts without an id.
     """
     asked = _asked_of(record)
     if record.is_split:
@@ -232,7 +232,7 @@ def _add(
 def _read(
     rows: SegmentRows, record: RawRecord, asked: Asked, operation: Operation, max_body_bytes: int
 ) -> tuple[Reading, int | None]:
-    """Return what the body says and its size once inflated; a body that cannot be decompressed is a refusal."""
+    """Return the reading of a body and its inflated size; a body that cannot be decompressed is a refusal."""
     try:
         body = inflate(record.body, record.content_encoding, limit_bytes=max_body_bytes)
     except UnreadableBody as error:
@@ -240,12 +240,12 @@ def _read(
     reading = read_answer(body, operation, sent_ids(asked), rows.interned)
     if reading.has_errors:
         reading.messages = error_messages(body, limit_bytes=max_body_bytes)
-    return told_of_own(reading, asked), len(body)
+    return under_own_id(reading, asked), len(body)
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    # Decoding makes a hundred thousand small objects without a cycle among them; walking them costs a third of it all.
+    # Decoding creates a hundred thousand small objects without cycles; walking them would take a third of the time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -256,10 +256,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def encode_table(table: pa.Table, note: bytes = b"") -> bytes:
-    """Return a table as one Parquet object, with the encodings that our columns compress best under.
-
-    `note` goes into the object's footer.
-    """
+    """Return a table as one Parquet object, in the encodings that compress best, with `note` in its footer."""
     names = table.column_names
     delta = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
     dictionary = [

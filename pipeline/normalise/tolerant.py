@@ -1,7 +1,7 @@
-"""The second attempt: an answer that the strict types refuse, read part by part.
+"""Reads an answer that the strict types refuse, part by part.
 
-Unknown fields, numbers written as texts and the like are recorded and never cost an offer. A part that cannot be
-read is refused on its own, with its path and reason; its neighbours are kept.
+Unknown fields, numbers written as texts and the like are recorded and never cost an offer. An unreadable part is
+refused with its path and reason; its neighbours are kept.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_ID = "has no propertyId"
 
 @dataclass(slots=True)
 class SecondReading:
-    """What could be read of an answer, and what not."""
+    """The readable parts of an answer, and its refusals."""
 
     properties: list[wire.Property] = field(default_factory=list)
     offer_nos: list[int] = field(default_factory=list)
@@ -52,7 +52,7 @@ class SecondReading:
 
 @dataclass(slots=True)
 class _Candidate:
-    """A product that was read, and may still turn out not to fit into the tables."""
+    """A product that was read but may not fit into the tables."""
 
     products: list[wire.Product]
     product: wire.Product
@@ -66,7 +66,7 @@ class _Candidate:
 def read(
     body: bytes, operation: Operation, asked: frozenset[int], fits: Callable[[Sequence[wire.Product]], None]
 ) -> SecondReading:
-    """Read a body part by part. `fits` raises where one of some products cannot be stored. Never raises itself."""
+    """Read a body part by part, without raising. `fits` raises if one of some products cannot be stored."""
     reader = _Reader(operation, asked, fits)
     try:
         document = decoded_with_repeats(body.removeprefix(BYTE_ORDER_MARK))
@@ -94,15 +94,15 @@ class _Reader:
         self._asked = asked
         self._fits = fits
         self._seen: set[int] = set()
-        # Whether an error stands in the place of a property, or of its rooms; and with which code.
+        # Whether there is an error in place of a property or its rooms, and its code.
         self._failed_code: int | None = None
         self._is_failure = False
         self._is_listing = False
-        # Whether the answer can only speak of the one property that was asked for, with or without its id.
+        # Whether the answer can only be about the one property that was asked for, with or without its id.
         self._is_alone = not self._is_multi
         self._next_offer_no = 0
         self._candidates: list[_Candidate] = []
-        # What it notes of a part counts only if the part is kept.
+        # Its notes about a part count only if the part is kept.
         self._parts = PartReader()
 
     def answer(self, body: Any, *, is_repetitive: bool = False) -> None:
@@ -164,7 +164,7 @@ class _Reader:
             fields = self._parts.object(value, kind, path)
             property_id = fields.get("property_id")
             if property_id is None and self._is_alone:
-                # One property was asked for, and every field is optional: it can only be that one.
+                # Only one property was asked for, and every field is optional, so it must be that one.
                 (property_id,) = self._asked
                 fields["property_id"] = property_id
             if property_id is None:
@@ -177,11 +177,11 @@ class _Reader:
             known_id = self._id_of(value)
             self._refuse("property", known_id, place, str(error), value)
             self._note_failure(value, kind)
-            # Which of its rooms, or of its ids, are meant is not known.
+            # It is not known which of its repeated fields is meant.
             self._is_failure |= isinstance(value, Repeated)
             self._is_listing |= known_id in self._asked or (known_id is None and tells_of_a_property(value))
             if not self._is_multi:
-                # Nothing else was asked for: what the answer says of it is in here, or nowhere.
+                # Nothing else was asked for, so this is all that the answer says about it.
                 self.found.unreadable |= self._asked
             return
         if property_id in self._seen:
@@ -204,13 +204,13 @@ class _Reader:
             self._refuse("property", property_id, place, "names an error beside its rooms", unknown)
 
     def _note_failure(self, value: Any, kind: type[msgspec.Struct]) -> None:
-        """Note an error or a message that stands in the place of a property, or of what it has on sale."""
+        """Note an error or a message in place of a property or its offers."""
         self._failed_code = self._failed_code or server_code(value)
         self._is_failure |= speaks_of_failure(value)
         self._is_failure |= isinstance(value, dict) and has_message(beside(value, kind))
 
     def _id_of(self, value: Any) -> int | None:
-        """Return the id of a property that is refused, if at least that can be read."""
+        """Return the id of a refused property, if it can be read."""
         given, before = value.get("propertyId") if isinstance(value, dict) else None, self._parts.noted.copy()
         try:
             known = fields_of(wire.ListProperty)["propertyId"]
@@ -221,11 +221,7 @@ class _Reader:
             self._parts.noted = before
 
     def _room_stay(
-        self,
-        value: Any,
-        property_id: int,
-        place: str,
-        path: str,
+        self, value: Any, property_id: int, place: str, path: str
     ) -> wire.ListRoomStay | wire.DetailRoomStay | None:
         kind = self._room_kind
         self._parts.unread.clear()
@@ -239,7 +235,7 @@ class _Reader:
         for name, reason, given in self._parts.unread:
             self._refuse("room_stay", property_id, f"{place}.{name}", reason, given)
         if products and names_error(unknown := beside(value, kind)):
-            # What is on sale is kept, and what is missing may be what could not be had.
+            # Its products are kept, but some may be missing because of the error.
             self._refuse("room_stay", property_id, place, "names an error beside its products", unknown)
         kept: list[Any] = []
         for index, item in enumerate(products):
@@ -261,7 +257,7 @@ class _Reader:
         self._parts.noted = before
 
     def _keep_fitting(self) -> None:
-        """Refuse the products that cannot be stored. Nearly always all can, which one look tells."""
+        """Refuse the products that cannot be stored; all are tried at once first, as they nearly always fit."""
         try:
             self._fits([candidate.product for candidate in self._candidates])
             fitting = self._candidates

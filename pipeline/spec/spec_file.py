@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from pipeline.domain.errors import SpecError
@@ -31,7 +30,7 @@ _TABLES: tuple[tuple[str, type[SpecTable]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SpecKey:
-    """One key: its address in the file, what it is where it is omitted, and what it means."""
+    """One key: its address in the file, its default, and what it means."""
 
     address: str
     default: str
@@ -43,13 +42,8 @@ def spec_keys() -> Iterator[SpecKey]:
     for table, model in _TABLES:
         for name, field in model.model_fields.items():
             if f"{table}.{name}" not in dict(_TABLES):
-                yield SpecKey(f"{table}.{name}", _default(field), one_line(field.description))
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    return _shown_default(field.default) or "none"
+                default = "required" if field.is_required() else _shown_default(field.default) or "none"
+                yield SpecKey(f"{table}.{name}", default, one_line(field.description))
 
 
 def _shown_default(value: Any) -> str:  # noqa: ANN401 - any default of a field
@@ -67,7 +61,7 @@ _READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
 
 _KEYS = [tuple(key.address.rsplit(".", 1)) for key in spec_keys()]
 
-# What pydantic says in the words of its own types, in those of a file.
+# Messages of pydantic that name its own types, in the words of a file.
 _PLAIN_WORDS = {
     "tuple_type": "must be a list, in square brackets",
     "dict_type": "must be a table",
@@ -104,7 +98,7 @@ def read_spec(path: Path, snapshot_date: date | None = None) -> SweepSpec:
 
 
 def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> SweepSpec:
-    """Return the spec of a file's text; `path` tells the format and is named in errors. Raises SpecError."""
+    """Return the spec of a file's text; the extension of `path` is its format. Raises SpecError."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise SpecError(
@@ -120,7 +114,7 @@ def parse_spec(text: str, path: Path, snapshot_date: date | None = None) -> Swee
         return SweepSpec.model_validate(document.data, context={"snapshot_date": snapshot_date})
     except ValidationError as error:
         details = [item for item in error.errors(include_url=False) if not _is_an_echo(item)]
-    # A mistyped key is often the cause of the rest, and must not be the one that is cut off.
+    # A mistyped key often causes the other errors, so it must not be the one that is cut off.
     details.sort(key=lambda item: item["type"] != "extra_forbidden")
     shown = _problems(details[:MOST_ERRORS_SHOWN], document, path)
     if len(details) > MOST_ERRORS_SHOWN:
@@ -138,14 +132,10 @@ def _problems(details: list[ErrorDetails], document: Document, path: Path) -> li
     for item in details:
         place = tuple(part for part in item["loc"] if part != "[key]")
         if "index" in item.get("ctx", {}):
-            place += _item_place(place, item["ctx"]["index"])
+            # Horizons are checked against each other in the table that holds their list.
+            place += ("horizon",) * (place == ("stays",)) + (item["ctx"]["index"],)
         placed.append((_line(document, place), f"{_written(place)}: {_message(item, place)}"))
     return [f"  {path}:{line}: {text}" for line, text in sorted(placed)]
-
-
-def _item_place(place: Place, index: int) -> Place:
-    # The horizons are checked against each other, where the table that holds them is known and not their list.
-    return ("horizon", index) if place == ("stays",) else (index,)
 
 
 def _line(document: Document, place: Place) -> int:
@@ -157,7 +147,7 @@ def _line(document: Document, place: Place) -> int:
 
 
 def _written(place: Place) -> str:
-    """Write a place as a reader would say it: `ask.markets[2]`, items counted from 1."""
+    """Return a place as `ask.markets[2]`, with items counted from 1."""
     text = ""
     for part in place:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
@@ -168,7 +158,7 @@ def _message(item: ErrorDetails, place: Place) -> str:
     kind, given = item["type"], item["input"]
     if kind == "extra_forbidden":
         name, allowed = str(place[-1]), tuple(_table_at(place[:-1]).model_fields)
-        # In TOML a key below [[stays.horizon]] belongs to the horizon, which is easily overlooked.
+        # In TOML a key below [[stays.horizon]] belongs to the horizon: an easy mistake.
         hint = next((f"; it belongs to [{table}]." for table, key in _KEYS if key == name), nearest(name, allowed))
         return f"unknown key{hint or '.'} Allowed here: {', '.join(allowed)}."
     if kind == "missing":

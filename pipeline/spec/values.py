@@ -17,11 +17,11 @@ from pipeline.domain.search import Operation, ProductType
 from pipeline.domain.stay import Party
 
 MAX_PROPERTY_ID = 2**63 - 1
-# The supplier's document sets no limit to either; these catch a slip of the keyboard before it is a month of requests.
+# The supplier's document limits neither; these catch a typing error before it becomes a month of requests.
 MAX_LEAD_DAYS = 1095
 MAX_NIGHTS = 365
 
-# Two-letter codes that people write for a country whose code is another one.
+# Two-letter codes that people write instead of a country's ISO code.
 _OTHER_NAMES = {"UK": "GB", "EL": "GR"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Anchor(StrEnum):
-    """What the days of a horizon are counted along."""
+    """What the days of a horizon count: days ahead, or days of the calendar."""
 
     LEAD_DAYS = "lead_days"
     CALENDAR = "calendar"
@@ -48,13 +48,13 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     """Return `; did you mean …?` for the allowed word that is most like `word`, or an empty text."""
     by_lower = {each.lower(): each for each in allowed}
     close = get_close_matches(word.lower(), by_lower, n=20)
-    # In a code of three letters two that changed places look like any other slip; the same letters are likelier meant.
+    # In a code of three letters a swap looks like any other slip, so the word with the same letters comes first.
     meant = min(close, key=lambda each: sorted(each) != sorted(word.lower()), default=None)
     return f"; did you mean `{by_lower[meant]}`?" if meant else ""
 
 
 def at_item(index: int, message: str) -> PydanticCustomError:
-    """Return an error that speaks of one item of a list, so that the item's line can be named."""
+    """Return an error about one item of a list, so that the item's line can be named."""
     return PydanticCustomError("item", "{message}", {"message": message, "index": index})
 
 
@@ -88,10 +88,6 @@ def _market(value: object) -> str:
     raise ValueError(msg)
 
 
-def _all_markets(value: object) -> object:
-    return list(MARKETS) if value == "all" else value
-
-
 def _currency(value: object) -> str:
     if isinstance(value, str) and value in ISO_4217:
         return value
@@ -99,10 +95,6 @@ def _currency(value: object) -> str:
     hint = nearest(upper, sorted(ISO_4217)) or ":"
     msg = f"{value!r} is not a currency of ISO 4217{hint} Write three capital letters, for example EUR."
     raise ValueError(msg)
-
-
-def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
 
 
 def _party(value: object) -> Party:
@@ -129,9 +121,9 @@ def _date(value: object) -> date:
 
 
 def check_in_problem(check_in: date, snapshot_date: date) -> str:
-    """Return why `check_in` can never be asked for on `snapshot_date`, or an empty text.
+    """Return why `check_in` cannot be asked for on `snapshot_date`, or an empty text.
 
-    One that has passed is no mistake: a spec is used night after night, and its dates pass one by one.
+    A date that has passed is no mistake: a spec is used night after night, and its dates pass one by one.
     """
     if check_in > snapshot_date + timedelta(days=MAX_LEAD_DAYS):
         return f"{check_in} is more than {MAX_LEAD_DAYS} days after the snapshot date {snapshot_date}"
@@ -147,6 +139,8 @@ def _in_reach(check_in: date, info: ValidationInfo) -> date:
 
 _UNIQUE: Any = AfterValidator(_unique)
 _FILLED: Any = Field(min_length=1)
+_ALL_MARKETS: Any = BeforeValidator(lambda value: list(MARKETS) if value == "all" else value)
+_LISTED: Any = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 
 PropertyId = Annotated[int, Field(strict=True, ge=1, le=MAX_PROPERTY_ID)]
 Days = Annotated[int, Field(strict=True, ge=1, le=MAX_LEAD_DAYS)]
@@ -169,9 +163,9 @@ PropertyIds = Annotated[tuple[PropertyId, ...], _FILLED, _UNIQUE]
 WatchedIds = Annotated[tuple[PropertyId, ...], _UNIQUE]
 NightsList = Annotated[tuple[Nights, ...], _FILLED, _UNIQUE]
 CheckIns = Annotated[tuple[CheckIn, ...], _FILLED, _UNIQUE]
-Markets = Annotated[tuple[Market, ...], _FILLED, _UNIQUE, BeforeValidator(_all_markets)]
+Markets = Annotated[tuple[Market, ...], _FILLED, _UNIQUE, _ALL_MARKETS]
 ProductTypes = Annotated[tuple[SoldType, ...], _FILLED, _UNIQUE]
 Parties = Annotated[tuple[AskedParty, ...], _FILLED, _UNIQUE]
 Currencies = Annotated[tuple[Currency, ...], _FILLED, _UNIQUE]
 Operations = Annotated[tuple[SweptOperation, ...], _FILLED, _UNIQUE]
-CurrenciesByMarket = dict[Market, Annotated[Currencies, BeforeValidator(_as_list)]]
+CurrenciesByMarket = dict[Market, Annotated[Currencies, _LISTED]]

@@ -1,8 +1,8 @@
 """`SupplierClient`: one search in, one `Answer` out. It fetches and nothing else: no decoding, no inflating.
 
-It drives the authentication flow over the transport itself instead of through `httpx.AsyncClient`. Each request, a
-token's and a repeated one too, then takes its own slot just before it leaves; a body is never read without a limit;
-a redirect is followed where we say so alone, no cookie is kept; and a request costs about half the CPU time.
+It drives the authentication flow over the transport itself, without `httpx.AsyncClient`. So each request, including
+those for tokens and repeated ones, takes its own slot just before it is sent; a body is never read without a limit;
+redirects are followed only within the origin, no cookie is kept; and a request costs about half the CPU time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import cache
 from types import TracebackType
 from typing import Self
 
@@ -31,20 +32,19 @@ from pipeline.supplier.rate_store import RedisLeases
 from pipeline.supplier.retries import CONCERNS_THE_SWEEP, RETRIED, Backoff, retry_after_seconds
 from pipeline.supplier.shared_pace import SharedPacer
 
-# Redirects of one request that are followed, within the supplier's origin and with method and body: 307 and 308.
+# Redirects that one request follows: 307 and 308, within the supplier's origin.
 _MOST_REDIRECTS = 5
 _CIRCLE = "HTTP {}, redirected in a circle or without an end; given up after {} addresses"
 _KEEPING_REDIRECTS = frozenset({httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT})
 
-# A token's answer holds a token and a few words.
 _TOKEN_BYTES = 64 * 1024
 
 
 class SupplierClient:
     """Asks the supplier. One client, one pool and one pacer a process; an async context manager.
 
-    Any number of tasks may call `ask` at once: `concurrency` bounds what is in flight, `pacer` what leaves.
-    `wall_clock` gives the instants that answers carry, and what a Retry-After that names a date is counted from.
+    Any number of tasks may call `ask` at once: `concurrency` limits the requests in flight, `pacer` their rate.
+    `wall_clock` gives the times of answers, and the time from which a Retry-After with a date is counted.
     """
 
     def __init__(
@@ -75,7 +75,6 @@ class SupplierClient:
         self._transports: dict[bytes, httpx.AsyncBaseTransport] = {}
         self._wall_clock = wall_clock
         self._sleep = sleep
-        self._statuses: dict[int, httpx.Response] = {}
         self._was_ever_reached = False
         self._is_a_quote_allowed = False
         self._urls = {operation: httpx.URL(f"{self.base_url}{operation.path}") for operation in Operation}
@@ -99,7 +98,7 @@ class SupplierClient:
         allowance: Allowance | None = None,
         now: Clock | None = None,
     ) -> SupplierClient:
-        """Return the client that `settings` describe. What is given beside them stands above them (the sandbox)."""
+        """Return the client that `settings` describe; the other arguments override them (the sandbox)."""
         base = base_url or settings.base_url or ""
         auth_url = base if base_url else settings.auth_url or base
         secret = settings.client_secret.get_secret_value() if settings.client_secret else ""
@@ -141,20 +140,22 @@ class SupplierClient:
     async def ask(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Answer:
         """Send `body` and return the answer, or why there is none after all attempts.
 
-        `attempts` overrides the client's. A quote is sent once, whatever is asked for: it makes a reservation, and
-        a broken connection does not say whether it was made. After a 401 too: the next one then has a new token.
+        `attempts` overrides the client's. A quote is sent once, even after a 401, because it makes a reservation, and
+        a broken connection does not show whether it was made; the next quote has a new token.
 
-        Raises what ends a sweep or a run of quotes: TokenRefused (by the token address, or of a quote that is forbidden
-        where none was allowed before), SweepStopped (the day's requests are used up), and SupplierUnreachable where no
-        attempt found a connection and no search before did.
+        Raises what ends a sweep or a run of quotes: TokenRefused (by the token address, or because quotes are
+        forbidden), SweepStopped (the day's calls are used up), and SupplierUnreachable if no connection was ever made.
         """
         most = 1 if operation is Operation.QUOTE else attempts or self._attempts
         number, answer = 1, await self._attempt(operation, body, 0)
         while answer.failure in RETRIED and number < most:
-            await self._wait(answer, number)
+            if self._concerns_all(answer):
+                self._hold_all(answer, number)
+            else:
+                await self._sleep(self._backoff.seconds(number))
             number, answer = number + 1, await self._attempt(operation, body, answer.attempts)
         if self._concerns_all(answer):
-            # The attempts are used up, and the others must wait anyway.
+            # The attempts are used up, but the other searches must wait.
             self._hold_all(answer, number)
         if answer.failure is Failure.UNREACHABLE and not self._was_ever_reached:
             raise SupplierUnreachable(
@@ -163,13 +164,6 @@ class SupplierClient:
                 hint=f"Check NIGHTAUDIT_BASE_URL ({self.base_url}), NIGHTAUDIT_AUTH_URL and the network.",
             )
         return answer
-
-    async def _wait(self, answer: Answer, number: int) -> None:
-        """Wait before the next attempt: alone, or with the whole sweep where the supplier asks for it."""
-        if self._concerns_all(answer):
-            self._hold_all(answer, number)
-        else:
-            await self._sleep(self._backoff.seconds(number))
 
     @staticmethod
     def _concerns_all(answer: Answer) -> bool:
@@ -183,7 +177,7 @@ class SupplierClient:
         self._pacer.pause(max(asked_for, self._backoff.seconds(number)))
 
     async def _attempt(self, operation: Operation, body: bytes, sent: int) -> Answer:
-        """Return the answer to one attempt, after `sent` requests before it; it may take a token and a repetition."""
+        """Return the answer to one attempt, after `sent` requests; it may include a token request and a repeat."""
         request = httpx.Request("POST", self._urls[operation], headers=self._headers, content=body)
         async with self._in_flight, aclosing(self._auth.async_auth_flow(request)) as flow:
             begun_at = self._wall_clock()
@@ -200,7 +194,7 @@ class SupplierClient:
                         sent = answer.attempts
                         if answer.http_status is None:
                             return answer
-                        response = self._status(answer.http_status)
+                        response = _of_status(answer.http_status)
                     try:
                         outgoing = await flow.asend(response)
                     except StopAsyncIteration:
@@ -221,7 +215,7 @@ class SupplierClient:
                 )
 
     async def _search(self, operation: Operation, request: httpx.Request, sent: int) -> Answer:
-        """Send a search when its turn comes, after `sent` requests before it, and return what came of it."""
+        """Send a search in its slot, after `sent` requests, and return its answer."""
         been_at = {request.url}
         while True:
             sent += 1
@@ -260,7 +254,7 @@ class SupplierClient:
         )
 
     def _refuse_forbidden_quotes(self, status: int | None, *, is_allowed: bool) -> None:
-        """Raise TokenRefused where a quote is forbidden and none was allowed before: the token lacks their scope."""
+        """Raise TokenRefused if a quote is forbidden and none was allowed before: the token lacks the scope."""
         self._is_a_quote_allowed |= is_allowed
         if status == httpx.codes.FORBIDDEN and not self._is_a_quote_allowed:
             raise TokenRefused(
@@ -271,7 +265,7 @@ class SupplierClient:
             )
 
     async def _token(self, request: httpx.Request) -> httpx.Response:
-        """Send a token request when its turn comes. It is no search, so the day's allowance does not count it."""
+        """Send a token request in its slot. The day's allowance counts searches only."""
         slot = await self._pacer.slot()
         try:
             reply = await self._exchange(request, slot, _TOKEN_BYTES)
@@ -289,19 +283,19 @@ class SupplierClient:
         transport = self._transports[request.url.netloc]
         return await exchange(transport, request, seconds=self._limits.exchange_seconds, limit_bytes=limit_bytes)
 
-    def _status(self, status: int) -> httpx.Response:
-        """Return a response for the authentication flow, which looks at its status alone. Kept, for there are few."""
-        if status not in self._statuses:
-            self._statuses[status] = httpx.Response(status)
-        return self._statuses[status]
+
+@cache
+def _of_status(status: int) -> httpx.Response:
+    """Return a response for the authentication flow, which reads its status alone."""
+    return httpx.Response(status)
 
 
 def _judged(operation: Operation, reply: Reply) -> tuple[Failure | None, str]:
-    """Return why a reply is no answer, and a short text; None where it is one."""
+    """Return why a reply is not an answer, with a short text; None: it is one."""
     if reply.status is None or reply.failure is not None:
         return reply.failure, reply.detail
     failure, detail = failure_of_status(reply.status, reply.headers, reply.body, location=reply.location)
-    # A quote may have made a reservation whatever else its answer says: its own reading decides.
+    # A quote may have made a reservation whatever its answer says, so `quote` reads it.
     if failure is None and operation is not Operation.QUOTE:
         encoding = reply.headers.get("content-encoding", "")
         if reply.status == httpx.codes.OK:
@@ -312,7 +306,7 @@ def _judged(operation: Operation, reply: Reply) -> tuple[Failure | None, str]:
 
 
 def _within_origin(url: httpx.URL, location: str) -> httpx.URL | None:
-    """Return where a redirect leads within the same origin; None where it leads elsewhere, or nowhere."""
+    """Return the target of a redirect within the same origin; None: another origin, or no target."""
     try:
         target = url.join(location)
     except (httpx.InvalidURL, ValueError):
@@ -322,7 +316,7 @@ def _within_origin(url: httpx.URL, location: str) -> httpx.URL | None:
 
 
 def _pace(settings: Settings, base_url: str) -> Pace:
-    """Return the pace of this process alone, or of all that share a store."""
+    """Return the pacer of this process, or the one shared through a store."""
     if settings.rate_store is None:
         return Pacer(settings.rate)
     address = settings.rate_store.get_secret_value()

@@ -12,21 +12,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-# Slots are this share of the rate: what late wake-ups cost of it leaves 97%.
+# Slots are spaced for this share of the rate; late wake-ups lower it to 97%.
 SHARE_OF_THE_RATE = 0.975
 
-# Requests are counted where they arrive, and one travels longer than another: as many as may arrive in a second are
-# written in this many. What is between that and the share above lets late slots be made good.
+# The supplier counts requests as they arrive, and transit times vary, so one second's worth of requests is written in
+# this many seconds. The difference between that and the share above leaves room to catch up after late slots.
 _SECONDS_OF_A_WINDOW = 1.02
 
-# A late wake-up is made good by the slots after it, which leave at once as far as the span above lets them: more than a
-# second's worth never may. Time in which nothing waited for a slot is not made good, but for this much of it.
+# After a late wake-up the following slots open at once to catch up, as far as the window above allows. Idle time, in
+# which no request waited for a slot, is caught up only as far as `_IDLE_SECONDS`.
 _CATCH_UP_SECONDS = 1.0
 _IDLE_SECONDS = 0.1
 
 
 class Slot:
-    """A turn to send one request. It counts from when the request was really written, not from when its turn came."""
+    """A turn to send one request. It counts from when the request was written, not from when the turn came."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.sent_at: float | None = None
@@ -34,16 +34,16 @@ class Slot:
         self._is_sent = asyncio.Event()
 
     async def opens(self) -> None:
-        """Wait until the request may be written: not at all, where the slot has not lapsed."""
+        """Wait until the request may be written: at once, unless the slot has lapsed."""
 
     def sent(self) -> None:
-        """Note that the request has just been written, or ended without; a second call changes nothing."""
+        """Record that the request was written, or ended before that; further calls change nothing."""
         if self.sent_at is None:
             self.sent_at = self._now()
             self._is_sent.set()
 
     async def sending(self) -> float:
-        """Wait until the request is written; return when it was."""
+        """Wait until the request is written, and return that time."""
         if self.sent_at is None:
             await self._is_sent.wait()
         assert self.sent_at is not None  # noqa: S101 - the event is set with it
@@ -54,20 +54,20 @@ class Pace(Protocol):
     """When the next request may leave."""
 
     async def slot(self) -> Slot:
-        """Wait for the next slot and take it. Its `sent` is called when it was used."""
+        """Wait for the next slot and take it; the caller then calls its `sent`."""
 
     def pause(self, seconds: float) -> None:
         """Hold back every request for `seconds` from now."""
 
     async def close(self) -> None:
-        """Let go of what it holds."""
+        """Close its connections."""
 
 
 class Pacer:
     """Hands out evenly spaced send slots, one after the other, to all waiters.
 
-    Never more than `rate_per_second` requests are written in a second, counted by when each was really written: a
-    connection may have to be opened first, and a process that waits for a processor writes late.
+    No more than `rate_per_second` requests are written in any second. That counts when each was written, which may be
+    later than its turn: a connection has to be opened, or the process waits for a processor.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Pacer:
             raise ValueError(msg)
         self._interval = 1 / (rate_per_second * SHARE_OF_THE_RATE)
         most = max(int(rate_per_second), 1)
-        # `most` requests may be written in any span of this length, however late each of them was.
+        # At most `most` requests are written in any span of this length, however late each is.
         self._span = most / rate_per_second * _SECONDS_OF_A_WINDOW
         self._taken: deque[Slot] = deque(maxlen=most)
         self._next = now()
@@ -96,7 +96,10 @@ class Pacer:
 
     async def slot(self) -> Slot:
         """Wait for the next slot and take it. A waiter that is cancelled leaves its slot to the next one."""
-        self._end_of_idleness()
+        if not self._waiting:
+            # Idle time is not caught up.
+            late = max(self._idle_since - self._next, _IDLE_SECONDS)
+            self._next = max(self._next, self._now() - late)
         self._waiting += 1
         try:
             async with self._turn:
@@ -107,7 +110,7 @@ class Pacer:
 
     async def _take(self) -> Slot:
         is_full = len(self._taken) == self._taken.maxlen
-        # Slots open in order, so that the oldest one is as far back as counts.
+        # Slots open in order, so only the oldest one matters.
         least = await self._taken[0].sending() + self._span if is_full else self._next
         while (wait := max(self._next, self._paused_until, least) - (now := self._now())) > 0:
             await self._sleep(wait)
@@ -116,33 +119,30 @@ class Pacer:
         self._next = max(self._next, now - _CATCH_UP_SECONDS, self._paused_until) + self._interval
         return slot
 
-    def _end_of_idleness(self) -> None:
-        """Let go of the time since the last slot was given, unless a waiter is there."""
-        if not self._waiting:
-            late = max(self._idle_since - self._next, _IDLE_SECONDS)
-            self._next = max(self._next, self._now() - late)
-
     def pause(self, seconds: float) -> None:
-        """Let no request leave for `seconds` from now. A longer pause that is under way stays."""
+        """Hold back every request for `seconds` from now; a longer pause stays in force."""
         self._paused_until = max(self._paused_until, self._now() + seconds)
 
     async def close(self) -> None:
-        """Let go of nothing: it is of this process alone."""
+        """Do nothing: it has no connections."""
 
 
 class Allowance(Protocol):
-    """How many requests may still leave today."""
+    """The calls that are left today."""
 
     def take(self) -> None:
-        """Count one request. Raises SweepStopped when the day's requests are used up."""
+        """Count one call. Raises CallsUsedUp when the day's calls are used up."""
+
+    def covers(self, calls: int) -> bool:
+        """Whether so many calls are left today."""
 
 
 class Unlimited:
-    """No cap on the requests of a day."""
+    """No cap on the calls of a day."""
 
     def take(self) -> None:
         """Count nothing."""
 
-    def covers(self, calls: int) -> bool:  # noqa: ARG002 - as an allowance with a cap is asked
-        """Whether so many requests are left: always."""
+    def covers(self, calls: int) -> bool:  # noqa: ARG002 - part of the protocol
+        """Whether so many calls are left: always."""
         return True

@@ -1,7 +1,7 @@
 """One daily cap for several machines: calls are leased from a count in a store, by the store's UTC day.
 
-The lake counts too, as it does without a store, so that a store that was emptied raises no cap. Calls that a process
-has leased and not sent when it ends, or when the store's day ends, are lost for the day.
+The lake counts them too, so that an emptied store does not raise the cap. Calls that a process has leased but not sent
+when it ends, or when the day ends, are lost for the day.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.domain.errors import CallsUsedUp
+from pipeline.supplier.pacer import Allowance
 from pipeline.supplier.rate_store import RateStoreAway, open_store
 
 if TYPE_CHECKING:
     from redis import Redis
     from redis.commands.core import Script
 
-# A lease is at most this share of the cap, so that little is lost with it.
+# The cap is leased in at least so many parts, so that a lost lease costs little.
 _LEASES_PER_DAY = 100
 
-# Gives how many calls are granted, and the seconds that are left of the store's day. KEYS: the count; ARGV: how many
-# are wanted, and the cap.
+# Returns how many calls are granted, and the seconds left of the store's day. KEYS: the count; ARGV: how many are
+# wanted, and the cap.
 _GRANT = """
 local now = redis.call('TIME')[1]
 local day = string.format('%.0f', math.floor(now / 86400))
@@ -37,27 +38,17 @@ return {granted, 86400 - now % 86400}
 """
 
 
-class Counted(Protocol):
-    """Calls of a day that can be asked for ahead."""
-
-    def take(self) -> None:
-        """Count one call. Raises CallsUsedUp when the day's calls are used up."""
-
-    def covers(self, calls: int) -> bool:
-        """Whether so many calls are left today."""
-
-
 class Count(Protocol):
-    """How many calls of a supplier were granted today, to all who share it."""
+    """The number of calls granted today for a supplier, shared by several machines."""
 
     def grant(self, calls: int, cap: int) -> tuple[int, float]:
-        """Grant at most so many calls below the cap; return how many, and the seconds until the day ends."""
+        """Grant at most `calls` within the cap; return how many, and the seconds until the day ends."""
 
 
 class SharedCalls:
-    """Hands out calls of the current day, up to `cap` over all who share the count. `own` counts them too."""
+    """Hands out the calls of the current day, up to `cap` for all machines together. `own` counts this lake's."""
 
-    def __init__(self, cap: int, count: Count, own: Counted, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cap: int, count: Count, own: Allowance, *, now: Callable[[], float] = time.monotonic) -> None:
         self._cap = cap
         self._count = count
         self._own = own
@@ -74,7 +65,7 @@ class SharedCalls:
         self._left -= 1
 
     def covers(self, calls: int) -> bool:
-        """Whether so many calls are left today. They are leased for this process, as far as there are any."""
+        """Whether so many calls are left today; leases them for this process."""
         return self._own.covers(calls) and self._holds(calls)
 
     def _holds(self, calls: int) -> bool:
@@ -85,7 +76,7 @@ class SharedCalls:
             if granted == 0:
                 return False
             ends_at = self._now() + seconds
-            # A lease of the next day ends those of the day before.
+            # A new day's lease replaces the leases of the day before.
             is_next_day = self._left > 0 and ends_at > self._ends_at + 1
             self._left = granted if is_next_day else self._left + granted
             self._ends_at = ends_at
@@ -101,7 +92,7 @@ class RedisCount:
         self._script: Script = self._store.register_script(_GRANT)
 
     def grant(self, calls: int, cap: int) -> tuple[int, float]:
-        """Grant at most so many calls below the cap; return how many, and the seconds until the store's day ends."""
+        """Grant at most `calls` within the cap; return how many, and the seconds until the store's day ends."""
         from redis.exceptions import RedisError
 
         try:

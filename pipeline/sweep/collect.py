@@ -1,7 +1,7 @@
 """Collecting: send the plan's searches and land every answer, shard by shard.
 
-This process only fetches and lands. It never inflates or decodes an answer of a search that succeeded; what
-follows is notified of each shard that has landed, and may hold the collection back by taking its time.
+This process only fetches and lands. It does not inflate or decode the answer to a search that succeeded. `on_landed` is
+called for each shard that has landed; while it waits, the collection waits.
 """
 
 from __future__ import annotations
@@ -29,19 +29,14 @@ from pipeline.sweep.probes import Probes
 
 logger = logging.getLogger(__name__)
 
-# Halves of a batch that has used up all its attempts are not given as many again.
+# Halves of a batch that has used up its attempts get fewer.
 ATTEMPTS_OF_A_HALF = 2
 
-# The properties that an answer leaves open, and that are asked again in halves.
+# The properties that an answer leaves open, to be asked again in halves.
 LeftOpen = Callable[[Search, Answer], tuple[int, ...]]
 
-# Whether what is left of the daily cap suffices for so many calls.
+# Whether the rest of the daily cap is enough for so many calls.
 Covers = Callable[[int], bool]
-
-
-def always(_: int) -> bool:
-    """There is no cap."""
-    return True
 
 
 class Ask(Protocol):
@@ -53,7 +48,7 @@ class Ask(Protocol):
 
 @dataclass(slots=True)
 class Tally:
-    """How far a collection has come. Counted as it goes; read by progress displays."""
+    """Progress of a collection, for displays."""
 
     searches: int = 0
     requests: int = 0
@@ -76,7 +71,7 @@ class Collector:
         in_flight: int,
         on_landed: Callable[[Shard], Awaitable[None]],
         tally: Tally | None = None,
-        covers: Covers = always,
+        covers: Covers = lambda _: True,
         samples: Iterable[Search] = (),
     ) -> None:
         self.tally = tally or Tally()
@@ -94,7 +89,7 @@ class Collector:
         self._next = asyncio.Lock()
 
     def stop(self) -> int:
-        """Open no further shard. `collect` returns once the open ones have landed; returns the searches they need."""
+        """Open no further shard: `collect` returns once the open ones have landed. Return their remaining searches."""
         self._stopping = True
         return self._shards.searches_left
 
@@ -102,9 +97,9 @@ class Collector:
         """Ask all searches of `shards`, in order, and land each shard once its last search has ended.
 
         Raises SupplierDown, NothingUsable (all is refused), TokenRefused, SupplierUnreachable, SweepStopped (daily cap)
-        or LakeError; the shards that had landed by then stay, the open ones are given up and will be asked again, and
-        so are those that held nothing but the last of the failures of an outage. No shard is opened that the daily cap
-        does not cover; only further attempts and halves may use it up before the open ones have landed.
+        or LakeError. Landed shards are kept; the open ones, and those with nothing but the failures of an outage, are
+        discarded and will be asked again. No shard is opened that the daily cap does not cover, so only retries and
+        halves can use it up before the open shards have landed.
         """
         searches = self._searches(iter(shards))
         try:
@@ -113,12 +108,9 @@ class Collector:
                     group.create_task(self._work(searches))
             await self._land_what_is_held()
         except Exception:
-            self._tell_lost()
+            if lost := self._shards.unlanded_records:
+                logger.warning("%d answers of unfinished shards were discarded and will be requested again", lost)
             raise
-
-    def _tell_lost(self) -> None:
-        if lost := self._shards.unlanded_records:
-            logger.warning("%d answers of unfinished shards were discarded and will be requested again", lost)
 
     async def _searches(
         self, shards: Iterator[tuple[Shard, Iterable[Search]]]
@@ -134,7 +126,7 @@ class Collector:
 
     async def _await_cover(self, searches: int) -> None:
         """Wait until the daily cap covers `searches` beside the open shards; CallsUsedUp once it will not."""
-        while not self._stopping and not self._covers(self._shards.searches_left + searches):
+        while not self._stopping and not self.affords(searches):
             if not self._shards.is_any_open:
                 await self._land_what_is_held()
                 raise CallsUsedUp(
@@ -154,32 +146,28 @@ class Collector:
             if taken is None:
                 return
             opened, search = taken
-            records = await self._ask_until_answered(search)
-            opened.records.extend(records)
+            # A search that keeps failing is asked in halves, until a poisoned property is alone.
+            opened.records.extend(await self._ask_all([search], _all_if_poisoned))
             opened.left -= 1
             if opened.left == 0:
-                await self._shards.end(opened, may_be_outage=self._failures.may_say_so)
+                await self._shards.end(opened, may_be_outage=self._failures.may_be_outage)
             await self._shards.land_cleared()
 
     async def _land_what_is_held(self) -> None:
-        """Land what is held now that nothing more will be asked; raises where it is part of an outage."""
-        if self._failures.say_so_at_the_end:
+        """Land the held shards once nothing more will be asked; raises if they are part of an outage."""
+        if self._failures.are_outage_at_the_end:
             await self._give_up_unless_answered()
         self._shards.clear_held()
         await self._shards.land_cleared()
-
-    async def _ask_until_answered(self, search: Search) -> list[RawRecord]:
-        """Ask a search; if it keeps failing, ask its halves, until a poisoned property stands alone."""
-        return await self._ask_all([search], _all_if_poisoned)
 
     def affords(self, searches: int) -> bool:
         """Return whether the daily cap covers so many searches beside those of the open shards."""
         return self._covers(self._shards.searches_left + searches)
 
     async def look_again(self, shard: Shard, unanswered: Iterable[Search], left_open: LeftOpen) -> None:
-        """Ask the halves of searches of a landed shard that left properties open or in doubt, and land the answers.
+        """Ask the halves of a landed shard's searches that left properties open or in doubt, and land the answers.
 
-        What halves leave open is halved in turn. A search of one property is asked once more.
+        Properties that a half leaves open are halved in turn. A search of one property is asked once more.
         """
         records: list[RawRecord] = []
         for search in unanswered:
@@ -193,7 +181,7 @@ class Collector:
 
     async def _ask_all(self, searches: Iterable[Search], left_open: LeftOpen) -> list[RawRecord]:
         records: list[RawRecord] = []
-        # Both halves before the quarters of either: where one property is poisoned, every second question succeeds.
+        # Both halves before the quarters of either: with one poisoned property, every second search then succeeds.
         waiting = deque(searches)
         while waiting:
             part = waiting.popleft()
@@ -205,7 +193,7 @@ class Collector:
                 again = ()
             is_split = len(again) == len(part.property_ids)
             self._count(part, answer, is_split=is_split)
-            if self._failures.say_so:
+            if self._failures.are_outage:
                 await self._give_up_unless_answered()
             records.append(record_of(part, request, answer, is_split=is_split))
             waiting.extend(half for half in replace(part, property_ids=again).halves() if half.property_ids)
@@ -228,7 +216,7 @@ class Collector:
             return
         tally.failed_cells += 0 if is_split else cells
         self._failures.add(search, answer)
-        if not self._failures.may_say_so:
+        if not self._failures.may_be_outage:
             self._shards.clear_held()
 
     def _end_of_failures(self) -> None:
@@ -236,7 +224,7 @@ class Collector:
         self._shards.clear_held()
 
     async def _give_up_unless_answered(self) -> None:
-        """Raise what the failures come to, unless another question is answered, or a search was meanwhile."""
+        """Raise the error of the failures, unless a probe is answered, or a search has been meanwhile."""
         failures = self._failures
         async with self._probing:
             if self._failures is not failures:
@@ -267,7 +255,7 @@ def _all_if_poisoned(search: Search, answer: Answer) -> tuple[int, ...]:
 
 
 def record_of(search: Search, request: bytes, answer: Answer, *, is_split: bool) -> RawRecord:
-    """Return what lands of a search."""
+    """Return the raw record of a search."""
     return RawRecord(
         search_id=search.id,
         request=request,

@@ -8,9 +8,9 @@ from pipeline.supplier.answer import Answer
 from pipeline.supplier.outcomes import may_be_poisoned
 from pipeline.sweep.probes import Place, place_of
 
-# So many searches in a row without one success, each with its retries, and about so many sets of properties that have
-# none in common: the supplier is down, or a market is, or a batch is poisoned through and through. `probes` tells them
-# apart. One poisoned property may fail any number of searches: all have it in common.
+# So many failed searches in a row, each with its retries, over so many sets of properties with none in common: the
+# supplier is down, or a market is, or every property of a batch is poisoned. `probes` finds out which. One poisoned
+# property can fail any number of searches, but they all have it in common.
 GIVE_UP_AFTER = 20
 GIVE_UP_APART = 3
 
@@ -23,9 +23,9 @@ class Failures:
 
     def __init__(self) -> None:
         self.count = 0
-        # Sets of properties that failed and have none in common; smaller ones take the place of larger ones.
+        # Sets of properties that failed and have none in common; a smaller one replaces a larger one.
         self._apart: list[frozenset[int]] = []
-        # Failures that no property can be blamed for, such as a refused connection.
+        # Failures that no property can have caused, such as a refused connection.
         self._unblamed = 0
         # Of the first few searches of the plan that failed, whether whole or in part.
         self._numbers: set[int] = set()
@@ -35,26 +35,26 @@ class Failures:
         self._statuses: set[int | None] = set()
 
     @property
-    def say_so(self) -> bool:
-        """Whether they say, now, that the supplier is down."""
+    def are_outage(self) -> bool:
+        """Whether they mean that the supplier is down."""
         return self.count >= GIVE_UP_AFTER and self._are_apart
 
     @property
-    def say_so_at_the_end(self) -> bool:
-        """Whether they say so where nothing is left to ask: then fewer have to do."""
+    def are_outage_at_the_end(self) -> bool:
+        """Whether they mean it when nothing is left to ask: fewer are then enough."""
         return len(self._numbers) >= GIVE_UP_APART and self._are_apart
 
     @property
-    def may_say_so(self) -> bool:
-        """Whether there are any, and a few more could yet say so. One property's alone could go on for ever."""
-        return 0 < self.count < GIVE_UP_AFTER or self.say_so
+    def may_be_outage(self) -> bool:
+        """Whether there are any, and a few more could mean it. One poisoned property alone can fail for ever."""
+        return 0 < self.count < GIVE_UP_AFTER or self.are_outage
 
     @property
     def _are_apart(self) -> bool:
         return max(len(self._apart), self._unblamed) >= GIVE_UP_APART
 
     def add(self, search: Search, answer: Answer) -> None:
-        """Count one more."""
+        """Add a failed search."""
         self.count += 1
         self._last = answer
         self.places.add(place_of(search))
@@ -72,7 +72,7 @@ class Failures:
             self._apart[self._apart.index(touched[0])] = failed
 
     def error(self) -> NightauditError:
-        """Return what they come to where no question of any market was answered either."""
+        """Return the error of an outage."""
         assert self._last is not None  # noqa: S101 - there are some
         if self._statuses <= _REFUSALS:
             statuses = " or ".join(sorted(str(status) for status in self._statuses))

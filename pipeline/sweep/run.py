@@ -20,7 +20,7 @@ from pipeline.normalise.segment import unanswered as left_open_by
 from pipeline.plan import SweepPlan
 from pipeline.supplier.answer import Answer
 from pipeline.sweep.begin import plan_of
-from pipeline.sweep.collect import Ask, Collector, Covers, always
+from pipeline.sweep.collect import Ask, Collector, Covers
 from pipeline.sweep.doubts import worth_asking
 from pipeline.sweep.end import load_sweep
 from pipeline.sweep.normalisers import Normalisers
@@ -32,7 +32,7 @@ from pipeline.sweep.under_way import UnderWay
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """How a sweep is run; nothing of it changes what is stored."""
+    """How a sweep is run; none of it changes what is stored."""
 
     in_flight: int
     workers: int
@@ -42,16 +42,16 @@ class SweepOptions:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How searches are sent: what asks the supplier, the body of each search, and what the day's calls cover."""
+    """How searches are sent: by which client, with which bodies, and within which daily cap."""
 
     ask: Ask
     request_of: Callable[[Search], bytes]
-    covers: Covers = always
+    covers: Covers = lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
 class PartOf:
-    """What a sweep is run again for: what is kept where that is stopped, and the command that does it."""
+    """The larger command that a sweep is run again for: what is kept if it stops, and how to continue it."""
 
     kept: str
     go_on: str
@@ -67,10 +67,10 @@ async def run(
     watch: Watch = lambda _: None,
     part_of: PartOf | None = None,
 ) -> SweepProgress:
-    """Ask what has not landed, then normalise and load the whole sweep. One that has ended needs no `asking`.
+    """Ask the searches that have not landed, then normalise and load the sweep. An ended sweep needs no `asking`.
 
-    A first SIGINT or SIGTERM lets the shards and segments in hand end and then raises SweepStopped; a second one gives
-    them up. Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
+    A first SIGINT or SIGTERM lets open shards and segments finish and then raises SweepStopped; a second one discards
+    them. Raises what `Collector.collect` raises. Whatever happens, `run` can be called again.
     """
     progress, sweep_id = progress_of(lake, manifest), manifest.sweep_id
     with stopping_on_signals() as stopping:
@@ -130,7 +130,7 @@ async def run(
 
 
 def close(lake: Lake, manifest: Manifest, now: datetime) -> None:
-    """End a sweep early: what has not landed is not swept, for good. `run` then normalises and loads the rest."""
+    """End a sweep early: cells that have not landed become `not_swept`. `run` then normalises and loads the rest."""
     write_ending(lake, manifest.sweep_id, Ending(now, is_complete=False))
 
 
@@ -143,9 +143,9 @@ async def _look_again(
     segment: Segment,
     read: SegmentResult,
 ) -> bool:
-    """Ask again what answers said nothing of, once, while the sweep is open. Returns whether anything was asked.
+    """Ask the properties that answers left open once more, while the sweep is open; return whether any were asked.
 
-    So are properties in doubt of which more is known, unless the daily cap may not suffice.
+    Properties in doubt that were on sale before are asked too, unless the daily cap may not be enough.
     """
     operation = segment.partition.operation
 
@@ -177,16 +177,14 @@ async def _look_again(
 
 
 def _resumable(error: NightauditError, lake: Lake, manifest: Manifest, part_of: PartOf | None) -> NightauditError:
-    # Counted in the lake: what was landing while the workers were ended has landed too.
+    # Counted in the lake, because shards may have landed while the workers were stopped.
     sweep_id, progress = manifest.sweep_id, progress_of(lake, manifest)
     landed_of = f"{progress.landed_searches} of {progress.planned_searches}"
     kept = f"Sweep {sweep_id}: {landed_of} searches have landed and are kept."
-    told = copy(error)
-    told.kept, told.is_placed = part_of.kept if part_of else kept, True
+    resumable = copy(error)
+    resumable.kept, resumable.is_placed = part_of.kept if part_of else kept, True
     go_on = part_of.go_on if part_of else f"nightaudit resume {sweep_id}"
-    if isinstance(error, CallsUsedUp):
-        # It says when, and what else can be done.
-        told.hint = error.hint
-    else:
-        told.hint = f"{error.hint} Then continue with: {go_on}" if error.hint else f"Continue with: {go_on}"
-    return told
+    # The hint of CallsUsedUp is complete.
+    if not isinstance(error, CallsUsedUp):
+        resumable.hint = f"{error.hint} Then continue with: {go_on}" if error.hint else f"Continue with: {go_on}"
+    return resumable

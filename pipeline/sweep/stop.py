@@ -1,4 +1,4 @@
-"""How a sweep learns that it must stop: first in good order, then at once."""
+"""Stopping a sweep: at the first signal in good order, at the second at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Stopping:
-    """What a user asked for: to stop once what is in hand has ended, or at once."""
+    """Whether a user asked to stop, once open shards and segments have finished or at once."""
 
     task: asyncio.Task[object]
     is_asked: bool = False
@@ -31,7 +31,7 @@ class Stopping:
             stop()
 
     def on_signal(self, number: int) -> None:
-        """Take note of one more signal."""
+        """Handle one more signal."""
         self.signal_number = number
         if self.is_asked:
             self.is_given_up = True
@@ -39,7 +39,7 @@ class Stopping:
             return
         self.is_asked = True
         left = sum(stop() for stop in self._told)
-        # At once, for what is in hand may take minutes.
+        # Logged at once, because finishing may take minutes.
         logger.warning(
             "Stopping after %s; press Ctrl-C again to stop at once.",
             f"{left} open searches" if left else "the current step",
@@ -53,13 +53,13 @@ class Stopping:
 
 @contextmanager
 def stopping_on_signals() -> Iterator[Stopping]:
-    """Hear SIGINT and SIGTERM in place of their former handlers."""
+    """Handle SIGINT and SIGTERM instead of their present handlers."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None  # noqa: S101 - called from a coroutine
     stopping = Stopping(task)
-    # Removing a handler from the loop leaves the system's own behind, not the one before.
+    # Removing a handler from the loop restores the system's default, not the previous handler.
     with handlers_kept():
-        # Outside the main thread, and where the system knows no such handlers, the signals keep their usual meaning.
+        # Outside the main thread, and on systems without such handlers, the signals keep their usual meaning.
         with suppress(NotImplementedError, RuntimeError, ValueError):
             for number in STOP_SIGNALS:
                 loop.add_signal_handler(number, stopping.on_signal, number)

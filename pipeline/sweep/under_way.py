@@ -33,8 +33,8 @@ LookAgain = Callable[[Segment, SegmentResult], Awaitable[bool]]
 class UnderWay:
     """The segments of a sweep on their way to its tables.
 
-    On exit, what is still under way ends where an error of ours or a user ended the sweep, and is given up else; the
-    next run looks at it again.
+    On exit, segments in progress are finished if an error of ours or a user ended the sweep, and discarded otherwise;
+    the next run normalises them.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class UnderWay:
                     yield shard, plan.searches(shard.start, shard.stop)
 
     async def on_landed(self, shard: Shard) -> None:
-        """Take note of a shard, and begin its segment where it was the last one of it; waits while the pool is full."""
+        """Record a landed shard, and begin its segment if it was the last one; waits while the pool is full."""
         self._landed.add(shard.name)
         progress = self._progress
         progress.landed_searches += shard.stop - shard.start
@@ -99,15 +99,17 @@ class UnderWay:
             progress.planned_searches,
             progress.tally.requests,
         )
-        await self._begin_whole([self._segment_of[shard.name]])
+        await self.begin_whole([self._segment_of[shard.name]])
         await self.raise_failures()
 
-    async def begin_whole(self) -> None:
-        """Begin each segment whose shards have all landed."""
-        await self._begin_whole(self._segments)
+    async def begin_whole(self, candidates: Iterable[Segment] | None = None) -> None:
+        """Begin each of the segments, by default of all, whose shards have all landed."""
+        for segment in candidates or self._segments:
+            if not self._stopping.is_asked and all(shard.name in self._landed for shard in segment.shards):
+                await self._begin(segment, {})
 
     async def finish(self, plan: SweepPlan | None) -> None:
-        """Normalise and load what is left, now that no further shard will land; `plan` is of what was never asked."""
+        """Normalise and load the rest, once no further shard will land; `plan` has the searches never sent."""
         for segment in self._segments:
             missing = [shard for shard in segment.shards if shard.name not in self._landed]
             await self._begin(segment, _unasked(plan, missing) if plan else {})
@@ -117,14 +119,14 @@ class UnderWay:
         self._stopping.raise_if_asked()
 
     async def wait(self) -> None:
-        """Wait for what is under way; raises the first failure."""
+        """Wait for all segments in progress; raises the first failure."""
         await asyncio.gather(*self._tasks)
 
     async def raise_failures(self) -> None:
         """Raise the failure of a segment that has ended, if there is one."""
         finished = {task for task in self._tasks if task.done()}
         self._tasks -= finished
-        # All of them are retrieved: asyncio would report a failure that is never retrieved, with its trace.
+        # All are retrieved, as asyncio logs the traceback of a failure that is not.
         for failed in [task for task in finished if task.cancelled() or task.exception()]:
             await failed
 
@@ -132,13 +134,8 @@ class UnderWay:
     def _segments(self) -> Iterable[Segment]:
         return dict.fromkeys(self._segment_of.values())
 
-    async def _begin_whole(self, candidates: Iterable[Segment]) -> None:
-        for segment in candidates:
-            if not self._stopping.is_asked and all(shard.name in self._landed for shard in segment.shards):
-                await self._begin(segment, {})
-
     async def _begin(self, segment: Segment, unasked: dict[int, Asked]) -> None:
-        """Hand a segment to the pool; waits while its queue is full."""
+        """Submit a segment to the pool; waits while its queue is full."""
         if segment.name in self._begun:
             return
         self._begun.add(segment.name)
@@ -149,7 +146,7 @@ class UnderWay:
         try:
             result = done(self._lake, self._sweep_id, segment)
             if result is None and segment.partition.name in self._loaded:
-                # Its rows are in the tables; what it kept beside them may be used up and gone.
+                # Its rows are in the tables; its other files may have been used up and removed.
                 return
             if result is None:
                 result = await self._normalised(segment, unasked)
@@ -162,7 +159,8 @@ class UnderWay:
         left.discard(segment.name)
         if not left:
             self._to_load.append(segment.partition)
-            # One commit at a time: the tables' logs are shared. What became ready meanwhile goes into the next one.
+            # One commit at a time, because the tables' logs are shared; partitions that become ready meanwhile join the
+            # next one.
             async with self._loading:
                 ready, self._to_load = self._to_load, []
                 await asyncio.to_thread(self._load, ready)
@@ -171,8 +169,8 @@ class UnderWay:
         try:
             return await self._normalisers.normalise(segment, unasked)
         except NightauditError:
-            # A service manager ends the whole group of processes: a worker that ended with it did not lack memory. Its
-            # end may be seen a moment before the signal is.
+            # A service manager ends the whole process group, so a killed worker does not mean a lack of memory; its
+            # end may be noticed just before the signal.
             await asyncio.sleep(_SIGNAL_SECONDS)
             self._stopping.raise_if_asked()
             raise

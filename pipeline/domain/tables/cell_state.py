@@ -22,6 +22,7 @@ from pipeline.domain.tables.declaration import (
     Table,
     required,
 )
+from pipeline.domain.tables.sweep import NOT_ANSWERED, PLANNED_AND_OFFERED
 
 CELL_STATE = Table(
     "cell",
@@ -94,19 +95,13 @@ CELL_COUNT = Table(
         PRODUCT_TYPE,
         required("rooms", SMALL, "Rooms of the party."),
         required("lead_days", INT, "Days from the snapshot to check-in."),
-        required("planned", LONG, "Planned cells: the sum of the six statuses."),
-        required("offered", LONG, "Cells with at least one offer."),
+        *PLANNED_AND_OFFERED,
         required("no_offer_1023", LONG, "Cells answered with 1023: no offers available."),
         required("no_offer_1024", LONG, "Cells answered with 1024: restricted rates requested."),
         required("no_offer_1025", LONG, "Cells answered with 1025: none of the requested properties is available."),
         required("no_offer_1026", LONG, "Cells answered with 1026: several rooms of different types."),
         required("no_offer_other", LONG, "Cells answered without an offer and with no such code."),
-        required(
-            "absent", LONG, "Cells requested in a multi search but missing from its answer; not the same as sold out."
-        ),
-        required("rejected", LONG, "Cells refused by the supplier (400)."),
-        required("failed", LONG, "Cells whose retries were used up or whose answer was unreadable."),
-        required("not_swept", LONG, "Cells not requested: stopped, or out of budget."),
+        *NOT_ANSWERED,
     ),
 )
 

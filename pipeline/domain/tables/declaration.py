@@ -17,7 +17,7 @@ DAY = pa.date32()
 INSTANT = pa.timestamp("us", tz="UTC")
 MONEY_SCALE = 4
 MONEY = pa.decimal128(18, MONEY_SCALE)
-# More than any stay costs in any currency, and so little that sums over rooms and nights are MONEY as well.
+# More than any stay costs in any currency, and small enough that sums over rooms and nights still fit MONEY.
 MOST_MONEY = 1e11
 # Reference rates are stated with up to six or seven decimals.
 RATE_SCALE = 8
@@ -26,10 +26,10 @@ RATE = pa.decimal128(18, RATE_SCALE)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its meaning goes into the published comments word for word.
+    """A column; its meaning is the published comment, word for word.
 
-    `values`, `lowest` and `highest` are what the quality gate holds its values to; NULL is a matter of `is_required`.
-    `derived` is the SQL that works the column out of the others where the table is read; it is then in no file.
+    The quality gate checks its values against `values`, `lowest` and `highest`, and NULL against `is_required`.
+    `derived` is SQL that computes the column from the others when the table is read; files do not have it.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Column:
 
     @property
     def read_type(self) -> pa.DataType:
-        """Its type for readers: every id is wide enough to be counted with, also one that files hold as int32."""
+        """Its type for readers: ids are int64, even where files hold int32."""
         return LONG if self.type == INT and self.name.endswith("_id") else self.type
 
 
@@ -66,6 +66,10 @@ class Table:
         """Arrow schema of its files, in the order of declaration."""
         return pa.schema([pa.field(c.name, c.type, nullable=not c.is_required) for c in self.stored])
 
+    def pick(self, *names: str) -> tuple[Column, ...]:
+        """The columns of these names, in the order of declaration."""
+        return tuple(column for column in self.columns if column.name in names)
+
 
 def required(
     name: str,
@@ -77,6 +81,11 @@ def required(
 ) -> Column:
     """Return a column that is never NULL."""
     return Column(name, kind, meaning, True, values, lowest, highest)
+
+
+def amount(name: str, meaning: str) -> Column:
+    """Return a column of money that is not negative, and not more than any stay costs."""
+    return Column(name, MONEY, meaning, lowest=0, highest=MOST_MONEY)
 
 
 SWEEP_ID = required("sweep_id", TEXT, "Sweep id: start in UTC and a short hash of what was requested.")

@@ -20,10 +20,22 @@ from pipeline.domain.tables.declaration import (
     TEXT,
     Column,
     Table,
+    amount,
     required,
 )
 
-_SOURCES = ("multi", "detail")
+FREE_CANCEL = (
+    Column(
+        "free_cancel_hours",
+        INT,
+        "Hours before check-in until which cancelling is free, by penalty windows; NULL: not all are stated.",
+    ),
+    Column(
+        "free_cancel_until",
+        INSTANT,
+        "Time until which cancelling is free, by exact dates; NULL: not all are stated. Detail only.",
+    ),
+)
 
 OFFER = Table(
     "offer",
@@ -35,7 +47,7 @@ OFFER = Table(
             "source",
             TEXT,
             "`multi`: cheapest per board and policy; `detail`: every product. Never one series.",
-            _SOURCES,
+            ("multi", "detail"),
         ),
         required("searched_at", INSTANT, "When the search was sent."),
         PROPERTY_ID,
@@ -52,57 +64,28 @@ OFFER = Table(
         required("promotion_key", LONG, "Stable hash of the promotions in order; 0: none."),
         Column("currency", TEXT, "ISO 4217 code of all money of this row, as sent; NULL: not comparable."),
         Column("total", MONEY, "Room cost for the whole stay after promotions, in currency.", highest=MOST_MONEY),
-        Column(
-            "pre_promo_total",
-            MONEY,
-            "Room cost for the whole stay before promotions, in currency.",
-            lowest=0,
-            highest=MOST_MONEY,
-        ),
+        amount("pre_promo_total", "Room cost for the whole stay before promotions, in currency."),
         Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total.", lowest=0, highest=100),
-        Column(
-            "floor",
-            MONEY,
-            "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated.",
-            lowest=0,
-            highest=MOST_MONEY,
-        ),
+        amount("floor", "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated."),
         Column(
             "available_rooms",
             INT,
             "Rooms of this type still bookable; repeated in each room stay, so never add them up.",
             lowest=0,
         ),
-        Column("included_charges", MONEY, "Taxes and fees inside total. Detail only.", lowest=0, highest=MOST_MONEY),
-        Column("excluded_charges", MONEY, "Amounts outside total. Detail only.", lowest=0, highest=MOST_MONEY),
-        Column("resort_fee", MONEY, "Resort fee, paid at the property. Detail only.", lowest=0, highest=MOST_MONEY),
-        Column(
-            "child_resort_fee",
-            MONEY,
-            "Resort fee for children, paid at the property. Detail only.",
-            lowest=0,
-            highest=MOST_MONEY,
-        ),
-        Column("city_taxes", MONEY, "City taxes, paid at the property. Detail only.", lowest=0, highest=MOST_MONEY),
-        Column(
-            "hotel_service_fee", MONEY, "Service fee, paid at the property. Detail only.", lowest=0, highest=MOST_MONEY
-        ),
+        amount("included_charges", "Taxes and fees inside total. Detail only."),
+        amount("excluded_charges", "Amounts outside total. Detail only."),
+        amount("resort_fee", "Resort fee, paid at the property. Detail only."),
+        amount("child_resort_fee", "Resort fee for children, paid at the property. Detail only."),
+        amount("city_taxes", "City taxes, paid at the property. Detail only."),
+        amount("hotel_service_fee", "Service fee, paid at the property. Detail only."),
         required(
             "refundability",
             TEXT,
             "`refundable`, `non_refundable`, `mixed` or `unknown` (no penalty says).",
             ("refundable", "non_refundable", "mixed", "unknown"),
         ),
-        Column(
-            "free_cancel_hours",
-            INT,
-            "Hours before check-in until which cancelling is free, by penalty windows; NULL: not all are stated.",
-        ),
-        Column(
-            "free_cancel_until",
-            INSTANT,
-            "Time until which cancelling is free, by exact dates; NULL: not all are stated. Detail only.",
-        ),
+        *FREE_CANCEL,
     ),
 )
 
@@ -123,7 +106,7 @@ PENALTY = Table(
         Column("start_offset", TEXT, "Offset of the start as sent. Detail only."),
         Column("end_at", INSTANT, "Exact end. Detail only."),
         Column("end_offset", TEXT, "Offset of the end as sent. Detail only."),
-        Column("amount", MONEY, "Fixed amount, in the offer's currency. Detail only.", lowest=0, highest=MOST_MONEY),
+        amount("amount", "Fixed amount, in the offer's currency. Detail only."),
     ),
 )
 

@@ -20,11 +20,9 @@ from pipeline.domain.tables.declaration import (
     Table,
     required,
 )
-from pipeline.domain.tables.offer import PENALTY
+from pipeline.domain.tables.offer import FREE_CANCEL, PENALTY, PROMOTION
 
-_PENALTY_TERMS = (
-    "penalty_no", "window_hours", "penalty_pct", "penalty_nights", "is_refundable", "start_at", "end_at", "amount"
-)  # fmt: skip
+_POLICY_TERMS = ("window_hours", "penalty_pct", "penalty_nights", "is_refundable")
 
 _OPEN_COLUMNS = (
     required("source", TEXT, "`multi`: cheapest per board and policy; `detail`: every product. Never one series."),
@@ -40,16 +38,7 @@ _OPEN_COLUMNS = (
     Column("board_name", TEXT, "Board basis name as last sent."),
     required("policy_key", LONG, "Stable hash of the sorted cancel penalties; 0: none stated."),
     required("refundability", TEXT, "`refundable`, `non_refundable`, `mixed` or `unknown`."),
-    Column(
-        "free_cancel_hours",
-        INT,
-        "Hours before check-in until which cancelling is free, by penalty windows; NULL: not all are stated.",
-    ),
-    Column(
-        "free_cancel_until",
-        INSTANT,
-        "Time until which cancelling is free, by exact dates; NULL: not all are stated. Detail only.",
-    ),
+    *FREE_CANCEL,
     Column("product_id", LONG, "The supplier's product id as last sent; it may change from search to search."),
     required("is_offered", FLAG, "FALSE: the cell was answered without this offer."),
     Column("total", MONEY, "Room cost for the whole stay after promotions; NULL: gone or not stated."),
@@ -113,8 +102,7 @@ PROMOTION_STATE = Table(
     (
         required("promotion_key", LONG, "Stable hash of the promotions of an offer, in order."),
         required("promotion_no", SMALL, "Position in the offer, from 0."),
-        Column("promo_type", TEXT, "Kind as sent: value add, discount off or free night."),
-        Column("description", TEXT, "Text as sent."),
+        *PROMOTION.pick("promo_type", "description"),
         Column(
             "promotion_kind",
             TEXT,
@@ -130,10 +118,7 @@ POLICY_STATE = Table(
     (
         required("policy_key", LONG, "Stable hash of the sorted cancel penalties of an offer."),
         required("penalty_no", SMALL, "Position among the distinct penalties of the policy, from 0."),
-        Column("window_hours", INT, "Hours before check-in in which the penalty applies."),
-        Column("penalty_pct", NUMBER, "Percentage of the total, or of the nights of penalty_nights."),
-        Column("penalty_nights", NUMBER, "Nights charged, read together with penalty_pct."),
-        Column("is_refundable", FLAG, "False: cannot be refunded."),
+        *PENALTY.pick(*_POLICY_TERMS),
     ),
 )
 
@@ -146,10 +131,9 @@ DETAIL_PENALTY = Table(
         required("offer_key", LONG, "Stable hash of what identifies an offer: mart.offer_key."),
         CHECK_IN,
         SWEEP_ID,
-        *(column for column in PENALTY.columns if column.name in _PENALTY_TERMS),
+        *PENALTY.pick("penalty_no", *_POLICY_TERMS, "start_at", "end_at", "amount"),
     ),
 )
-
 
 STATE_FILE = Table(
     "file",

@@ -83,13 +83,12 @@ QUOTE = Table(
 )
 
 _QUOTED = (
-    required("run_id", TEXT, "Run of quotes: start in UTC and a short hash of the chosen offers."),
-    required("quote_no", INT, "Position in the run, from 0."),
+    *QUOTE.pick("run_id", "quote_no"),
     required("room_no", SMALL, "Room of the party, from 0."),
 )
 
-# A quoted product has all that an offer has, but for what a quote's answer does not tell of a room.
-_ASKED_OR_UNTOLD = frozenset(column.name for column in (SWEEP_ID, SEARCH_ID, OFFER_NO, PROPERTY_ID, *ASKED)) | {
+# A quoted product has the columns of an offer, without those that were requested or that a quote does not return.
+_NOT_IN_A_QUOTE = frozenset(column.name for column in (SWEEP_ID, SEARCH_ID, OFFER_NO, PROPERTY_ID, *ASKED)) | {
     "source", "searched_at", "room_stay_id", "room_name", "available_rooms",
 }  # fmt: skip
 
@@ -109,7 +108,7 @@ QUOTE_OFFER = Table(
         *(
             replace(column, is_required=False, meaning=column.meaning.removesuffix(" Detail only."))
             for column in OFFER.columns
-            if column.name not in _ASKED_OR_UNTOLD
+            if column.name not in _NOT_IN_A_QUOTE
         ),
     ),
 )

@@ -23,6 +23,19 @@ from pipeline.domain.tables.declaration import (
     required,
 )
 
+PLANNED_AND_OFFERED = (
+    required("planned", LONG, "Planned cells: the sum of the six statuses."),
+    required("offered", LONG, "Cells with at least one offer."),
+)
+NOT_ANSWERED = (
+    required(
+        "absent", LONG, "Cells requested in a multi search but missing from its answer; not the same as sold out."
+    ),
+    required("rejected", LONG, "Cells refused by the supplier (400)."),
+    required("failed", LONG, "Cells whose retries were used up or whose answer was unreadable."),
+    required("not_swept", LONG, "Cells not requested: stopped, or out of budget."),
+)
+
 SWEEP = Table(
     "sweep",
     "One row per finished sweep.",
@@ -41,15 +54,9 @@ SWEEP = Table(
         required("nightaudit_version", TEXT, "Version of the code that collected."),
         required("contract_version", TEXT, "Version of the supplier's document."),
         required("rules_version", INT, "Version of the rules of normalisation."),
-        required("planned", LONG, "Planned cells: the sum of the six statuses."),
-        required("offered", LONG, "Cells with at least one offer."),
+        *PLANNED_AND_OFFERED,
         required("no_offer", LONG, "Cells answered without an offer."),
-        required(
-            "absent", LONG, "Cells requested in a multi search but missing from its answer; not the same as sold out."
-        ),
-        required("rejected", LONG, "Cells refused by the supplier (400)."),
-        required("failed", LONG, "Cells whose retries were used up or whose answer was unreadable."),
-        required("not_swept", LONG, "Cells not requested: stopped, or out of budget."),
+        *NOT_ANSWERED,
         required("searches", LONG, "HTTP searches that ended, including halves of split batches."),
         required("requests", LONG, "HTTP requests sent, counting every attempt."),
         required("offers", LONG, "Offers stored."),
