@@ -6,7 +6,8 @@ means.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -29,10 +30,26 @@ def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
 
 def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
     """Measure what the nights before are compared by, per market and, for prices, per lead time."""
-    for name, about in declared("measure", "measures").items():
-        for row in rows_of(session.execute(relation("measure", name).sql)):
-            for column, said in about["measures"].items():
-                yield _measure(row, column, about["table"], said)
+    measures = [
+        _measure(row, column, about["table"], said)
+        for name, about in declared("measure", "measures").items()
+        for row in rows_of(session.execute(relation("measure", name).sql))
+        for column, said in about["measures"].items()
+    ]
+    silent = _silent_markets(measures)
+    for measure in measures:
+        yield replace(measure, severity="warning") if measure.market in silent else measure
+
+
+def _silent_markets(measures: Sequence[Measure]) -> set[str]:
+    """Return the markets that the supplier answered with "no offer" throughout, if at most half of them are.
+
+    That is a finding about the market, and no reason to withhold the others. A market that lost its offers in another
+    way, or a night that has lost most of its markets, is.
+    """
+    shares = [measure for measure in measures if measure.check == "no_offer_share"]
+    silent = {measure.market for measure in shares if measure.observed == 1}
+    return silent if 2 * len(silent) <= len(shares) else set()
 
 
 def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, str]) -> Measure:

@@ -155,6 +155,16 @@ def unsold(rows: Night) -> Night:
     return every(rows, "search", lambda row: {"offers": left[row["search_id"]]}, GB)
 
 
+def silent(rows: Night, *markets: str) -> Night:
+    """The night in which the supplier answers each search of some markets with "no offer"."""
+    lost = ("offer", "penalty", "promotion", "reject")
+    rows = rows | {name: [row for row in rows[name] if row["market"] not in markets] for name in lost}
+    for market in markets:
+        rows = every(rows, "cell", lambda _: {"status": "no_offer", "code": 1023, "offers": 0}, market)
+        rows = every(rows, "search", lambda _: {"offers": 0, "rejects": 0, "body_sha256": "5" * 64}, market)
+    return rows
+
+
 def promoted_thrice(rows: Night) -> Night:
     return rows | {"promotion": [row | {"promotion_no": n} for row in rows["promotion"] for n in range(3)]}
 
@@ -283,6 +293,26 @@ def test_an_outage_that_is_told_as_failed_cells_withholds_nothing(seasoned, tmp_
     _, found = tonight(seasoned, tmp_path, outage(clean_night(6)))
     assert failed_checks(found) == {"failed_share"}
     assert found.is_passed
+
+
+@pytest.mark.slow
+def test_a_market_that_is_answered_with_no_offer_throughout_is_a_warning_and_all_of_them_withhold(seasoned, tmp_path):
+    _, found = tonight(seasoned, tmp_path / "one", silent(clean_night(6), GB))
+    failed = {(finding.market, finding.check_name) for finding in found.findings if finding.is_failed}
+    assert failed >= {(GB, "offered_share"), (GB, "no_offer_share"), (GB, "priced_share_lead_over_090")}
+    assert {market for market, _ in failed} == {GB}
+    assert found.is_passed
+    _, found = tonight(
+        seasoned, tmp_path / "all", silent(clean_night(6), *{row["market"] for row in clean_night(6)["cell"]})
+    )
+    assert not found.is_passed
+
+
+@pytest.mark.slow
+def test_a_market_that_is_missing_from_all_answers_withholds_the_night(seasoned, tmp_path):
+    rows = every(silent(clean_night(6), GB), "cell", lambda _: {"status": "absent", "code": None}, GB)
+    _, found = tonight(seasoned, tmp_path, rows)
+    assert not found.is_passed
 
 
 @pytest.mark.slow
