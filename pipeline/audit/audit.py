@@ -15,37 +15,43 @@ from typing import Any
 
 import duckdb
 
+from pipeline.audit.counts import Counts, add_up, prepare
 from pipeline.audit.declared import measure_declared, measure_key, measure_types, misfit
-from pipeline.audit.domain_measures import measure_domain, measure_sweep, prepare_prices
+from pipeline.audit.domain_measures import measure_domain, measure_sweep
 from pipeline.audit.history import History, Limits, with_bounds
 from pipeline.audit.judge import judge
-from pipeline.audit.quarantine import find_violators, measure_quarantine, put_in_quarantine
+from pipeline.audit.quarantine import choose_quarantined, measure_quarantine, put_in_quarantine
 from pipeline.audit.results import Audit, Measure
 from pipeline.audit.rules import CHECKED, measure_rules
+from pipeline.audit.spread import AuditedNight, Spread, choose_ranges, counted, open_night
 from pipeline.audit.store import history, store
-from pipeline.domain.codes import BOARDS, ISO_4217, MARKETS
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import SWEEP, TABLES
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import connect, rows_of, select_files, view_sweep_files
+from pipeline.lake.database import rows_of
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
 
 __all__ = ["Limits", "audit"]
 
-# Great Expectations and its libraries take 250 MB beside this.
-_MEMORY_LIMIT = "400MB"
 # Files of a sweep that are read into memory; as tables they take ten times as much.
 _HELD_BYTES = 4_000_000
 
 
-def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now: datetime) -> Audit:
+def audit(
+    lake: Lake,
+    sweep_id: str,
+    nights: Sequence[str],
+    limits: Limits,
+    now: datetime,
+    spread: Spread = Spread(),  # noqa: B008 - frozen
+) -> Audit:
     """Audit a loaded sweep, put its unusable offers in quarantine, and store what was found.
 
-    `nights` are the published sweeps to compare it with, oldest first. Raises LakeError where the sweep is not loaded
-    or its files cannot be read. The caller holds the lake's writer lock.
+    `nights` are the published sweeps to compare it with, oldest first. A large sweep is `spread`. Raises LakeError
+    where the sweep is not loaded or its files cannot be read. The caller holds the lake's writer lock.
     """
     if not is_committed(lake, SWEEP, sweep_id):
         raise LakeError(
@@ -60,8 +66,9 @@ def audit(lake: Lake, sweep_id: str, nights: Sequence[str], limits: Limits, now:
     quarantined = 0
     if not any(measure.violations for measure in measures):
         try:
-            with _session(lake, sweep_id, trailing[-1:], before, limits) as session:
-                measures += _measures(session, lake, sweep_id, limits, now)
+            night = AuditedNight(lake, sweep_id, trailing[-1] if trailing else None)
+            with _session(night, before, limits, spread) as (session, counts):
+                measures += _measures(session, night, counts, limits, now)
                 quarantined = put_in_quarantine(session, lake, sweep_id)
         except duckdb.Error as error:
             raise LakeError(
@@ -92,9 +99,9 @@ def _refuse_other_version(lake: Lake, nights: Sequence[str]) -> None:
 
 
 def _measures(
-    session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str, limits: Limits, now: datetime
+    session: duckdb.DuckDBPyConnection, night: AuditedNight, counts: Counts, limits: Limits, now: datetime
 ) -> Iterator[Measure]:
-    manifest = read_manifest(lake, sweep_id)
+    manifest = read_manifest(night.lake, night.sweep_id)
     yield from measure_sweep(
         session,
         manifest,
@@ -102,35 +109,35 @@ def _measures(
         max((now - manifest.started_at).days, 0),
     )
     for name in CHECKED:
-        yield from measure_declared(session, name)
-        yield measure_key(session, name)
+        yield from measure_declared(session, name, counts.declared.get(name))
+        yield measure_key(session, name, counts.doubled.get(name))
     yield from measure_domain(session)
-    yield from measure_rules(session)
+    yield from measure_rules(session, counts.broken)
     yield from measure_quarantine(session, limits.quarantined_share)
 
 
 @contextmanager
 def _session(
-    lake: Lake, sweep_id: str, last: Sequence[str], before: History, limits: Limits
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a session over the sweep's files and over those of the last published night."""
-    with connect(lake) as session:
-        session.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
-        session.execute("CREATE SCHEMA audit")
-        session.execute("CREATE SCHEMA ref")
-        view_sweep_files(session, lake, sweep_id, "sweep_files", is_before_audit=True)
-        view_sweep_files(session, lake, last[0] if last else "none", "before_files")
-        if sum(file.stat().st_size for _, file in _files(lake, sweep_id)) <= _HELD_BYTES:
-            _hold(session)
-        sweep = lake.local(lake.table_file("sweep", sweep_id, "sweep"))
-        session.execute(f"CREATE VIEW audit.sweep AS {select_files('sweep', [sweep])}")
-        session.execute("CREATE TABLE ref.market AS SELECT unnest(?) AS market", [list(MARKETS)])
-        session.execute("CREATE TABLE ref.currency AS SELECT unnest(?) AS currency", [sorted(ISO_4217)])
-        session.execute("CREATE TABLE ref.board_basis AS SELECT unnest(?) AS board_id", [list(BOARDS)])
+    night: AuditedNight, before: History, limits: Limits, spread: Spread
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Counts]]:
+    """Open a session over the sweep's files and over those of the last published night, with what is counted already.
+
+    Of a large sweep that is what concerns single offers; of a small one nothing.
+    """
+    with open_night(night) as session:
         _plausible_moves(session, before, limits)
-        prepare_prices(session)
-        find_violators(session)
-        yield session
+        jobs = choose_ranges(session, night, spread.most_rows)
+        if len(jobs) > 1:
+            with counted(jobs, spread.cluster) as parts:
+                counts = add_up(session, parts)
+                choose_quarantined(session)
+                yield session, counts
+            return
+        if sum(file.stat().st_size for _, file in _files(night.lake, night.sweep_id)) <= _HELD_BYTES:
+            _hold(session)
+        prepare(session)
+        choose_quarantined(session)
+        yield session, Counts({}, {}, {})
 
 
 def _hold(session: duckdb.DuckDBPyConnection) -> None:

@@ -65,25 +65,31 @@ def _plain(kind: pa.DataType) -> str:
     return str(plain).replace("large_", "").replace("+00:00", "UTC")
 
 
-def measure_declared(session: duckdb.DuckDBPyConnection, name: str) -> Iterator[Measure]:
-    """Measure nulls and enumerations of a table in one scan, per market."""
+def count_declared(session: duckdb.DuckDBPyConnection, name: str) -> list[Any]:
+    """Count, per market, a table's rows, and of each column the nulls and the values that are not listed."""
+    columns = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in _counts(TABLES[name]))
+    return session.execute(f"SELECT market, count(*), {columns} FROM sweep_files.{name} GROUP BY market").fetchall()  # noqa: S608 - our own names
+
+
+def measure_declared(
+    session: duckdb.DuckDBPyConnection, name: str, counted: Sequence[Sequence[Any]] | None = None
+) -> Iterator[Measure]:
+    """Measure nulls and enumerations of a table in one scan, per market, unless they are counted already."""
     table = TABLES[name]
-    counted = [count for column in table.columns for count in _counts(column)]
-    columns = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in counted)
-    rows = session.execute(f"SELECT market, count(*), {columns} FROM sweep_files.{name} GROUP BY market").fetchall()  # noqa: S608 - our own names
-    for market, total, *found in rows:
-        for (column, what, condition), count in zip(counted, found, strict=True):
+    for market, total, *found in count_declared(session, name) if counted is None else counted:
+        for (column, what, condition), count in zip(_counts(table), found, strict=True):
             measure = _measure(market or ALL, table.name, column, what, count, total)
             if count and measure.severity == "critical":
                 measure = replace(measure, examples=_examples(session, table, column, condition, market))
             yield measure
 
 
-def _counts(column: Column) -> Iterator[tuple[Column, str, str]]:
-    yield column, "null", f"{column.name} IS NULL"
-    if column.values:
-        listed = ", ".join(quoted(value) for value in column.values)
-        yield column, "value", f"{column.name} NOT IN ({listed})"
+def _counts(table: Table) -> Iterator[tuple[Column, str, str]]:
+    for column in table.columns:
+        yield column, "null", f"{column.name} IS NULL"
+        if column.values:
+            listed = ", ".join(quoted(value) for value in column.values)
+            yield column, "value", f"{column.name} NOT IN ({listed})"
 
 
 def _examples(
@@ -111,16 +117,27 @@ def _measure(market: str, table: str, column: Column, what: str, count: int, tot
     return Measure(market, table, check, "critical", meaning, "rule", float(count), highest=0.0, violations=count)
 
 
-def measure_key(session: duckdb.DuckDBPyConnection, name: str) -> Measure:
-    """Count the keys of a table that occur more than once in the sweep, with a few examples."""
-    table = TABLES[name]
-    names = [column for column in table.key if column != "sweep_id"]
-    key = ", ".join(names)
-    twice = f"SELECT {key}, count(*) AS times FROM sweep_files.{name} GROUP BY {key} HAVING count(*) > 1"  # noqa: S608 - our own names
-    ((count,),) = session.execute(f"SELECT count(*) FROM ({twice})").fetchall()  # noqa: S608 - our own names
+def count_doubled(session: duckdb.DuckDBPyConnection, name: str) -> int:
+    """Count the keys of a table that occur more than once in the sweep."""
+    return int(session.execute(f"SELECT count(*) FROM ({_doubled(name)})").fetchall()[0][0])  # noqa: S608 - our own names
+
+
+def _key(name: str) -> list[str]:
+    return [column for column in TABLES[name].key if column != "sweep_id"]
+
+
+def _doubled(name: str) -> str:
+    key = ", ".join(_key(name))
+    return f"SELECT {key}, count(*) AS times FROM sweep_files.{name} GROUP BY {key} HAVING count(*) > 1"  # noqa: S608 - our own names
+
+
+def measure_key(session: duckdb.DuckDBPyConnection, name: str, counted: int | None = None) -> Measure:
+    """Count the keys of a table that occur more than once in the sweep, unless they are counted; give a few of them."""
+    names = _key(name)
+    count = count_doubled(session, name) if counted is None else counted
     examples = None
     if count:
-        rows = session.execute(f"FROM ({twice}) ORDER BY ALL LIMIT {EXAMPLES}").fetchall()
+        rows = session.execute(f"FROM ({_doubled(name)}) ORDER BY ALL LIMIT {EXAMPLES}").fetchall()
         found = [dict(zip((*names, "times"), row, strict=True)) for row in rows]
         asked = ("property_id", "search_id", "offer_no")
         examples = with_addresses(
@@ -131,6 +148,6 @@ def measure_key(session: duckdb.DuckDBPyConnection, name: str) -> Measure:
                 for row in found
             ],
         )
-    meaning = f"keys that occur more than once: {key}"
+    meaning = f"keys that occur more than once: {', '.join(names)}"
     said: dict[str, Any] = {"highest": 0.0, "violations": count, "examples": examples}
     return Measure(ALL, name, "key", "critical", meaning, "rule", float(count), **said)

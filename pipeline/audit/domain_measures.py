@@ -19,13 +19,19 @@ from pipeline.lake.raw import Manifest
 from pipeline.lake.relations import declared, relation
 
 
+def view_leads(session: duckdb.DuckDBPyConnection) -> None:
+    """Give the searches of both nights their class of lead time."""
+    lead = relation("measure", "search_lead").sql
+    for night in ("sweep_files", "before_files"):
+        session.execute(f"CREATE VIEW {night}.search_lead AS {lead.replace('sweep_files.', f'{night}.')}")
+
+
 def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
     """Make the tables of the cells' lowest prices, tonight and when last published, and of how they moved."""
-    lead, price = relation("measure", "search_lead").sql, relation("measure", "cell_price").sql
+    price = relation("measure", "cell_price").sql
     for night, table in (("sweep_files", "cell_price"), ("before_files", "cell_price_before")):
-        session.execute(f"CREATE VIEW {night}.search_lead AS {lead.replace('sweep_files.', f'{night}.')}")
-        session.execute(f"CREATE TABLE audit.{table} AS {price.replace('sweep_files.', f'{night}.')}")
-    session.execute(f"CREATE TABLE audit.price_move AS {relation('measure', 'cell_price_move').sql}")
+        session.execute(f"CREATE OR REPLACE TABLE audit.{table} AS {price.replace('sweep_files.', f'{night}.')}")
+    session.execute(f"CREATE OR REPLACE TABLE audit.price_move AS {relation('measure', 'cell_price_move').sql}")
 
 
 def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:

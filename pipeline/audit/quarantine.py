@@ -25,10 +25,14 @@ from pipeline.lake.sweep_files import KEPT, quarantine_file
 
 
 def find_violators(session: duckdb.DuckDBPyConnection) -> None:
-    """Make the table of offers that are to be quarantined, with the rules that they break."""
+    """Make the table of rows that break a rule by which offers are quarantined."""
     union = " UNION ALL ".join(_taken(rule) for rule in rules() if rule.quarantines)
     # A table, not a view: joined with what is nearly always empty, offers need not be read.
-    session.execute(f"CREATE TABLE audit.violation AS {union}")
+    session.execute(f"CREATE OR REPLACE TABLE audit.violation AS {union}")
+
+
+def choose_quarantined(session: duckdb.DuckDBPyConnection) -> None:
+    """Make the table of what goes into quarantine: one row for each offer that breaks such a rule."""
     session.execute(f"CREATE TABLE audit.quarantine AS {relation('measure', 'quarantine').sql}")
 
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -22,7 +23,7 @@ from pipeline.lake.relations import declared, relation
 EXAMPLES = 3
 
 # A market, how many of its rows break a rule, and a few of them.
-_Broken = tuple[str, int, Sequence[dict[str, Any]]]
+Broken = tuple[str, int, Sequence[dict[str, Any]]]
 
 # In the order in which they depend on each other.
 CHECKED = ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")
@@ -90,11 +91,24 @@ def place(table: Table) -> str:
     )
 
 
-def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
-    """Count the violations of each rule, per market, with a few examples and where their raw answers lie."""
+def count_broken(session: duckdb.DuckDBPyConnection, rule: Rule) -> list[Broken]:
+    """Count the rows that break a rule, per market, with a few of them."""
+    return _broken(session, f"({rule.sql})")
+
+
+def measure_rules(
+    session: duckdb.DuckDBPyConnection, counted: Mapping[tuple[str, str], Sequence[Broken]] = MappingProxyType({})
+) -> Iterator[Measure]:
+    """Measure the violations of each rule, per market, with a few examples and where their raw answers lie.
+
+    `counted` are those that are counted already, by table and rule.
+    """
     taken = _taken(session)
     for rule in rules():
-        found = taken[rule.table, rule.name] if _is_taken_as_it_is(rule) else _broken(session, f"({rule.sql})")
+        key = rule.table, rule.name
+        found = (
+            taken[key] if is_taken_as_it_is(rule) else counted[key] if key in counted else count_broken(session, rule)
+        )
         meaning = rule.meaning.removeprefix("One row per ").removesuffix(".")
         if rule.is_share:
             yield from _shares(session, rule, meaning, {market: (count, some) for market, count, some in found})
@@ -116,14 +130,14 @@ def measure_rules(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
             )
 
 
-def _is_taken_as_it_is(rule: Rule) -> bool:
+def is_taken_as_it_is(rule: Rule) -> bool:
     """Return whether the rows that break a rule are those of `audit.violation`: of a search, all its offers are."""
     return rule.quarantines and rule.table != "search"
 
 
-def _taken(session: duckdb.DuckDBPyConnection) -> defaultdict[tuple[str, str], list[_Broken]]:
+def _taken(session: duckdb.DuckDBPyConnection) -> defaultdict[tuple[str, str], list[Broken]]:
     """Return the rows of `audit.violation` by table and rule, as `_broken` does: no rule looks at its table twice."""
-    found: defaultdict[tuple[str, str], list[_Broken]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[Broken]] = defaultdict(list)
     for market, count, some, part, rule in _broken(session, "audit.violation", "part", "rule"):
         found[part, rule].append((market, count, some))
     return found

@@ -93,6 +93,7 @@ def view_sweep_files(
     schema: str,
     within: str = "",
     *,
+    tables: Iterable[str] = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"),
     is_before_audit: bool = False,
 ) -> None:
     """Create one view per table over the files of one sweep; a table without files is an empty view.
@@ -102,7 +103,7 @@ def view_sweep_files(
     """
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     quarantine = quarantine_file(lake, sweep_id)
-    for name in ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"):
+    for name in tables:
         files = files_of_sweep(lake, TABLES[name], sweep_id)
         if name == "offer" and not files:
             refuse_retired(lake, sweep_id)
@@ -185,10 +186,8 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
     return session
 
 
-# How DuckDB tells, in the midst of a query, that a file is not what it was.
+# How DuckDB tells, in the midst of a query, that a file is not what it was, and what a query may be.
 _DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
-
-# What a query may be.
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from pipeline.audit import Audit, Limits, audit, stored_audit
+from pipeline.audit import Audit, Limits, Spread, audit, stored_audit
 from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
@@ -49,7 +49,8 @@ def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Au
     """Audit as `audit_sweep` does, even where later sweeps have begun by now."""
     manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
     with timed(lake, manifest, Step.AUDIT):
-        found = audit(lake, sweep_id, nights_like(lake, manifest, limits.nights), limits, now)
+        nights = nights_like(lake, manifest, limits.nights)
+        found = audit(lake, sweep_id, nights, limits, now, Spread(settings.spread_over))
         published = published_sweeps(lake)
         write_report(
             lake,

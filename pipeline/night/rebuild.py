@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.audit import Limits, audit, stored_audit
+from pipeline.audit import Limits, Spread, audit, stored_audit
 from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import CorruptObject, LakeError
 from pipeline.domain.tables import REJECT
@@ -77,7 +77,7 @@ async def rebuild(
             _keep_quarantine(lake, fresh, manifest.sweep_id)
         _refuse_other_searches(before, sweep_rows(fresh))
         _carry_over(lake, fresh)
-        _audit_again(lake, fresh, limits)
+        _audit_again(lake, fresh, limits, Spread(options.cluster))
         load_ledger(fresh, options.max_body_bytes)
         file = publish_anew(fresh, fresh.adopt_tables, cluster=options.cluster)
     except BaseException:
@@ -161,12 +161,12 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
     commit_files(fresh, REJECT, {f"{sweep_id}/quarantine": [path.relative_to(fresh.root).as_posix()]})
 
 
-def _audit_again(lake: Lake, fresh: Lake, limits: Limits) -> None:
+def _audit_again(lake: Lake, fresh: Lake, limits: Limits, spread: Spread) -> None:
     """Audit the published nights whose audit is gone, oldest first: each is compared with those before it."""
     for entry in published_sweeps(lake):
         if entry.audit != "none" and stored_audit(lake, entry.sweep_id) is None:
             nights = nights_like(fresh, read_manifest(fresh, entry.sweep_id), limits.nights)
-            audit(fresh, entry.sweep_id, nights, limits, entry.published_at)
+            audit(fresh, entry.sweep_id, nights, limits, entry.published_at, spread)
 
 
 def _carry_over(lake: Lake, fresh: Lake) -> None:

@@ -40,10 +40,6 @@ class Part(Protocol):
         """Return the range."""
 
     @property
-    def properties(self) -> Sequence[int]:
-        """Return its properties, as far as they are known."""
-
-    @property
     def sweep_id(self) -> str:
         """Return the sweep of the night."""
 
@@ -158,8 +154,5 @@ def _halves(job: J, error: duckdb.Error) -> Sequence[J]:
     halves = job.halves()
     if not halves:
         raise error
-    logger.warning(
-        "A part of the night with %d properties needs more memory than it may use; it is split in two.",
-        len(job.properties),
-    )
+    logger.warning("A part of the night needs more memory than it may use; it is split in two.")
     return halves

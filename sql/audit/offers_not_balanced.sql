@@ -15,12 +15,11 @@ FULL JOIN (
         sum(rows.rejects) AS rejects
     FROM (
         SELECT
-            offer.search_id,
-            any_value(offer.market) AS market,
-            count(*) AS offers,
+            held.search_id,
+            held.market,
+            held.offers,
             0 AS rejects
-        FROM sweep_files.offer AS offer
-        GROUP BY offer.search_id
+        FROM audit.search_offers AS held
         UNION ALL
         SELECT
             reject.search_id,

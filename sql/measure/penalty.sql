@@ -15,11 +15,11 @@ FROM (
 ) AS asked
 LEFT JOIN (
     SELECT
-        penalty.market,
-        count(*) AS rows,
-        approx_count_distinct(penalty.property_id) AS properties,
-        round(favg(penalty.penalty_pct), 9) AS pct_mean,
-        count(penalty.penalty_pct) AS pct_rows
-    FROM sweep_files.penalty AS penalty
-    GROUP BY penalty.market
+        property.market,
+        sum(property.penalties) AS rows,
+        count(*) AS properties,
+        round(fsum(property.pct) / nullif(sum(property.stated), 0), 9) AS pct_mean,
+        sum(property.stated) AS pct_rows
+    FROM audit.property_penalties AS property
+    GROUP BY property.market
 ) AS penalties ON penalties.market = asked.market

@@ -13,8 +13,8 @@ FROM (
 ) AS asked
 LEFT JOIN (
     SELECT
-        promotion.market,
-        count(*) AS rows
-    FROM sweep_files.promotion AS promotion
-    GROUP BY promotion.market
+        property.market,
+        sum(property.promotions) AS rows
+    FROM audit.property_promotions AS property
+    GROUP BY property.market
 ) AS promotions ON promotions.market = asked.market

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from concurrent.futures import Executor, Future
 from datetime import timedelta
 
 import duckdb
 import pytest
+from another_machine import AnotherMachine
 from nights import FIRST_DAY, load_night, started_at
 from two_markets import NOW, publish_night, settings_of_two_markets
 
@@ -31,38 +31,6 @@ def home(tmp_path_factory):
     for number in range(3):
         publish_night(settings, number)
     return home
-
-
-class AnotherMachine(Executor):
-    """Does each task where the lake holds what the task reads and nothing else, and takes home what it wrote."""
-
-    def __init__(self, lake):
-        self.lake = lake
-        self.tasks = []
-
-    def submit(self, fn, /, *args):
-        given = set(files_read(*args))
-        self.tasks.append((args, given))
-        home = self.lake.root.with_name("home")
-        self.lake.root.rename(home)
-        try:
-            for path in given:
-                (self.lake.root / path).parent.mkdir(parents=True, exist_ok=True)
-                (self.lake.root / path).hardlink_to(home / path)
-            done = Future()
-            done.set_result(fn(*args))
-            for place in self.lake.root.rglob("*.parquet"):
-                path = place.relative_to(self.lake.root)
-                if str(path) not in given:
-                    (home / path).parent.mkdir(parents=True, exist_ok=True)
-                    place.replace(home / path)
-        finally:
-            shutil.rmtree(self.lake.root)
-            home.rename(self.lake.root)
-        return done
-
-    def shutdown(self, wait=True, *, cancel_futures=False):
-        """There is nothing to end."""
 
 
 def contents(lake):
@@ -98,7 +66,7 @@ def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights
     shutil.copytree(home / "lake", tmp_path / "lake")
     lake = Lake(str(tmp_path / "lake"))
     expected = contents(lake)
-    machine = AnotherMachine(lake)
+    machine = AnotherMachine(lake, files_read)
     monkeypatch.setattr(range_pool, "open_pool", lambda *_: machine)
     publish_anew(lake, lambda: None, most_offers=2500)
     assert contents(lake) == expected
