@@ -264,6 +264,8 @@ class Settings(BaseSettings):
     logged."""
     log_format: LogFormat = LogFormat.TEXT
     """Format of the log: `text` (warnings), or `json` (one object per line, with the sweep's id)."""
+    metrics_port: int | None = Field(None, ge=1, le=65535)
+    """Port of 127.0.0.1 on which a sweep serves its metrics as OpenMetrics while it runs. Unset: none."""
     alerts: Path | None = None
     """File of alert rules (TOML): who gets which findings after each night. Unset: no alerts."""
     total_role: TotalRole = _compared("total_role")

@@ -110,7 +110,15 @@ async def collect(night: Night) -> SweepProgress:
         settings, lake, manifest, now=night.now, allowance=allowance, sandbox=night.sandbox
     ) as client:
         asking = Asking(client.ask, request_of, allowance.covers)
-        return await run(lake, manifest, asking, options, now=night.now, watch=night.watch)
+        if settings.metrics_port is None:
+            return await run(lake, manifest, asking, options, now=night.now, watch=night.watch)
+        # A slow import.
+        from pipeline.night.sweep_metrics import served
+
+        with served(settings.metrics_port, manifest.sweep_id) as metrics:
+            asking = replace(asking, ask=metrics.counted(client.ask))
+            watch = metrics.watching(night.watch, client)
+            return await run(lake, manifest, asking, options, now=night.now, watch=watch)
 
 
 def _make_way(lake: Lake, supplier: str) -> None:

@@ -8,6 +8,7 @@ redirects are followed only within the origin, no cookie is kept; and a request 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -63,6 +64,8 @@ class SupplierClient:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.base_url = base_url.rstrip("/")
+        # Seconds that searches have waited for their turn, added up.
+        self.paced_seconds = 0.0
         self._auth = auth
         self._pacer = pacer
         self._in_flight = asyncio.Semaphore(concurrency)
@@ -219,7 +222,9 @@ class SupplierClient:
         been_at = {request.url}
         while True:
             sent += 1
+            asked_at = time.monotonic()
             slot = await self._pacer.slot()
+            self.paced_seconds += time.monotonic() - asked_at
             try:
                 self._allowance.take()
                 started_at = self._wall_clock()

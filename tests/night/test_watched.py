@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import shutil
+import socket
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.error import URLError
 from urllib.parse import urlparse
-from urllib.request import url2pathname
+from urllib.request import url2pathname, urlopen
 
 import pyarrow.parquet as pq
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 from tiny_night import receiving, rows, settings_in
 from typer.testing import CliRunner
 
 from pipeline.cli.commands import app
 from pipeline.cli.status import NightTooOld
-from pipeline.domain.errors import NightauditError
+from pipeline.domain.errors import NightauditError, SettingsError
 from pipeline.lake import Lake
+from pipeline.lake.raw import landed
 from pipeline.night.metrics import metrics
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
+from pipeline.night.steps import collect, start
 from pipeline.night.verify import verify
 from pipeline.process.log_lines import JsonLines, about_sweep
 from pipeline.publish import publish
@@ -103,6 +109,55 @@ def test_a_probe_passes_while_the_night_is_young_and_fails_when_it_is_not(made, 
     assert isinstance(command(lake, monkeypatch, "health", "--older-than", "23").exception, NightTooOld)
     nothing = command(Lake(str(tmp_path / "none")), monkeypatch, "health")
     assert isinstance(nothing.exception, NightauditError)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_a_sweep_serves_its_metrics_while_it_runs_and_no_longer(tmp_path):
+    port, seen = free_port(), []
+
+    def watch(_):
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            seen.append(answer.read().decode())
+
+    given = settings_in(tmp_path, sandbox_clock=NIGHT_AT, metrics_port=port)
+    collected = collect_night(given, watch)
+    values = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in prometheus_text(seen[-1])
+        for sample in family.samples
+    }
+    assert values["nightaudit_sweep_requests_total",] == collected.tally.requests
+    assert values["nightaudit_sweep_answers_total", "200"] > 0
+    assert values["nightaudit_sweep_wire_bytes_total",] == collected.tally.wire_bytes
+    assert values["nightaudit_sweep_latency_seconds_count",] == collected.tally.searches
+    assert values["nightaudit_sweep_paced_seconds",] > 0
+    assert values["nightaudit_sweep_searches", "landed"] <= collected.landed_searches
+    assert values["nightaudit_sweep_info", collected.sweep_id] == 1
+    with pytest.raises(URLError):
+        watch(None)
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_is_sent(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        given = settings_in(tmp_path, sandbox_clock=NIGHT_AT, metrics_port=taken.getsockname()[1])
+        with pytest.raises(SettingsError, match="NIGHTAUDIT_METRICS_PORT cannot be used: Address already in use"):
+            collect_night(given, lambda _: None)
+    lake = Lake(given.lake)
+    assert not landed(lake, lake.sweep_ids()[0])
+
+
+def collect_night(given, watch):
+    lake = Lake(given.lake)
+    with lake.writing("a sweep"):
+        manifest = start(given, lake, given.clock())
+        return asyncio.run(collect(Night(given, lake, manifest, watch=watch)))
 
 
 def test_metrics_are_written_to_a_file_in_one_step(made, monkeypatch, tmp_path):
