@@ -12,7 +12,7 @@ from prefect.runtime import deployment
 from pydantic import Field
 
 from flows.logs import log_steps, tell_our_errors_once
-from flows.turns import waiting_helps
+from flows.turns import turn_at_supplier, waiting_helps
 from pipeline.lake import Lake
 from pipeline.night.confirm import ConfirmSummary, confirm
 from pipeline.night.confirm_plan import choose_flags
@@ -42,7 +42,7 @@ def _ask(rules: tuple[str, ...], limit: int) -> ConfirmSummary:
     settings = read_settings()
     lake = Lake(settings.lake)
     flags = choose_flags(lake, (), rules, limit)
-    with lake.writing("a confirmation"):
+    with turn_at_supplier(settings), lake.writing("a confirmation"):
         summary = asyncio.run(confirm(settings, lake, flags))
     outcomes: list[dict[str, object]] = [{"outcome": name, "flags": count} for name, count in summary.outcomes.items()]
     create_table_artifact(outcomes, key=OUTCOMES_KEY, description=f"Run {summary.run_id}: {summary.searches} searches.")

@@ -8,6 +8,7 @@ supplier's rules and lands what it gets, so that a second try goes on where the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from flows.logs import log_steps, tell_our_errors_once
 from flows.notify import block_of_server
 from flows.parameters import Market
 from flows.progress import progress_artifact
-from flows.turns import one_sweep_of, refused, waiting_helps
+from flows.turns import one_sweep_of, refused, turn_at_supplier, waiting_helps
 from pipeline.audit.quality_page import as_markdown as as_quality
 from pipeline.lake import Lake
 from pipeline.night.night import Night
@@ -93,7 +94,8 @@ def as_task(step: Step) -> Step:
 
     @task(name=name, cache_policy=NO_CACHE, persist_result=False)
     def run(night: Night) -> Night:
-        made = step(night)
+        with turn_at_supplier(night.settings) if name == "collect" else nullcontext():
+            made = step(night)
         if made_of := _LEFT.get(name):
             key, text = made_of
             create_markdown_artifact(text(made), key=key, description=f"Sweep {made.sweep.sweep_id}")

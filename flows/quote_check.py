@@ -17,6 +17,7 @@ from prefect.cache_policies import NO_CACHE
 from pydantic import Field
 
 from flows.parameters import Market
+from flows.turns import turn_at_supplier
 from pipeline.lake import Lake
 from pipeline.night.quotes import QuoteSummary, quote
 from pipeline.quote.sample import Sample
@@ -54,5 +55,5 @@ def ask_quotes(sample: Sample, *, is_confirmed: bool) -> QuoteSummary:
     """Ask them one by one, each in the ledger before it leaves."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    with lake.writing("a quote check"):
+    with turn_at_supplier(settings), lake.writing("a quote check"):
         return asyncio.run(quote(settings, lake, sample, is_confirmed=is_confirmed))

@@ -1,10 +1,15 @@
-"""Whose turn it is: one sweep of a spec at a time, no night long after its time, no run that kills each machine."""
+"""Whose turn it is: one sweep of a spec and one run at a supplier at a time.
+
+No night is made long after its time, and no run is begun again that has killed each machine.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,12 +21,18 @@ from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelled, Failed
 
 from pipeline.domain.errors import ClusterAway, LakeBusy, NightauditError, SupplierDown, SupplierUnreachable
+from pipeline.night.supplier import supplier_name
+from pipeline.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 # A run that was ended with its machine is begun again; one that has ended so many may be the reason.
 MOST_RUNS = 3
 _TAKEN_SECONDS = 5.0
 # A process that dies holds its place for so long at most (Prefect's least): it is free before the run is begun again.
 _LEASE_SECONDS = 60.0
+# What the supplier counts requests in, and a little, for some arrive later than others.
+_SECOND = 1.05
 
 
 class SpecBusy(NightauditError):
@@ -64,21 +75,10 @@ def one_sweep_of(spec: str) -> Iterator[None]:
 
     A process that is killed gives it back when its lease ends, a minute later. Raises SpecBusy.
     """
-    name = f"nightaudit-sweep-{re.sub(r'[^A-Za-z0-9_-]', '-', spec)}"
-    with suppress(ObjectAlreadyExists), get_client(sync_client=True) as client:
-        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
+    name = _limit("sweep", spec)
     with ExitStack() as held:
         try:
-            # A server that is away for a while when the lease is to be renewed is no reason to end a night.
-            held.enter_context(
-                concurrency(
-                    name,
-                    timeout_seconds=_TAKEN_SECONDS,
-                    lease_duration=_LEASE_SECONDS,
-                    strict=True,
-                    raise_on_lease_renewal_failure=False,
-                )
-            )
+            held.enter_context(_place(name, _TAKEN_SECONDS))
         except TimeoutError:
             raise SpecBusy(
                 f"Another run sweeps the spec {spec} (limit {name}).",
@@ -86,3 +86,45 @@ def one_sweep_of(spec: str) -> Iterator[None]:
                 hint="Wait for it to end.",
             ) from None
         yield
+
+
+@contextmanager
+def turn_at_supplier(settings: Settings) -> Iterator[None]:
+    """Wait until no other run of this Prefect server sends requests to the supplier, and keep others waiting within.
+
+    So the rate of the settings is that of all of them. With a rate store they share it side by side instead.
+    """
+    if settings.rate_store is not None or settings.is_simulated:
+        yield
+        return
+    name = _limit("supplier", supplier_name(settings))
+    with ExitStack() as held:
+        try:
+            held.enter_context(_place(name, _TAKEN_SECONDS))
+        except TimeoutError:
+            logger.info("Waiting for another run that sends requests to the supplier (limit %s).", name)
+            held.enter_context(_place(name, None))
+        try:
+            yield
+        finally:
+            # The supplier counts requests in any second, those of all runs together.
+            time.sleep(_SECOND)
+
+
+def _limit(of: str, name: str) -> str:
+    """Return the name of a limit of one place, which the server has then."""
+    limit = f"nightaudit-{of}-{re.sub(r'[^A-Za-z0-9_-]', '-', name)}"
+    with suppress(ObjectAlreadyExists), get_client(sync_client=True) as client:
+        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=limit, limit=1))
+    return limit
+
+
+def _place(limit: str, seconds: float | None) -> AbstractContextManager[None]:
+    # A server that is away for a while when the lease is to be renewed is no reason to end a night.
+    return concurrency(
+        limit,
+        timeout_seconds=seconds,
+        lease_duration=_LEASE_SECONDS,
+        strict=True,
+        raise_on_lease_renewal_failure=False,
+    )

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
 import pytest
-from prefect_runs import call
+from prefect_runs import ROOT, call, environment
 from tiny_night import published
 
 from pipeline.lake import Lake
@@ -84,6 +91,44 @@ def test_a_scheduled_night_waits_for_a_busy_lake_and_goes_on(nightly, settings, 
     made = nightly.nightly()
     assert len(tries) == 2
     assert published(lake) == [made.sweep_id]
+
+
+def test_runs_of_several_lakes_take_turns_at_a_supplier_with_a_second_between_them(server, tmp_path):
+    rate, requests, seen = 20, 50, []
+
+    class Supplier(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            seen.append((time.monotonic(), self.path))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Supplier) as supplier:
+        threading.Thread(target=supplier.serve_forever, daemon=True).start()
+        known = environment(tmp_path, tmp_path / "sweep.toml", PREFECT_API_URL=server)
+        given = [f"http://127.0.0.1:{supplier.server_port}", str(rate), str(requests)]
+        taker = [sys.executable, str(Path(__file__).with_name("turn_taker.py")), *given]
+        runs = [subprocess.Popen([*taker, name], cwd=ROOT, env=known | {"PYTHONPATH": str(ROOT)}) for name in "abc"]
+        assert [run.wait(timeout=300) for run in runs] == [0, 0, 0]
+        supplier.shutdown()
+    assert len(seen) == 3 * requests
+    changes = [at - last for (last, path), (at, next_path) in pairwise(seen) if path != next_path]
+    assert len(changes) == 2
+    assert min(changes) >= 1
+
+
+def test_with_a_rate_store_or_the_sandbox_no_run_waits_for_another(settings, monkeypatch):
+    import flows.turns
+
+    monkeypatch.setattr(flows.turns, "_place", None)
+    outside = {"base_url": "https://supplier.example", "client_id": "shop", "client_secret": "x"}
+    for given in (settings(), settings(**outside, rate_store="rediss://store.example")):
+        with flows.turns.turn_at_supplier(given):
+            pass
 
 
 @pytest.mark.parametrize("wrong", [{"markets": ["XX"]}, {"limit": 0}, {"dry_run": "perhaps"}])
