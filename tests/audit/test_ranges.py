@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from another_machine import AnotherMachine
 from audited_nights import STAYS, audited, clean_night, load, passed, settings_of
+from dask_machines import Machines, while_one_works
 from nights import started_at, sweep_id
 
 from pipeline.audit import Spread, audit, spread
 from pipeline.audit.spread import AuditedNight, choose_ranges, files_read, open_night
+from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.night.gate import audit_limits
@@ -81,13 +83,14 @@ def home(tmp_path_factory):
     return home
 
 
-def found_in(home, place, most_rows):
+def found_in(home, place, most_rows, cluster=None):
     """What an audit in ranges of so many rows finds in a copy of the lake, and what it puts in quarantine."""
     shutil.copytree(home / "lake", place / "lake")
     lake = Lake(str(place / "lake"))
     nights = [sweep_id(night) for night in range(NIGHTS)]
     now = started_at(NIGHTS) + timedelta(hours=2)
-    found = audit(lake, sweep_id(NIGHTS), nights, audit_limits(settings_of(lake)), now, Spread(most_rows=most_rows))
+    spread = Spread(cluster, most_rows)
+    found = audit(lake, sweep_id(NIGHTS), nights, audit_limits(settings_of(lake)), now, spread)
     taken = pq.read_table(quarantine_file(lake, sweep_id(NIGHTS))).to_pylist()
     assert not list((lake.root / ".spill").glob("audit-*"))
     return found, taken
@@ -110,6 +113,23 @@ def test_many_ranges_find_what_one_range_finds(home, tmp_path):
         found, taken = found_in(home, tmp_path / str(number), most_rows)
         assert found == expected
         assert taken == quarantine
+
+
+@pytest.mark.cluster
+def test_a_worker_killed_in_mid_audit_costs_its_time(home, tmp_path):
+    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+    expected = found_in(home, tmp_path / "one", 10**9)
+    machines = Machines(tmp_path)
+    try:
+        for _ in range(2):
+            machines.start_worker()
+        machines.wait_for_workers()
+        with while_one_works(machines, lambda worker: worker.kill()) as killed:
+            found = found_in(home, tmp_path / "many", 1, Cluster(machines.address))
+        assert len(killed) == 1
+        assert found == expected
+    finally:
+        machines.end()
 
 
 def test_a_range_needs_the_files_of_both_nights_and_no_others(home, tmp_path, monkeypatch):
