@@ -1,7 +1,7 @@
 """The rebuild as a Prefect flow: every table and the published file, from the raw answers.
 
-Run it after the rules of normalisation have changed, or where the tables were damaged. It has no parameters: its
-settings are those of its environment, and it asks no supplier.
+Run it after the rules of normalisation have changed, or if the tables are damaged. It has no parameters: it takes its
+settings from the environment, and it needs no supplier.
 """
 
 from __future__ import annotations

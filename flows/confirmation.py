@@ -31,7 +31,7 @@ def confirmation(rules: tuple[str, ...] = (), limit: Annotated[int, Field(ge=1, 
 
     Args:
         rules: Rules whose flags are re-queried. Empty: all rules.
-        limit: Flags at most, the largest first. NIGHTAUDIT_CONFIRM_CAP bounds the searches besides.
+        limit: Maximum number of flags, the largest first. NIGHTAUDIT_CONFIRM_CAP also limits the searches.
     """
     waits = WAITS if deployment.id else ()
     return _ask.with_options(retries=len(waits), retry_delay_seconds=list(waits))(rules, limit)

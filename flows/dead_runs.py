@@ -1,4 +1,4 @@
-"""Runs whose process has ended without a word: they would be shown as running for ever, and take tonight's place."""
+"""Runs whose process died without reporting it: they would stay `running` for ever, and block the next night."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from pipeline.lake import Lake
 AGAIN_NAME = "nightaudit: begin runs again that have fallen silent"
 END_NAME = "nightaudit: end runs that have fallen silent"
 
-# So many heartbeats of a run may be missed before it is taken for dead.
+# A run that misses this many heartbeats counts as dead.
 _MISSED_HEARTBEATS = 3
-# How often a run sends one where Prefect's setting does not say (`flows/__init__.py` does).
+# How often a run sends one if Prefect's setting is unset (`flows/__init__.py` sets it).
 _HEARTBEAT_SECONDS = 60
 
 # Flows that are safe to restart automatically. A quote makes a reservation, so people decide what to do.
@@ -40,10 +40,10 @@ _UNDER_WAY = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, 
 
 
 async def end_dead_runs(lake: Lake, deployment: str) -> None:
-    """Begin runs again that a crash has left running in our server's records.
+    """Restart runs that a crash has left as running in our server's records, where they would block other runs.
 
-    Their place among the runs that may run at once would be taken. That they are dead is known by the lake's lock,
-    which every nightly run holds. Whether it is too late for them, they find out themselves.
+    They must be dead if the lake's lock is free, because every nightly run holds it. A restarted run checks by itself
+    whether it is too late.
     """
     try:
         with lake.writing("a look for dead runs"):
@@ -59,10 +59,10 @@ async def end_dead_runs(lake: Lake, deployment: str) -> None:
 
 
 def watch_silent_runs(within: timedelta | None = None) -> dict[str, str]:
-    """Have the server begin runs again that have sent no heartbeat for a while, or end them where that is not safe.
+    """Have the server restart runs that have sent no heartbeat for a while, or end those that are not safe to repeat.
 
-    A flow that is killed, with its machine or alone, cannot report it, and would be shown as running for ever. Doing
-    this again changes nothing. A step of `prefect.yaml`, it gives no value to the steps after it.
+    A flow that is killed cannot report it and would be shown as running for ever. Calling this again changes nothing.
+    As a step of `prefect.yaml`, it returns no value for later steps.
     """
     heartbeat = get_current_settings().flows.heartbeat_frequency or _HEARTBEAT_SECONDS
     within = within or timedelta(seconds=heartbeat * _MISSED_HEARTBEATS)
@@ -102,13 +102,13 @@ async def _put(automations: Sequence[AutomationCore]) -> None:
     async with get_client() as client:
         for automation in automations:
             known = await client.read_automations_by_name(automation.name)
-            # One that is there keeps in mind which runs it has heard of last, also those of before a crash.
-            if [_said(one) for one in known] == [_said(automation)]:
+            # An existing one is kept, because it remembers the heartbeats that it received before a crash.
+            if [_content(one) for one in known] == [_content(automation)]:
                 continue
             for one in known:
                 await client.delete_automation(one.id)
             await client.create_automation(automation)
 
 
-def _said(automation: AutomationCore) -> object:
+def _content(automation: AutomationCore) -> object:
     return automation.model_dump(mode="json", include={"trigger": {"within", "match_related"}, "actions": True})

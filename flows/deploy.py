@@ -1,9 +1,9 @@
 """Serving the deployments of `prefect.yaml` on this machine: `python -m flows.deploy`.
 
-The nightly one runs by the schedule of the settings, the others when a person starts them. Where no server is
-configured (PREFECT_API_URL), `prefect server start` runs for as long as this does; one that answers already is used.
-A night that would begin while another is under way waits; where Prefect does not know of the other, the lake's lock
-refuses it, and it is tried again.
+The nightly one runs on the schedule in the settings, the others when a person starts them. If no server is configured
+(PREFECT_API_URL), this uses the one on this machine, or starts one (`prefect server start`) for as long as it runs. A
+night that is due while another is running waits. If Prefect does not know of the other, the lake's lock refuses the
+night, and it is retried.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DEPLOYMENT = "nightly"
 _DECLARED = Path(__file__).with_name("prefect.yaml")
 _LOOPBACK = "127.0.0.1"
 _READY_SECONDS = 120.0
-# Within this a run that is stopped lands what it has in hand.
+# A stopped run has this long to save the answers that it has received.
 _PATIENCE_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 
@@ -53,7 +53,7 @@ class PrefectServerFailed(NightauditError):
 
 
 def main() -> None:
-    """Serve the deployments until Ctrl-C or SIGTERM; a mistake ends in a message and an exit code."""
+    """Serve the deployments until Ctrl-C or SIGTERM. An error is printed as a message and sets the exit code."""
     try:
         serve_nightly(read_settings())
     except NightauditError as error:
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def serve_nightly(settings: Settings) -> None:
-    """Serve the deployments, with a Prefect server of this machine where none is configured."""
+    """Serve the deployments, with a Prefect server on this machine if none is configured."""
     next_run = next_run_of(settings)
     with prefect_server() as address:
         asyncio.run(end_dead_runs(Lake(settings.lake), DEPLOYMENT))
@@ -71,12 +71,14 @@ def serve_nightly(settings: Settings) -> None:
         _say(f"Next run: {next_run:%A %Y-%m-%d %H:%M %Z}. At most one at a time.")
         _say(f"Prefect: {address.removesuffix('/api')}")
         _say(f"To run it now: PREFECT_API_URL={address} prefect deployment run nightly/{DEPLOYMENT}")
-        _say("To stop: Ctrl-C. A run under way then stops too; what has landed is kept, and the next run goes on.")
+        _say(
+            "To stop: Ctrl-C. A running night stops too; answers that have landed are kept, and the next run continues."
+        )
         asyncio.run(_serve(settings))
 
 
 async def deployments_of(settings: Settings) -> list[RunnerDeployment]:
-    """Return the deployments as `prefect.yaml` declares them; only the nightly one has a schedule, of the settings."""
+    """Return the deployments of `prefect.yaml`; only the nightly one has a schedule, which is that of the settings."""
     declared = yaml.safe_load(_DECLARED.read_text(encoding="utf-8"))["deployments"]
     return [await _deployment(given, settings) for given in declared]
 
@@ -109,7 +111,7 @@ def next_run_of(settings: Settings) -> datetime:
 def prefect_server() -> Iterator[str]:
     """Give the address of the configured Prefect server, or of one on this machine, started if none answers there.
 
-    Raises PrefectServerFailed where it does not start.
+    Raises PrefectServerFailed if it does not start.
     """
     current = get_current_settings()
     if current.api.url:
@@ -121,7 +123,7 @@ def prefect_server() -> Iterator[str]:
     try:
         if server is not None:
             _await_answer(server, address, log)
-        # Runs are processes of their own, which find it in their environment.
+        # Runs are separate processes, which find the address in their environment.
         os.environ["PREFECT_API_URL"] = address
         with temporary_settings({PREFECT_API_URL: address}):
             yield address
@@ -132,18 +134,18 @@ def prefect_server() -> Iterator[str]:
 
 def _start(port: int, log: Path) -> subprocess.Popen[bytes]:
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as told:
+    with log.open("wb") as output:
         return subprocess.Popen(  # noqa: S603 - our own interpreter, Prefect's own command
             [sys.executable, "-m", "prefect", "server", "start", "--host", _LOOPBACK, "--port", str(port)],
             stdin=subprocess.DEVNULL,
-            stdout=told,
-            stderr=told,
+            stdout=output,
+            stderr=output,
             env={
                 **os.environ,
-                # Slots of running flows are kept on the disk: one that a crash has left taken is free minutes later.
+                # Slots of running flows are kept on disk, so that a slot left by a crash is free within minutes.
                 "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
             },
-            # A Ctrl-C that is meant for the run must still find a server to report to.
+            # On Ctrl-C the run needs the server for its last report.
             start_new_session=True,
         )
 
@@ -153,9 +155,9 @@ def _await_answer(server: subprocess.Popen[bytes], address: str, log: Path) -> N
     while not _answers(address):
         if server.poll() is not None or time.monotonic() > ends_at:
             raise PrefectServerFailed(
-                f"Prefect's server did not start. It wrote:\n{log.read_text(errors='replace')[-1500:].strip()}",
+                f"The Prefect server did not start. It wrote:\n{log.read_text(errors='replace')[-1500:].strip()}",
                 kept="Nothing was started.",
-                hint=f"All of it: {log}. A night without Prefect is: nightaudit nightly",
+                hint=f"Its full output is in {log}. To run a night without Prefect: nightaudit nightly",
             )
         time.sleep(0.2)
 
@@ -177,13 +179,13 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    """Serve until a signal; then let a run under way stop in good order. A second signal is not so patient."""
+    """Serve until a signal; then let running flows stop cleanly. A second signal does not wait for them."""
     runner = Runner(pause_on_shutdown=True)
     for deployment in await deployments_of(settings):
         await runner.aadd_deployment(deployment)
     not_runs = set(psutil.Process().children())
     serving = asyncio.create_task(runner.start())
-    # By then Prefect has put up its own handler of SIGTERM, which leaves runs behind.
+    # Prefect has then set its own handler of SIGTERM, which leaves runs behind.
     await asyncio.sleep(0)
     signals: asyncio.Queue[int] = asyncio.Queue()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -193,7 +195,7 @@ async def _serve(settings: Settings) -> None:
     if asked.done():
         runs = set(psutil.Process().children()) - not_runs
         if asked.result() == signal.SIGTERM:
-            # Ctrl-C has reached the runs already, for they are of the same terminal.
+            # The runs share the terminal, so Ctrl-C has reached them already.
             for run in runs:
                 run.terminate()
         ended = asyncio.create_task(asyncio.to_thread(_await_end, runs))
@@ -205,7 +207,7 @@ async def _serve(settings: Settings) -> None:
 
 
 def _await_end(runs: set[psutil.Process]) -> None:
-    # Only checked, not waited for: Prefect finds out how a run has ended.
+    # Only polled, because Prefect must collect the exit status.
     ends_at = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < ends_at and any(_is_alive(run) for run in runs):
         time.sleep(0.2)

@@ -22,10 +22,10 @@ WAITS = (900.0, 2700.0)
 
 @flow(name="lake-care", persist_result=False)
 def lake_care(dry_run: bool = False) -> int:
-    """Compact the lake's files, end retention and remove what nothing names; return how many things were done.
+    """Compact the lake's files, apply retention and remove unused files. Return the number of actions.
 
     Args:
-        dry_run: Only say what there is to do.
+        dry_run: Only list what is due.
     """
     waits = WAITS if deployment.id else ()
     care = _care.with_options(retries=len(waits), retry_delay_seconds=list(waits))(dry_run)

@@ -1,4 +1,4 @@
-"""What the log of a run holds: the pipeline's own notes, and an error that is meant for users once."""
+"""The log of a run: the messages of the pipeline, and each error for users only once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _told: WeakSet[NightauditError] = WeakSet()
 
 
 def tell_our_errors_once() -> None:
-    """Let Prefect log an error that is meant for users as its message alone, and once."""
+    """Let Prefect log an error for users once, and only its message."""
     for name in _RUN_LOGGERS:
         logging.getLogger(name).addFilter(_told_once)
 
 
 def log_steps() -> None:
-    """Let the pipeline's own notes reach the run's log."""
+    """Let the messages of the pipeline reach the run's log."""
     logger = logging.getLogger("pipeline")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.INFO)
@@ -29,7 +29,7 @@ def _told_once(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, NightauditError):
         return True
-    # It passes through the task's engine, the flow's, and the process's; each would tell it.
+    # The engines of the task, the flow and the process would each log it.
     if error in _told:
         return False
     _told.add(error)

@@ -1,8 +1,8 @@
-"""The night as a Prefect flow: the steps of `pipeline.night.nightly`, each a task with what it leaves in Prefect's UI.
+"""The night as a Prefect flow: the steps of `pipeline.night.nightly`, each a task with its artifact in Prefect's UI.
 
-The night itself is one task around them, and that is tried again where waiting helps: another run holds the lake or
-sweeps the same spec, or the supplier is away. No step is retried on its own: collecting retries each search by the
-supplier's rules and lands what it gets, so that a second try goes on where the first one stopped.
+The night is one task around them. It is retried if waiting helps: another run holds the lake or sweeps the same spec,
+or the supplier is down. No step is retried alone. Collecting retries each search by the supplier's rules and saves the
+answers, so that a second try continues where the first one stopped.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ QUALITY_KEY = "nightly-quality"
 REPORTS_KEY = "nightly-reports"
 PLAN_KEY = "nightly-plan"
 
-# Seconds before each further try of a night that waiting may help: an hour and a quarter in all.
+# Seconds before each retry of a night: 75 minutes in all.
 WAITS = (300.0, 900.0, 3300.0)
 
 
 def name_run() -> str:
-    """Return what a run is called: its spec and its night."""
+    """Return the name of a run: its spec and its night."""
     settings = _settings(flow_run.parameters)
     return f"{_spec_name(settings)} {settings.clock():%Y-%m-%d}"
 
@@ -61,14 +61,14 @@ def nightly(
     dry_run: bool = False,
     catch_up_hours: Annotated[float, Field(ge=0)] = 12.0,
 ) -> NightSummary | State[Any] | None:
-    """Sweep, load, audit and publish one night. What is not given is as the settings of its environment have it.
+    """Sweep, load, audit and publish one night. Parameters that are not given come from the settings.
 
     Args:
         spec: Sweep spec (TOML or YAML) on the worker's disk. Empty: NIGHTAUDIT_SPEC.
         markets: Markets of the spec to sweep. Empty: all of them.
         limit: Maximum number of properties of the spec. Empty: all.
-        dry_run: Only plan: say what the night would ask and cost.
-        catch_up_hours: A run that begins later than this after its time is skipped, for prices are those of the day.
+        dry_run: Only plan: show what the night would request and cost.
+        catch_up_hours: A run that starts later than this is skipped, because prices belong to their day.
     """
     if (skipped := refused(flow_run.scheduled_start_time, flow_run.run_count, catch_up_hours)) is not None:
         return skipped
@@ -77,7 +77,7 @@ def nightly(
     if dry_run:
         create_markdown_artifact(as_plan(look_ahead(settings, Lake(settings.lake))), key=PLAN_KEY)
         return None
-    # A person who runs the flow by hand wants to know at once.
+    # A person who runs the flow by hand should see a failure at once.
     waits = WAITS if deployment.id else ()
     return _night.with_options(retries=len(waits), retry_delay_seconds=list(waits))(settings)
 
@@ -89,15 +89,15 @@ def _night(settings: Settings) -> NightSummary:
 
 
 def as_task(step: Step) -> Step:
-    """Return a step of the night as a task of the flow, which leaves with Prefect what the step has made."""
+    """Return a step of the night as a task of the flow, which writes the step's artifact."""
     name = step.__name__.replace("_", "-")
 
     @task(name=name, cache_policy=NO_CACHE, persist_result=False)
     def run(night: Night) -> Night:
         with turn_at_supplier(night.settings) if name == "collect" else nullcontext():
             made = step(night)
-        if made_of := _LEFT.get(name):
-            key, text = made_of
+        if name in _ARTIFACTS:
+            key, text = _ARTIFACTS[name]
             create_markdown_artifact(text(made), key=key, description=f"Sweep {made.sweep.sweep_id}")
         return made
 
@@ -113,17 +113,9 @@ def _spec_name(settings: Settings) -> str:
     return settings.spec.stem if settings.spec else "sample"
 
 
-def _quality(night: Night) -> str:
-    return as_quality(night.audit) if night.audit else ""
-
-
-def _summary(night: Night) -> str:
-    return as_summary(night.summary) if night.summary else ""
-
-
-# By the task that leaves it: the key of an artifact, and its text.
-_LEFT: dict[str, tuple[str, Callable[[Night], str]]] = {
-    "audit": (QUALITY_KEY, _quality),
+# By the name of the task: the key of its artifact, and its text.
+_ARTIFACTS: dict[str, tuple[str, Callable[[Night], str]]] = {
+    "audit": (QUALITY_KEY, lambda night: as_quality(night.audit) if night.audit else ""),
     "report": (REPORTS_KEY, lambda night: as_links(list(night.pages))),
-    "summarise": (SUMMARY_KEY, _summary),
+    "summarise": (SUMMARY_KEY, lambda night: as_summary(night.summary) if night.summary else ""),
 }

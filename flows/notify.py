@@ -15,20 +15,20 @@ from pipeline.notify.ways import Tell
 
 
 def block_of_server() -> Callable[[str], Tell] | None:
-    """Return what gives the way through a block, where a Prefect server is configured that keeps blocks."""
+    """Return `notification_block` if a Prefect server is configured, which keeps the blocks; otherwise None."""
     return notification_block if get_current_settings().api.url else None
 
 
 def notification_block(slug: str) -> Tell:
-    """Return a way to tell through the block `type/name`. Raises SettingsError, before sending, if it cannot notify."""
+    """Return a way to send through the block `type/name`. It raises SettingsError if the block cannot notify."""
 
     def tell(subject: str, text: str) -> None:
         block = Block.load(slug)
         if not isinstance(block, NotificationBlock):
             raise SettingsError(f"{slug!r} is not a notification block.")
-        # Left to themselves, some blocks only log that a message did not arrive, and it would count as sent.
+        # By default some blocks only log a failure, and the message would count as sent.
         with block.raise_on_failure():
-            # Some answer at once, others with something to wait for.
+            # Some blocks return an awaitable.
             under_way: object = block.notify(text, subject)
             if inspect.isawaitable(under_way):
                 asyncio.run(_awaited(under_way))

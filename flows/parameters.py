@@ -1,4 +1,4 @@
-"""What the parameters of runs are: shown as a form by Prefect's UI, and checked by its server before a run is made."""
+"""Types of the runs' parameters, for the form in Prefect's UI; its server checks values before it creates a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep's progress as a Prefect artifact, brought up to date beside the sweep and never in its way."""
+"""A sweep's progress as a Prefect artifact, updated by a thread so that it never delays the sweep."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ SECONDS_BETWEEN_UPDATES = 5.0
 
 @contextmanager
 def progress_artifact(seconds: float = SECONDS_BETWEEN_UPDATES) -> Iterator[Callable[[SweepProgress], None]]:
-    """Give a function that takes note of progress at once; a thread tells Prefect of it every few seconds."""
+    """Give a function that records progress; a thread sends it to Prefect every few seconds."""
     latest: list[SweepProgress] = []
     has_ended = threading.Event()
     artifact = _created()
-    told = [0.0]
+    sent = [0.0]
 
-    def tell() -> None:
-        if artifact and latest and (percent := _percent(latest[-1])) != told[0]:
+    def send() -> None:
+        if artifact and latest and (percent := _percent(latest[-1])) != sent[0]:
             _update(artifact, percent)
-            told[0] = percent
+            sent[0] = percent
 
     def repeat() -> None:
         while not has_ended.wait(seconds):
-            tell()
-        tell()
+            send()
+        send()
 
-    # The thread needs to know which server the run talks to.
+    # The context tells the thread which server the run uses.
     thread = threading.Thread(target=copy_context().run, args=(repeat,), name="progress", daemon=True)
     thread.start()
 
@@ -52,7 +52,7 @@ def progress_artifact(seconds: float = SECONDS_BETWEEN_UPDATES) -> Iterator[Call
 
 
 def _percent(progress: SweepProgress) -> float:
-    # The sweep is there when its last search has landed; what follows takes a moment.
+    # The sweep is complete when its last search has landed; the rest is quick.
     return round(100 * progress.landed_searches / max(progress.planned_searches, 1), 1)
 
 

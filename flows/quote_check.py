@@ -2,7 +2,7 @@
 
     quote_check(sample=20, yes_make_reservations=True)
 
-Nothing of it is ever retried, by Prefect or by ourselves: a quote without an answer may have made a reservation.
+No quote is ever retried, by Prefect or by the pipeline, because one without an answer may have made a reservation.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def quote_check(
     seed: int = 1,
     yes_make_reservations: bool = False,
 ) -> QuoteSummary:
-    """Ask quotes for a sample of what is published, and publish what came of them.
+    """Request quotes for a sample of the published offers, and publish the outcomes.
 
     Args:
-        sample: Quotes to ask; NIGHTAUDIT_QUOTE_CAP at most.
-        markets: Only of these markets. Empty: of all.
-        properties: Only of these properties. Empty: of all.
-        seed: Another seed chooses other offers.
-        yes_make_reservations: Each quote makes a reservation with the supplier, and that is meant.
+        sample: Number of quotes to request; at most NIGHTAUDIT_QUOTE_CAP.
+        markets: Only these markets. Empty: all.
+        properties: Only these properties. Empty: all.
+        seed: A different seed chooses different offers.
+        yes_make_reservations: Confirms that each quote may make a reservation with the supplier.
     """
     wanted = Sample(sample, tuple(markets), tuple(properties), seed)
     summary = ask_quotes(wanted, is_confirmed=yes_make_reservations)
@@ -52,7 +52,7 @@ def quote_check(
 
 @task(name="ask-quotes", cache_policy=NO_CACHE, persist_result=False, retries=0)
 def ask_quotes(sample: Sample, *, is_confirmed: bool) -> QuoteSummary:
-    """Ask them one by one, each in the ledger before it leaves."""
+    """Request them one by one, each recorded in the ledger before it is sent."""
     settings = read_settings()
     lake = Lake(settings.lake)
     with turn_at_supplier(settings), lake.writing("a quote check"):

@@ -1,6 +1,6 @@
-"""Whose turn it is: one sweep of a spec and one run at a supplier at a time.
+"""Which runs may start: one sweep per spec and one run per supplier at a time.
 
-No night is made long after its time, and no run is begun again that has killed each machine.
+A run that starts long after its time, or that keeps killing its process, is refused.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from pipeline.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-# A run that was ended with its machine is begun again; one that has ended so many may be the reason.
+# A run that died with its machine is restarted; after so many times, it may itself be the cause.
 MOST_RUNS = 3
 _TAKEN_SECONDS = 5.0
-# A process that dies holds its place for so long at most (Prefect's least): it is free before the run is begun again.
+# A dead process holds its slot for at most this long (Prefect's minimum), so it is free when the run is restarted.
 _LEASE_SECONDS = 60.0
-# What the supplier counts requests in, and a little, for some arrive later than others.
+# The supplier counts requests per second; the margin is for requests that arrive late.
 _SECOND = 1.05
 
 
@@ -42,38 +42,37 @@ class SpecBusy(NightauditError):
 
 
 def refused(scheduled_at: datetime | None, run_count: int, catch_up_hours: float) -> State[Any] | None:
-    """Return the state in which a run ends at once: too late for its night, or ended too often; else None.
+    """Return the state in which a run ends at once, because it is too late or died too often; otherwise None.
 
-    A night is made on its day or not at all, so that of the runs that an outage has left behind the latest is made up
-    for, if it is not too late, and no other.
+    Prices can only be requested on their day, so after an outage at most the latest night is caught up.
     """
     late = datetime.now(UTC) - scheduled_at if scheduled_at else timedelta()
     if late > timedelta(hours=catch_up_hours):
         hours = late.total_seconds() / 3600
         return Cancelled(
             name="Skipped",
-            message=f"Its time was {hours:.1f} hours ago, and {catch_up_hours:g} are made up for (catch_up_hours). "
-            "Prices are those of the day: make today's night with a run of its own.",
+            message=f"It was due {hours:.1f} hours ago, and the limit is {catch_up_hours:g} (catch_up_hours). "
+            "Prices are those of the day: start a new run for tonight.",
         )
     if run_count > MOST_RUNS:
         return Failed(
-            message=f"Its process was ended {run_count - 1} times without a message, perhaps because memory ran out. "
+            message=f"Its process died {run_count - 1} times without a message, perhaps because memory ran out. "
             "Answers that have landed are kept; the next run continues with them."
         )
     return None
 
 
 def waiting_helps(_: object, __: object, state: State[Any]) -> bool:
-    """Whether a night that has ended so may well go on in a while: the lake is busy, the supplier away."""
+    """Whether a retry may succeed: the lake or the spec was busy, or the supplier or the cluster was down."""
     error = state.result(raise_on_failure=False) if state.is_failed() else None
     return isinstance(error, (ClusterAway, LakeBusy, SpecBusy, SupplierDown, SupplierUnreachable))
 
 
 @contextmanager
 def one_sweep_of(spec: str) -> Iterator[None]:
-    """Hold the one place that a spec has on this Prefect server, whichever deployment, worker or lake it is.
+    """Hold the one slot of a spec on this Prefect server, shared by all deployments, workers and lakes.
 
-    A process that is killed gives it back when its lease ends, a minute later. Raises SpecBusy.
+    If the process is killed, the slot is free when its lease ends, a minute later. Raises SpecBusy.
     """
     name = _limit("sweep", spec)
     with ExitStack() as held:
@@ -90,9 +89,9 @@ def one_sweep_of(spec: str) -> Iterator[None]:
 
 @contextmanager
 def turn_at_supplier(settings: Settings) -> Iterator[None]:
-    """Wait until no other run of this Prefect server sends requests to the supplier, and keep others waiting within.
+    """Wait until no other run of this Prefect server sends requests to the supplier, and make others wait meanwhile.
 
-    So the rate of the settings is that of all of them. With a rate store they share it side by side instead.
+    All of them together then keep the rate of the settings. With a rate store, they share it at the same time instead.
     """
     if settings.rate_store is not None or settings.is_simulated:
         yield
@@ -107,12 +106,12 @@ def turn_at_supplier(settings: Settings) -> Iterator[None]:
         try:
             yield
         finally:
-            # The supplier counts requests in any second, those of all runs together.
+            # The supplier counts the requests of all runs in any one second.
             time.sleep(_SECOND)
 
 
 def _limit(of: str, name: str) -> str:
-    """Return the name of a limit of one place, which the server has then."""
+    """Create a limit of one slot on the server if it lacks it, and return its name."""
     limit = f"nightaudit-{of}-{re.sub(r'[^A-Za-z0-9_-]', '-', name)}"
     with suppress(ObjectAlreadyExists), get_client(sync_client=True) as client:
         client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=limit, limit=1))
@@ -120,7 +119,7 @@ def _limit(of: str, name: str) -> str:
 
 
 def _place(limit: str, seconds: float | None) -> AbstractContextManager[None]:
-    # A server that is away for a while when the lease is to be renewed is no reason to end a night.
+    # A night must not end because the server cannot be reached when the lease is renewed.
     return concurrency(
         limit,
         timeout_seconds=seconds,

@@ -23,12 +23,7 @@ from pipeline.domain.addresses import is_in_the_clear, receiving_address, web_ad
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
-from pipeline.domain.servers import (
-    Cluster,
-    cluster_address,
-    mailbox_of,
-    store_address,
-)
+from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
 
 logger = logging.getLogger(__name__)
 
@@ -346,10 +341,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _nothing_is_sent_in_the_clear(self) -> Self:
         named = {"BASE_URL": self.base_url, "AUTH_URL": self.auth_url}
-        for name, secret in (
-            ("NOTIFY_WEBHOOK", self.notify_webhook),
-            ("PUBLISHED_WEBHOOK", self.published_webhook),
-        ):
+        for name, secret in (("NOTIFY_WEBHOOK", self.notify_webhook), ("PUBLISHED_WEBHOOK", self.published_webhook)):
             named[name] = secret.get_secret_value() if secret else None
         clear = [f"{PREFIX}{name}" for name, address in named.items() if address and is_in_the_clear(address)]
         if clear and not self.allow_clear_text:

@@ -28,13 +28,13 @@ def main() -> None:
             _tell(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The reader of our output has seen enough.
+        # The reader of our output has closed it.
         sys.stderr.close()
         sys.exit(1)
 
 
 def _is_log_json() -> bool:
-    """Whether the log is to be JSON, before the settings are read: that is slow, and may itself log."""
+    """Whether the log is JSON, found without the settings, as reading them is slow and may log."""
     from dotenv import dotenv_values
 
     name = "NIGHTAUDIT_LOG_FORMAT"

@@ -22,33 +22,31 @@ def send(*, is_rehearsal: bool) -> None:
     settings = read_settings()
     if settings.alerts is None:
         raise SettingsError(
-            "There are no alert rules.",
+            "There are no alert rules: NIGHTAUDIT_ALERTS is not set.",
             kept="Nothing was sent.",
-            hint="Name a rule file with NIGHTAUDIT_ALERTS; see flows/README.md.",
+            hint="Set it to your rule file. flows/README.md, under Alerts, shows how to write one.",
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)
     with lake.writing("alerts"):
-        again = confirmer(settings, lake)
-        bounds = Bounds(settings.query_seconds, settings.query_memory_mb)
-        told = tell_alerts(
+        results = tell_alerts(
             lake,
             rules,
             str(reports_page(lake)),
             case_pages=written_case_pages(lake),
             block=notification_block(),
-            confirm=again,
+            confirm=confirmer(settings, lake),
             is_rehearsal=is_rehearsal,
-            bounds=bounds,
+            bounds=Bounds(settings.query_seconds, settings.query_memory_mb),
         )
     table = Table("rule", "receiver", "new", "resolved", "open", "sent", header_style="bold")
-    for item in told:
-        sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.over else "no news")
-        table.add_row(item.rule, item.receiver, str(item.new), str(item.over), str(item.standing), Text(sent))
+    for item in results:
+        sent = "rehearsal" if is_rehearsal else item.failure or ("yes" if item.new or item.resolved else "no news")
+        table.add_row(item.rule, item.receiver, str(item.new), str(item.resolved), str(item.still_open), Text(sent))
     console = Terminal()
     console.print(table)
-    for item in told if is_rehearsal else ():
+    for item in results if is_rehearsal else ():
         for subject, text in item.texts:
             console.print(Text(f"\nTo {item.receiver}: {subject}", style="bold"), soft_wrap=True)
             console.print(Text(text), soft_wrap=True)
-    if any(item.failure for item in told):
+    if any(item.failure for item in results):
         raise NightauditError("Some alerts could not be sent.", hint="They stay queued. Try again: nightaudit alerts")

@@ -1,4 +1,4 @@
-"""What an assistant sends to `nightaudit mcp`, line by line, until it hangs up or a signal stops the command."""
+"""The input of `nightaudit mcp`, line by line, until the assistant closes it or a signal stops the command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_LINE_BYTES: Final = 8_000_000
 
 
 class AssistantLines(io.RawIOBase):
-    """Standard input that ends where a line is longer than any message, or when it is ended here."""
+    """Standard input that ends at a line longer than any message, or by `end`."""
 
     def __init__(self, source: BinaryIO) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class AssistantLines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - what a buffer is has no type before Python 3.12
-        """Read what has come; nothing once a line is too long, or it is to end."""
+        """Read available input; nothing after a line that is too long, or after `end`."""
         part = b"" if self.is_too_long or self._is_ended() else os.read(self._source.fileno(), len(buffer))
         _, line_end, rest = part.rpartition(b"\n")
         self._since_line_end = len(rest) + (0 if line_end else self._since_line_end)
@@ -41,11 +41,11 @@ class AssistantLines(io.RawIOBase):
         return len(part)
 
     def end(self) -> None:
-        """Let the thread that waits for a part read no more: it would keep a stopped process."""
+        """End the reading thread, which would keep a stopped process alive."""
         os.write(self._end, b"\0")
 
     def _is_ended(self) -> bool:
-        """Wait until something has come, or the end; return whether it is the end."""
+        """Wait for input or the end; return whether it is the end."""
         if sys.platform == "win32":
             return False
         return self._ended in select.select([self._source.fileno(), self._ended], [], [])[0]
@@ -53,9 +53,9 @@ class AssistantLines(io.RawIOBase):
 
 @contextmanager
 def hanging_up(lines: AssistantLines, end_work: Callable[[], None]) -> Iterator[None]:
-    """Let a signal to stop end the lines within, as the assistant does, and be heard once all is served.
+    """Let a stop signal end the input, as the assistant does, and raise it once everything is served.
 
-    Raised within an event loop, it would land in whichever task runs just then, and be reported with its trace.
+    Raised within an event loop, it would end whichever task is running, with a traceback.
     """
     asked: list[int] = []
 

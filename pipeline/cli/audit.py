@@ -16,7 +16,7 @@ from pipeline.settings import read_settings
 
 
 def audit(sweep_id: str | None) -> None:
-    """Audit a sweep and say what was found. Raises GateBlocked where it may not be published."""
+    """Audit a sweep and print the result. Raises GateBlocked if it must not be published."""
     settings = read_settings()
     refuse_blocks_without_server(settings)
     lake = Lake(settings.lake)
@@ -36,7 +36,7 @@ def audit(sweep_id: str | None) -> None:
 
 
 def audit_view(found: Audit) -> RenderableType:
-    """Show what an audit found, in a few lines."""
+    """Return the result of an audit in a few lines."""
     outcomes = [finding.outcome for finding in found.findings]
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("Sweep", found.sweep_id)

@@ -22,27 +22,22 @@ _CASES_OF_A_TABLE = 25
 
 
 def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, output: Path | None) -> None:
-    """Write the open cases: as a table for reading, or in full as CSV, JSON lines, Parquet or an Excel sheet.
+    """Write the open cases: as a table for reading, or completely as CSV, JSON lines, Parquet or an Excel sheet.
 
-    `places` limits them by columns of `mart.property`. Unset, `limit` is 25 in a table, and all elsewhere.
+    `places` filters them by columns of `mart.property`. The default of `limit` is 25 in a table, and all otherwise.
     """
     if form != "table" or output is not None:
-        # Nested columns are no cells of a sheet, and `nightaudit case` shows what they hold.
+        # Nested columns do not fit a spreadsheet's cells; `nightaudit case` shows their content.
         flat = "* EXCLUDE (evidence, amounts, markets), array_to_string(markets, ', ') AS markets"
         show_query(f"SELECT {flat} FROM ({cases_query(places)})", form, limit, None, output)  # noqa: S608 - our own words
         return
     lake = Lake(read_settings().lake)
     table = listing("case", "status", "problem", "where", "flags", "finding")
     for case in open_cases(lake, limit or _CASES_OF_A_TABLE, places):
-        # Texts come from the supplier: nothing in them is markup of ours.
-        table.add_row(
-            case["case_id"],
-            case["status"],
-            finding_rules()[case["rule"]].title,
-            Text(_whom(case)),
-            str(case["flags"]),
-            Text(case["finding"]),
-        )
+        # As Text, because they come from the supplier and must not be read as markup.
+        where, finding = Text(_whom(case)), Text(case["finding"])
+        problem = finding_rules()[case["rule"]].title
+        table.add_row(case["case_id"], case["status"], problem, where, str(case["flags"]), finding)
     if table.row_count:
         Terminal().print(table)
         return
@@ -53,7 +48,7 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
 def show_or_note(
     case_id: str, *, is_acknowledged: bool, muted_until: date | None, note: str | None, owner: str | None
 ) -> None:
-    """Record what is given about a case, and print the case."""
+    """Record the given annotations of a case, and print the case."""
     settings = read_settings()
     lake = Lake(settings.lake)
     if is_acknowledged or muted_until or note or owner:

@@ -1,4 +1,4 @@
-"""All commands. What they do is done by the pipeline; what they print is made in `views`."""
+"""All commands. The pipeline does the work; `views` makes what they print."""
 
 from __future__ import annotations
 
@@ -35,9 +35,14 @@ Markets = Annotated[
     list[str] | None,
     typer.Option("--market", help="Only this market of the spec; may be repeated.", show_default=False),
 ]
+OnlyMarkets = Annotated[
+    list[str] | None, typer.Option("--market", help="Only this market; may be repeated.", show_default=False)
+]
+OnlyProperties = Annotated[
+    list[int] | None, typer.Option("--property", help="Only this property; may be repeated.", show_default=False)
+]
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False),
+    Path | None, typer.Option("--output", "-o", help="File to write to. Default: standard output.", show_default=False)
 ]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Form of the output.")]
 RowsForm = Annotated[
@@ -177,9 +182,7 @@ def health(
 
 
 @app.command()
-def metrics(
-    output: Output = None,
-) -> None:
+def metrics(output: Output = None) -> None:
     """Write metrics of the lake and its last published night as OpenMetrics."""
     from pipeline.cli import status
 
@@ -210,7 +213,9 @@ def query(
 
 @app.command()
 def show(
-    address: Annotated[str, typer.Argument(help="As in lake.search: raw/<sweep>/<shard>.parquet#<row>")],
+    address: Annotated[
+        str, typer.Argument(help="Address of the answer, as in lake.search: raw/<sweep>/<shard>.parquet#<row>")
+    ],
     body: Annotated[bool, typer.Option("--body", help="Write only the decompressed body, unchanged.")] = False,
 ) -> None:
     """Show a raw answer with its request, checked against the stored hash."""
@@ -240,7 +245,7 @@ def confirm(
     rule: Annotated[list[str] | None, typer.Option("--rule", help="Only this rule; may be repeated.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of flags if none is named.")] = 20,
 ) -> None:
-    """Re-query flagged cells; mark each flag confirmed, gone or not confirmable."""
+    """Ask the supplier again about flagged cells; mark each flag confirmed, gone or not confirmable."""
     from pipeline.cli import confirm
 
     confirm.confirm_flags(flags or (), rule or (), limit)
@@ -304,10 +309,8 @@ def quote(
             "--sample", min=1, help="Number of quotes to request. Omitted: show the ledger.", show_default=False
         ),
     ] = None,
-    market: Annotated[list[str] | None, typer.Option("--market", help="Only this market; may be repeated.")] = None,
-    property_id: Annotated[
-        list[int] | None, typer.Option("--property", help="Only this property; may be repeated.")
-    ] = None,
+    market: OnlyMarkets = None,
+    property_id: OnlyProperties = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed for choosing the offers.")] = 1,
     confirmed: Annotated[
         bool, typer.Option("--yes-make-reservations", help="Confirm that each quote may make a reservation.")
@@ -326,7 +329,7 @@ def quote(
 def drift(
     sweep_id: Sweep = None,
     form: Form = "table",
-    fields: Annotated[bool, typer.Option("--fields", help="Show the column of each response field instead.")] = False,
+    fields: Annotated[bool, typer.Option("--fields", help="Instead, list the column of each response field.")] = False,
 ) -> None:
     """Compare the structure of a sweep's raw answers with the supplier's document."""
     from pipeline.cli import drift
@@ -367,9 +370,7 @@ def docs() -> None:
 
 
 @app.command()
-def alerts(
-    rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be sent.")] = False,
-) -> None:
+def alerts(rehearse: Annotated[bool, typer.Option("--rehearse", help="Only show what would be sent.")] = False) -> None:
     """Send alerts for new and resolved findings, following the rules in NIGHTAUDIT_ALERTS."""
     from pipeline.cli import alerts
 
@@ -378,7 +379,9 @@ def alerts(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback address.")] = 8377,
+    port: Annotated[
+        int, typer.Option("--port", min=1, max=65535, help="Port to listen on; only this machine can connect.")
+    ] = 8377,
 ) -> None:
     """Serve reports and notebooks to a browser on this machine."""
     from pipeline.cli import serve
@@ -395,9 +398,7 @@ def mcp() -> None:
 
 
 @app.command()
-def settings(
-    form: Form = "table",
-) -> None:
+def settings(form: Form = "table") -> None:
     """List every setting with its current value, where that comes from, and what it means."""
     from pipeline.cli import settings
 
@@ -405,10 +406,7 @@ def settings(
 
 
 @app.command()
-def spec(
-    spec: Spec = None,
-    form: Form = "table",
-) -> None:
+def spec(spec: Spec = None, form: Form = "table") -> None:
     """List every key of a sweep spec with its value in the current spec and what it means."""
     from pipeline.cli import settings
 
@@ -437,13 +435,8 @@ def verify(
 @app.command()
 def export(
     file: Annotated[Path, typer.Argument(help="The DuckDB file to write; it must not exist yet.")],
-    properties: Annotated[
-        list[int] | None,
-        typer.Option("--property", help="Only this property id; may be repeated.", show_default=False),
-    ] = None,
-    market: Annotated[
-        list[str] | None, typer.Option("--market", help="Only this market; may be repeated.", show_default=False)
-    ] = None,
+    properties: OnlyProperties = None,
+    market: OnlyMarkets = None,
     first: Annotated[date | None, _day_option("--from", "Only nights from this day on.")] = None,
     last: Annotated[date | None, _day_option("--to", "Only nights up to and including this day.")] = None,
 ) -> None:

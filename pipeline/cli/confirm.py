@@ -31,7 +31,7 @@ def confirm_flags(flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> 
 def _print(console: Console, summary: ConfirmSummary) -> None:
     table = listing("flag", "outcome", "now")
     for row in summary.rows:
-        # Texts come from the supplier: nothing in them is markup of ours.
+        # As Text, because they come from the supplier and must not be read as markup.
         table.add_row(Text(row["flag_id"]), row["outcome"], Text(row.get("finding") or row.get("reason") or ""))
     console.print(table)
     counts = " · ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in summary.outcomes.items())

@@ -19,7 +19,7 @@ from pipeline.process.signals import stoppable
 from pipeline.settings import read_settings
 
 _SECONDS_BETWEEN_LINES = 10.0
-# What to ask first, and in which words.
+# The first queries to try, with their titles.
 _QUERIES = (
     (
         "What is open, by rule and severity",
@@ -46,7 +46,7 @@ _QUERIES = (
 
 
 def demo(nights: int, until: date | None) -> None:
-    """Make a demo and say where to look."""
+    """Make a demo and print where to look."""
     keep_pandas_out()
     settings = read_settings()
     last = settings.clock().date() - timedelta(days=1) if until is None else until
@@ -93,7 +93,7 @@ def _display(console: Console, nights: int) -> Iterator[Callable[[DemoProgress],
 
 
 class _Lines:
-    """A line at once and then now and again, for logs."""
+    """Prints a line at once and then at intervals, for logs."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

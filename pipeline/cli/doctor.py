@@ -53,27 +53,22 @@ class _Examination:
     failed: int = 0
 
     def check(self, name: str, look: Callable[[], str]) -> None:
-        """Run one check and print how it went."""
+        """Run one check and print its result."""
         try:
             found = look()
         except NightauditError as error:
             self.failed += 1
-            if self.is_json:
-                self._write(name, is_passed=False, found=error.message, hint=error.hint)
-                return
-            self.console.print(Text.assemble(("✗ ", "red"), (name, "bold"), f": {error.message}"))
-            if error.hint:
-                self.console.print(Text(f"    {error.hint}", style="cyan"))
-            return
+            is_passed, found, hint = False, error.message, error.hint
+        else:
+            is_passed, hint = True, ""
         if self.is_json:
-            self._write(name, is_passed=True, found=found)
+            line = {"check": name, "is_passed": is_passed, "found": found, "hint": hint or None}
+            sys.stdout.write(json.dumps(line) + "\n")
             return
-        self.console.print(Text.assemble(("✓ ", "green"), (name, "bold"), f": {found}"))
-
-    @staticmethod
-    def _write(name: str, *, is_passed: bool, found: str, hint: str = "") -> None:
-        line = {"check": name, "is_passed": is_passed, "found": found, "hint": hint or None}
-        sys.stdout.write(json.dumps(line) + "\n")
+        mark = ("✓ ", "green") if is_passed else ("✗ ", "red")
+        self.console.print(Text.assemble(mark, (name, "bold"), f": {found}"))
+        if hint:
+            self.console.print(Text(f"    {hint}", style="cyan"))
 
 
 def doctor(spec: Path | None, form: str) -> None:
@@ -102,12 +97,10 @@ def _versions() -> str:
 
 
 def _settings(settings: Settings) -> str:
-    told = []
-    for name in sorted(settings.model_fields_set):
-        value = getattr(settings, name)
-        told.append(f"{PREFIX}{name.upper()}={'(set)' if isinstance(value, SecretStr) else value}")
+    values = ((name, getattr(settings, name)) for name in sorted(settings.model_fields_set))
+    shown = [f"{PREFIX}{name.upper()}={'(set)' if isinstance(it, SecretStr) else it}" for name, it in values]
     supplier = "the bundled sandbox (simulated data)" if settings.is_simulated else settings.base_url
-    return f"supplier is {supplier}; " + (", ".join(told) or "all settings at their defaults")
+    return f"supplier is {supplier}; " + (", ".join(shown) or "all settings at their defaults")
 
 
 def _connection(settings: Settings) -> str:
@@ -133,7 +126,7 @@ def _way(address: str, allowed_by: str, exposed: str) -> str:
 
 
 def _cluster(settings: Settings) -> str:
-    """Say how many tasks the workers do at once; all of them get at the lake, and are made of what this process is."""
+    """Return how many tasks the workers run at once, having checked that they reach the lake and run our code."""
     lake = Lake(settings.lake)
     with open_pool(settings.spread_over, lake.root, ThreadPoolExecutor, lake.carrier(lambda: ())) as pool:
         way = "encrypted" if (settings.cluster or "").startswith("tls") else "in clear text"
@@ -172,7 +165,7 @@ async def _probe(settings: Settings) -> str:
         answer = await client.ask(search.operation, request.to_wire(), attempts=1)
     took = (answer.ended_at - answer.started_at).total_seconds()
     if answer.failure is not None:
-        # Where the supplier was not reached, or its token address gave none, the search was not sent.
+        # If the supplier was not reached, or gave no token, the search was not sent.
         is_issued = answer.failure not in {Failure.NO_TOKEN, Failure.UNREACHABLE}
         raise NightauditError(
             f"{'a token was issued, but ' if is_issued else ''}the probe search failed: {answer.failure} "
@@ -181,7 +174,7 @@ async def _probe(settings: Settings) -> str:
         )
     outcome = outcome_of(answer)
     codes = f" with codes {', '.join(map(str, outcome.codes))}" if outcome.codes else ""
-    # They were: without that, no token and no answer would have come.
+    # Without verified certificates there would be no token and no answer.
     seen = "; certificate verified" if settings.base_url and is_encrypted(settings.base_url) else ""
     return f"property {search.property_ids[0]}: {outcome.verdict}{codes} ({answer.http_status}) in {took:.2f} s{seen}"
 

@@ -32,9 +32,9 @@ def show_drift(sweep_id: str | None, form: str) -> None:
         return
     console = Terminal(soft_wrap=True, highlight=False)
     console.print(Text(f"Sweep {sweep_id or known[-1]}: {len(found)} kinds of deviation from the document."))
-    # Paths and addresses are too long for columns: each finding is three lines, cut nowhere, so that it can be copied.
+    # Paths and addresses are too long for columns, so each finding has three uncut lines that can be copied.
     for each in found:
-        # Names and values come from the supplier: nothing in them is markup of ours.
+        # As Text, because names and values come from the supplier and must not be read as markup.
         console.print(
             Text.assemble(
                 (f"\n{each.kind}", "bold"),
@@ -46,7 +46,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
 
 
 def show_fields(form: str) -> None:
-    """Print every response field of the document with the column that it is stored in, and the share that has one."""
+    """Print every response field of the document with its column, and how many fields have one."""
     fields = [
         {"operation": operation.value, "field": path, "columns": list(STORED[operation].get(path, ()))}
         for operation in Operation

@@ -22,7 +22,7 @@ _OFFER = ("room_id", "room_name", "board_id", "board_name", "policy_key", "disco
 
 
 def show_explanation(flag_id: str, form: str) -> None:
-    """Print what leads to a flag. Raises NightauditError where the raw answers do not give the same verdict."""
+    """Print how a flag came about. Raises NightauditError if recomputing it gives a different verdict."""
     settings = read_settings()
     lake = Lake(settings.lake)
     flag_id = flags_of_cases(lake, [flag_id])[0]
@@ -41,7 +41,7 @@ def show_explanation(flag_id: str, form: str) -> None:
 
 
 def as_json(explained: Explanation) -> dict[str, Any]:
-    """Return all of an explanation as one document; money and instants are texts."""
+    """Return an explanation as one document; amounts and instants are texts."""
     return {
         "flag": explained.flag,
         "is_flag": explained.is_flag,
@@ -88,8 +88,8 @@ def _print(explained: Explanation) -> None:
         console.facts(_observed(each), "dim", "  ")
     if flag["fx"]:
         fx = flag["fx"]
-        told = f"1 {fx['from_currency']} = {fx['rate']} {fx['to_currency']}, reference rate of {fx['rate_date']}"
-        console.facts([("Exchange", told)], before="\n")
+        rate = f"1 {fx['from_currency']} = {fx['rate']} {fx['to_currency']}, reference rate of {fx['rate_date']}"
+        console.facts([("Exchange", rate)], before="\n")
     console.facts(_priced(explained), before="\n")
     nights = f"{len(explained.sweeps)} sweep{'s' * (len(explained.sweeps) != 1)}"
     console.print(Text(f"\nRecomputed from the raw answers of {nights}", "bold"))
@@ -103,8 +103,8 @@ def _print(explained: Explanation) -> None:
         mark = Text("same", "green") if compared.is_same else Text("DIFFERENT", "red")
         table.add_row(compared.name, Text(str(compared.flagged)), Text(str(compared.recomputed)), mark)
     console.print(table)
-    told = "Same result, number by number." if explained.is_reproduced else "Different result."
-    console.print(Text(told, "green" if explained.is_reproduced else "red"))
+    same, different = Text("Same result, number by number.", "green"), Text("Different result.", "red")
+    console.print(same if explained.is_reproduced else different)
 
 
 def _facts(explained: Explanation) -> list[tuple[str, str]]:
@@ -128,7 +128,7 @@ def _facts(explained: Explanation) -> list[tuple[str, str]]:
 
 
 def _priced(explained: Explanation) -> list[tuple[str, str]]:
-    """Return the selling price that is flagged; where none is, every one of the cell, with what it is of."""
+    """Return the flagged selling price; if there is none, every one of the cell, with what it applies to."""
     flagged = [price for price in explained.prices if price["is_flagged"]]
     facts = []
     for price in flagged or explained.prices:

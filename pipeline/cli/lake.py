@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +19,7 @@ _NIGHTS_SHOWN = 60
 
 
 def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
-    """Print what the lake takes up and what there is to do; do it, if it is to be applied."""
+    """Print the size of the lake and the maintenance that is due; do it if `is_applied`."""
     settings = read_settings()
     lake = Lake(settings.lake)
     lake.refuse_missing()
@@ -37,12 +36,15 @@ def show_lake(form: str, *, is_applied: bool, is_growth: bool) -> None:
     console.print(by_kind(stocks))
     console.print(by_night(stocks, settings.clock()))
     if is_growth:
-        console.print(Text(f"Picture: {_draw(stocks, lake)}"), soft_wrap=True)
+        from pipeline.report.growth import draw_growth
+
+        picture = draw_growth(stocks, lake.root / "reports" / "growth.svg", _NIGHTS_SHOWN)
+        console.print(Text(f"Picture: {picture}"), soft_wrap=True)
     console.print(care_view(care, is_applied=is_applied))
 
 
 def by_kind(stocks: Iterable[Stock]) -> Table:
-    """Show files, bytes and rows by what they are."""
+    """Return files, bytes and rows by kind."""
     table = _table("what")
     sums: dict[str, list[int]] = {}
     for stock in stocks:
@@ -54,16 +56,19 @@ def by_kind(stocks: Iterable[Stock]) -> Table:
 
 
 def by_night(stocks: Iterable[Stock], now: datetime) -> Table:
-    """Show files, bytes and rows of the latest nights."""
+    """Return files, bytes and rows of the latest nights."""
     table = _table("night", "age, days")
-    sums = _nights(stocks)
+    sums: dict[date, list[int]] = {}
+    for stock in stocks:
+        if stock.night is not None:
+            _add(sums.setdefault(stock.night, [0, 0, 0]), stock)
     for night in sorted(sums)[-_NIGHTS_SHOWN:]:
         table.add_row(f"{night}", f"{(now.date() - night).days:,}", *(f"{count:,}" for count in sums[night]))
     return table
 
 
 def care_view(care: Sequence[Care], *, is_applied: bool) -> Table | Text:
-    """Show what there is to do, or was done."""
+    """Return the maintenance that is due or was done."""
     if not care:
         return Text("No maintenance is due.", style="green")
     table = Table("done" if is_applied else "to do", "where", "nights", "files", "bytes", header_style="bold")
@@ -86,23 +91,9 @@ def _table(*names: str) -> Table:
     return table
 
 
-def _nights(stocks: Iterable[Stock]) -> dict[date, list[int]]:
-    sums: dict[date, list[int]] = {}
-    for stock in stocks:
-        if stock.night is not None:
-            _add(sums.setdefault(stock.night, [0, 0, 0]), stock)
-    return sums
-
-
 def _add(counts: list[int], stock: Stock) -> None:
     for at, count in enumerate((stock.files, stock.bytes, stock.rows)):
         counts[at] += count
-
-
-def _draw(stocks: Sequence[Stock], lake: Lake) -> Path:
-    from pipeline.report.growth import draw_growth
-
-    return draw_growth(stocks, lake.root / "reports" / "growth.svg", _NIGHTS_SHOWN)
 
 
 def _write_json(stocks: Iterable[Stock], care: Iterable[Care], now: datetime) -> None:
@@ -115,8 +106,7 @@ def _write_json(stocks: Iterable[Stock], care: Iterable[Care], now: datetime) ->
         for stock in stocks
     ]
     rows += [
-        {"is": "care", "kind": one.kind, "where": one.where, "sweep_id": one.sweep_id}
-        | {"files": one.files, "bytes": one.bytes}
+        {"is": "care"} | {name: getattr(one, name) for name in ("kind", "where", "sweep_id", "files", "bytes")}
         for one in care
     ]
     write_json_lines(rows)

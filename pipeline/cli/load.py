@@ -15,7 +15,7 @@ from pipeline.settings import read_settings
 
 
 def load(kind: str, file: Path, *, check: bool) -> None:
-    """Check a file, load it unless it is only to be checked, and say what came of it."""
+    """Check a file, load it unless `check` is set, and print the result."""
     settings = read_settings()
     lake = Lake(settings.lake)
     console = Terminal()

@@ -51,7 +51,10 @@ def serve_assistant() -> None:
     with hanging_up(lines, queries.end):
         made.run("stdio")
     if lines.is_too_long:
-        raise InputError(f"A message to this command has at most {MOST_LINE_BYTES:,} bytes; this one is longer.")
+        raise InputError(
+            f"The assistant sent a message of more than {MOST_LINE_BYTES:,} bytes, which is not read.",
+            hint="Start the command again. If it happens again, it is a fault of the assistant's program.",
+        )
 
 
 class _Queries:
@@ -134,9 +137,7 @@ class _Tools:
         )
 
     def query(
-        self,
-        sql: Annotated[str, Field(description="One statement that reads, in DuckDB's SQL.")],
-        limit: Limit = 100,
+        self, sql: Annotated[str, Field(description="One statement that reads, in DuckDB's SQL.")], limit: Limit = 100
     ) -> str:
         """Run a query over the published file. `is_cut` says that there are more rows than the limit."""
         return self._asked(sql, limit)
@@ -188,7 +189,10 @@ class _Tools:
             return _cut(json.dumps(explained_as_json(explained), default=str, ensure_ascii=False))
 
     def evidence(
-        self, raw_address: Annotated[str, Field(description="As in lake.search: raw/<sweep>/<shard>.parquet#<row>")]
+        self,
+        raw_address: Annotated[
+            str, Field(description="Address of the answer, as in lake.search: raw/<sweep>/<shard>.parquet#<row>")
+        ],
     ) -> str:
         """Show a raw answer of the supplier with its request, its times and the hash of its bytes."""
         from pipeline.cli.show import as_document

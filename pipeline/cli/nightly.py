@@ -20,7 +20,7 @@ from pipeline.night.summary import NightSummary
 
 
 def nightly(spec: Path | None, limit: int | None = None, markets: Sequence[str] | None = None) -> None:
-    """Run a night and print what it came to."""
+    """Run a night and print its summary."""
     settings = settings_with(spec, limit, markets)
     console = Terminal()
 
@@ -34,7 +34,7 @@ def nightly(spec: Path | None, limit: int | None = None, markets: Sequence[str] 
 
 
 def _command() -> str:
-    """Return how the user can call this command line again from where they are."""
+    """Return the command by which the user can call this program again."""
     if shutil.which("nightaudit"):
         return "nightaudit"
     called = Path(sys.argv[0])

@@ -15,7 +15,7 @@ from pipeline.night.outlook import as_record, look_ahead
 
 
 def show_plan(spec_path: Path | None, limit: int | None, markets: Sequence[str] | None, form: str) -> None:
-    """Print what a spec will cost."""
+    """Print the estimate of a spec."""
     settings = settings_with(spec_path, limit, markets)
     outlook = look_ahead(settings, Lake(settings.lake))
     if form == "json":

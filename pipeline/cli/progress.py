@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 @contextmanager
 def display(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
-    """Give a function that shows progress, a few times a second."""
+    """Give a function that shows progress: as a bar on a terminal, otherwise as lines."""
     if console.is_terminal:
         with _bar(console) as watch:
             yield watch
@@ -44,7 +44,7 @@ def _bar(console: Console) -> Iterator[Callable[[SweepProgress], None]]:
                 description=now.step,
                 completed=now.answered_searches,
                 total=now.planned_searches,
-                rest=_told(now, rate.of(now.tally.requests)),
+                rest=_rest(now, rate.of(now.tally.requests)),
             )
 
         yield watch
@@ -60,8 +60,8 @@ class _Lines:
         self._last = ""
 
     def __call__(self, now: SweepProgress) -> None:
-        told = _told(now, self._rate.of(now.tally.requests))
-        line = f"{now.step}: {now.answered_searches:,} of {now.planned_searches:,} searches answered · {told}"
+        rest = _rest(now, self._rate.of(now.tally.requests))
+        line = f"{now.step}: {now.answered_searches:,} of {now.planned_searches:,} searches answered · {rest}"
         is_last = now.step == "loading"
         if (time.monotonic() >= self._next or is_last) and line != self._last:
             self._console.print(line, highlight=False, soft_wrap=True)
@@ -70,7 +70,7 @@ class _Lines:
 
 
 class _Rate:
-    """Requests a second, over the last few seconds."""
+    """Requests per second, over the last few seconds."""
 
     def __init__(self) -> None:
         self._seen = [(time.monotonic(), 0)]
@@ -83,7 +83,7 @@ class _Rate:
         return (last - first) / (last_at - first_at) if last_at > first_at else 0.0
 
 
-def _told(now: SweepProgress, rate: float) -> str:
+def _rest(now: SweepProgress, rate: float) -> str:
     cells = sum(now.normalised.values())
     parts = [f"{rate:.0f} requests/s", f"{cells:,} of {now.planned_cells:,} cells done"]
     parts += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(now.normalised.items())]

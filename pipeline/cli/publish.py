@@ -13,7 +13,7 @@ from pipeline.settings import read_settings
 
 
 def publish(sweep_id: str | None, override: str | None) -> None:
-    """Publish a sweep, audited first if it was not yet, and say what it changed."""
+    """Publish a sweep, auditing it first if necessary, and print what it changed."""
     settings = read_settings()
     refuse_blocks_without_server(settings)
     lake = Lake(settings.lake)

@@ -50,7 +50,10 @@ def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
     import xlsxwriter
 
     if len(names) > _MOST_COLUMNS:
-        raise InputError(f"A sheet holds {_MOST_COLUMNS:,} columns, and the result has {len(names):,}.")
+        raise InputError(
+            f"The result has {len(names):,} columns, and a sheet holds at most {_MOST_COLUMNS:,}.",
+            hint="Select fewer columns, or write Parquet: --format parquet",
+        )
     # Row by row into a temporary file: a large answer is not held in memory, and no time of writing is in the file.
     with xlsxwriter.Workbook(place, {"constant_memory": True, "default_date_format": "yyyy-mm-dd"}) as book:
         book.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)})
@@ -62,7 +65,7 @@ def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
         for number, row in enumerate(rows, 1):
             if number > _MOST_ROWS:
                 raise InputError(
-                    f"A sheet holds {_MOST_ROWS:,} rows, and the result has more.",
+                    f"The result has more than the {_MOST_ROWS:,} rows that a sheet holds.",
                     hint="Narrow the query, or write Parquet: --format parquet",
                 )
             for column, value in enumerate(row):

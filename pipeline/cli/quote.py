@@ -18,7 +18,7 @@ from pipeline.settings import read_settings
 
 
 def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: int, *, is_confirmed: bool) -> None:
-    """Ask quotes for a sample and print what they came to."""
+    """Request quotes for a sample and print the outcomes."""
     settings = read_settings()
     sample = Sample(size, tuple(markets), tuple(property_ids), seed)
     lake = Lake(settings.lake)
@@ -34,7 +34,7 @@ def ask(size: int, markets: Sequence[str], property_ids: Sequence[int], seed: in
 
 
 def show_ledger() -> None:
-    """Print every run of quotes with what it came to."""
+    """Print every run of quotes with its outcomes."""
     settings = read_settings()
     found = all_summaries(Lake(settings.lake), settings.max_body_bytes)
     console = Terminal()
@@ -51,8 +51,8 @@ def _view(runs: Sequence[QuoteSummary]) -> RenderableType:
         possible = run.possible_reservations - run.reservations
         reservations = f"{run.reservations}" + (f" + {possible} possible" if possible else "")
         table.add_row(run.run_id, str(run.chosen), outcomes, reservations)
-    told = [SIMULATED] if any(run.is_simulated for run in runs) else []
+    notes = [SIMULATED] if any(run.is_simulated for run in runs) else []
     unknown = sum(run.outcomes.get(QuoteOutcome.UNKNOWN, 0) for run in runs)
     if unknown:
-        told.append(f"{unknown} unknown: ask the supplier whether they made reservations; they are not sent again.")
-    return Group(table, Text("\n".join(told), style="yellow"))
+        notes.append(f"{unknown} unknown: ask the supplier whether they made reservations; they are not sent again.")
+    return Group(table, Text("\n".join(notes), style="yellow"))

@@ -18,7 +18,7 @@ from pipeline.sweep import SweepOptions
 
 
 def rebuild_lake() -> None:
-    """Rebuild the lake of the settings, and say what was made."""
+    """Rebuild the lake of the settings and print the result."""
     keep_pandas_out()
     settings = read_settings()
     lake = Lake(settings.lake)
@@ -32,7 +32,7 @@ def rebuild_lake() -> None:
 
 
 def told(made: Rebuilt) -> Text:
-    """Return what was made, in a few lines."""
+    """Return the result in a few lines."""
     sweeps = f"{len(made.sweeps)} sweep{'s' * (len(made.sweeps) != 1)}"
     text = Text(f"Rebuilt from raw answers: {sweeps}, now in {made.tables}.\n")
     text.append(f"Published file: {made.published_file or 'none, since nothing is published'}.\n")

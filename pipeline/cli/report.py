@@ -14,7 +14,7 @@ from pipeline.settings import read_settings
 
 
 def write(names: Sequence[str], scope: Scope) -> None:
-    """Write reports of the published file within limits; print what each says and where its page lies."""
+    """Write reports of a scope; print the title of each and the path of its page."""
     unknown = [name for name in names if name not in REPORTS]
     if unknown:
         raise InputError(f"There is no report {unknown[0]!r}.", hint=f"Reports are: {', '.join(REPORTS)}")
@@ -27,7 +27,7 @@ def write(names: Sequence[str], scope: Scope) -> None:
 
 
 def write_docs() -> None:
-    """Write the data dictionary and print where it lies."""
+    """Write the data dictionary and print its path."""
     lake = Lake(read_settings().lake)
     console = Terminal()
     console.print(Text(str(write_dictionary(lake)), style="cyan"), soft_wrap=True)

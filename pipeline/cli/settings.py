@@ -39,7 +39,7 @@ def show_settings(form: str) -> None:
 
 
 def show_spec_keys(spec_path: Path | None, form: str) -> None:
-    """Print every key of a sweep spec, with the values of the spec that the next night asks by."""
+    """Print every key of a sweep spec, with its value in the spec of the next night."""
     settings = settings_with(spec_path)
     path = settings.spec or demo_spec(settings) or (SAMPLE_SPEC if settings.is_simulated else None)
     if form == "table":
@@ -50,7 +50,7 @@ def show_spec_keys(spec_path: Path | None, form: str) -> None:
 
 def setting_entries(settings: Settings) -> Iterator[Entry]:
     """Yield every setting with its value; the source is `environment`, `.env` or `default`."""
-    # The readers that pydantic itself goes by, the first one above the second.
+    # The readers that pydantic itself uses; the first takes precedence.
     environment, file = EnvSettingsSource(Settings)(), DotEnvSettingsSource(Settings)()
     for field, declared in Settings.model_fields.items():
         source = "environment" if field in environment else ".env" if field in file else "default"
@@ -68,7 +68,7 @@ def spec_entries(spec: SweepSpec | None) -> Iterator[Entry]:
 
 
 def _given(spec: SweepSpec, key: SpecKey) -> tuple[str, str] | None:
-    """Return the value that a spec gives a key, and its source; None where the spec leaves it to the default."""
+    """Return the value of a key in a spec, and its source; None if the spec does not set it."""
     tables: list[SpecTable] = [spec]
     *names, last = key.address.split(".")
     for name in names:

@@ -20,21 +20,18 @@ from pipeline.supplier.bodies import UnreadableBody, inflate
 
 
 def show(address: str, *, body_only: bool) -> None:
-    """Print what lies at a raw address; `body_only` writes the inflated body to the output as it is."""
+    """Print what is at a raw address; with `body_only`, only the decompressed body, unchanged."""
     settings = read_settings()
     evidence = evidence_of(Lake(settings.lake), address)
     request, sent, encoding = _sent(evidence)
-    try:
-        body = inflate(sent, encoding, limit_bytes=settings.max_body_bytes)
-    except UnreadableBody as error:
-        if body_only:
+    body, fault = _inflated(sent, encoding, settings.max_body_bytes)
+    if body_only:
+        if fault:
             raise CorruptObject(
-                f"The body at {address} cannot be decompressed: {error}",
+                f"The body at {address} cannot be decompressed: {fault}",
                 kept="It is in the raw zone, unchanged.",
                 hint="If it is only too large, raise NIGHTAUDIT_MAX_BODY_MB.",
-            ) from None
-        body = f"({len(sent)} bytes that cannot be decompressed: {error})".encode()
-    if body_only:
+            )
         # A file or a program gets the bytes; a terminal would obey some of them.
         sys.stdout.buffer.write(printable(body.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else body)
         sys.stdout.buffer.flush()
@@ -48,12 +45,9 @@ def show(address: str, *, body_only: bool) -> None:
 
 
 def as_document(evidence: Evidence | QuoteEvidence, max_body_bytes: int) -> dict[str, str]:
-    """Return what lies at a raw address as labels and texts, the request and the inflated answer last."""
+    """Return what is at a raw address as labels and texts, the request and the decompressed answer last."""
     request, sent, encoding = _sent(evidence)
-    try:
-        body = inflate(sent, encoding, limit_bytes=max_body_bytes)
-    except UnreadableBody as error:
-        body = f"({len(sent)} bytes that cannot be decompressed: {error})".encode()
+    body, _ = _inflated(sent, encoding, max_body_bytes)
     facts = dict(_facts(evidence, sent, body, encoding))
     return facts | {"Request": request.decode("utf-8", "replace"), "Answer": body.decode("utf-8", "replace")}
 
@@ -63,8 +57,16 @@ def _facts(evidence: Evidence | QuoteEvidence, sent: bytes, body: bytes, encodin
     return _search_facts(evidence, size) if isinstance(evidence, Evidence) else _quote_facts(evidence, size)
 
 
+def _inflated(sent: bytes, encoding: str, max_body_bytes: int) -> tuple[bytes, str]:
+    """Return the decompressed body; where that fails, what to show instead, and why."""
+    try:
+        return inflate(sent, encoding, limit_bytes=max_body_bytes), ""
+    except UnreadableBody as error:
+        return f"({len(sent)} bytes that cannot be decompressed: {error})".encode(), str(error)
+
+
 def _sent(evidence: Evidence | QuoteEvidence) -> tuple[bytes, bytes, str]:
-    """Return the request, the body as it came, and how that is encoded."""
+    """Return the request, the body as received, and its encoding."""
     if isinstance(evidence, Evidence):
         return evidence.record.request, evidence.record.body, evidence.record.content_encoding
     answer = evidence.entry.answer
@@ -75,10 +77,9 @@ def _sent(evidence: Evidence | QuoteEvidence) -> tuple[bytes, bytes, str]:
 def pretty(data: bytes) -> str:
     """Return JSON with line breaks, every number and text as it was sent; other bytes as text."""
     try:
-        text = msgspec.json.format(data, indent=2).decode()
+        return msgspec.json.format(data, indent=2).decode()
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        text = data.decode("utf-8", "replace")
-    return text
+        return data.decode("utf-8", "replace")
 
 
 def _quote_facts(evidence: QuoteEvidence, size: str) -> list[tuple[str, str]]:
@@ -93,7 +94,7 @@ def _quote_facts(evidence: QuoteEvidence, size: str) -> list[tuple[str, str]]:
         return [*facts, ("Status", "unknown: no answer was recorded; a reservation may have been made")]
     facts += [
         ("Status", "none" if answer.http_status is None else str(answer.http_status)),
-        ("Started", f"{answer.started_at.isoformat()}, {_milliseconds(answer.started_at, answer.ended_at)} ms"),
+        ("Started", _started(answer.started_at, answer.ended_at)),
         ("Reservation", "none stated" if answer.reservation_id is None else str(answer.reservation_id)),
         ("Body", size),
     ]
@@ -102,13 +103,12 @@ def _quote_facts(evidence: QuoteEvidence, size: str) -> list[tuple[str, str]]:
     return facts
 
 
-def _milliseconds(start: datetime, end: datetime) -> int:
-    return round((end - start).total_seconds() * 1000)
+def _started(start: datetime, end: datetime) -> str:
+    return f"{start.isoformat()}, {round((end - start).total_seconds() * 1000)} ms"
 
 
 def _search_facts(evidence: Evidence, size: str) -> list[tuple[str, str]]:
     record = evidence.record
-    took = _milliseconds(record.started_at, record.ended_at)
     status = "none" if record.http_status is None else str(record.http_status)
     if record.is_split:
         status += ", and the batch was split in two"
@@ -117,7 +117,7 @@ def _search_facts(evidence: Evidence, size: str) -> list[tuple[str, str]]:
         ("Sweep", evidence.sweep_id),
         ("Search", str(record.search_id)),
         ("Status", status),
-        ("Started", f"{record.started_at.isoformat()}, {took} ms, attempt {record.attempts}"),
+        ("Started", f"{_started(record.started_at, record.ended_at)}, attempt {record.attempts}"),
         ("Headers", _headers(record.headers)),
         ("Body", size),
     ]

@@ -17,7 +17,7 @@ from pipeline.settings import read_settings
 
 
 def show_status(form: str) -> None:
-    """Print the sweeps of the lake and the freshness of the published file; as JSON, one sweep a line."""
+    """Print the sweeps of the lake and the age of the published file; as JSON, one sweep per line."""
     settings = read_settings()
     held = overview(Lake(settings.lake))
     if form == "json":
@@ -31,7 +31,7 @@ class NightTooOld(NightauditError):
 
 
 def write_metrics(output: Path | None) -> None:
-    """Write the metrics to standard output, or to a file that is replaced in one step."""
+    """Write the metrics to standard output, or to a file that is replaced atomically."""
     from pipeline.night.metrics import metrics
 
     settings = read_settings()
@@ -39,7 +39,7 @@ def write_metrics(output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    # A collector may read it at any moment, and knows files by their suffix.
+    # A collector may read the file at any moment, and picks files by their suffix.
     written = output.with_name(f"{output.name}.{os.getpid()}")
     try:
         written.write_text(text, encoding="utf-8")
@@ -55,7 +55,7 @@ def write_metrics(output: Path | None) -> None:
 
 
 def show_health(older_than: float) -> None:
-    """Say how old the last published night is. Raises NightTooOld where that is more than so many hours."""
+    """Print the age of the last published night. Raises NightTooOld if it is more than `older_than` hours."""
     settings = read_settings()
     held = overview(Lake(settings.lake))
     if held.fault:
@@ -66,9 +66,9 @@ def show_health(older_than: float) -> None:
             "No night is published yet.", hint="Run one: nightaudit nightly. List all sweeps: nightaudit status"
         )
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
-    said = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
+    age = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
     if hours > older_than:
         raise NightTooOld(
-            f"{said}; the limit is {older_than:g} hours.", hint="See what happened since: nightaudit status"
+            f"{age}; the limit is {older_than:g} hours.", hint="See what happened since: nightaudit status"
         )
-    sys.stdout.write(f"{said}.\n")
+    sys.stdout.write(f"{age}.\n")

@@ -25,7 +25,7 @@ from pipeline.sweep import close as close_sweep
 
 
 def sweep(spec: Path | None, limit: int | None, markets: Sequence[str] | None = None) -> None:
-    """Begin a sweep and run it to its end."""
+    """Run a new sweep."""
     settings = settings_with(spec, limit, markets)
     lake = Lake(settings.lake)
     refuse_before_making(settings, lake, settings.clock())
@@ -34,7 +34,7 @@ def sweep(spec: Path | None, limit: int | None, markets: Sequence[str] | None = 
 
 
 def resume(sweep_id: str | None, *, close: bool) -> None:
-    """Resume a sweep, or abandon the rest of it; then normalise and load it."""
+    """Resume a sweep or abandon its remaining searches; then normalise and load it."""
     settings = read_settings()
     lake = Lake(settings.lake)
     lake.refuse_missing()

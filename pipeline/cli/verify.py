@@ -17,7 +17,7 @@ from pipeline.settings import read_settings
 
 
 def verify_lake(form: str, *, is_deep: bool) -> None:
-    """Look at all files of the lake of the settings. Raises CorruptObject (exit code 1) where one is damaged."""
+    """Check all files of the lake of the settings. Raises CorruptObject (exit code 1) if one is damaged."""
     settings = read_settings()
     lake = Lake(settings.lake, may_be_damaged=True)
     lake.refuse_missing()
@@ -37,7 +37,7 @@ def verify_lake(form: str, *, is_deep: bool) -> None:
 
 
 def told(found: Verified, *, is_deep: bool) -> str:
-    """Return how a look ended that found no damage."""
+    """Return the result of a check that found no damage."""
     how = "complete and unchanged" if is_deep else "present, with the size they were written with"
     old = f"; {found.unrecorded:,} have no checksum (written by an earlier version)" if found.unrecorded else ""
     count = "1 file is" if found.files == 1 else f"{found.files:,} files are"
@@ -45,11 +45,11 @@ def told(found: Verified, *, is_deep: bool) -> str:
 
 
 def refuse_damages(lake: Lake, found: Verified) -> None:
-    """Raise CorruptObject where there is damage."""
+    """Raise CorruptObject if there is damage."""
     if found.damages:
         count = "1 file is" if len(found.damages) == 1 else f"{len(found.damages):,} files are"
         raise CorruptObject(
-            f"{count} damaged, out of {found.files:,} in {lake.root}.",
+            f"{count} damaged, of {found.files:,} in the lake {lake.root}.",
             kept="Nothing was changed.",
             hint="List them with their repairs: nightaudit verify --deep",
         )

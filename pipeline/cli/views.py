@@ -25,7 +25,7 @@ from pipeline.settings import Settings
 
 
 def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
-    """Show what a plan asks, and what that will cost."""
+    """Return what a plan requests and what that will cost."""
     spec, counts, cost, chosen = outlook.spec, outlook.counts, outlook.cost, outlook.chosen
     table = _pairs()
     table.add_row("Properties", f"{outlook.properties:,}")
@@ -47,8 +47,7 @@ def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
         table.add_row("Daily cap", f"{settings.daily_calls:,} calls a day: {'never' if outlook.endless else days}")
     for source, figures in _sources(outlook).items():
         table.add_row(source, figures)
-    never = outlook.endless
-    refused = [Text(f"{never} A sweep is refused.", style="bold red")] if never else []
+    refused = [Text(f"{outlook.endless} A sweep is refused.", style="bold red")] if outlook.endless else []
     return Group(table, *refused, _simulated(settings.is_simulated))
 
 
@@ -60,21 +59,23 @@ _BOUNDS = {
 
 
 def _sources(outlook: Outlook) -> dict[str, str]:
-    """Say which figures of an estimate were measured by earlier sweeps of this lake, and which are assumed."""
+    """Return which figures of an estimate were measured in earlier sweeps of this lake, and which are assumed."""
     counts, cost, sweeps = outlook.counts, outlook.cost, outlook.history.sweeps if outlook.history else 0
     measured: list[str] = []
     assumed: list[str] = []
     for operation in counts.searches_by_operation:
-        is_assumed = operation in cost.assumed
-        told = f"bytes and latency of {operation}"
-        (assumed if is_assumed else measured).append(told if is_assumed else f"{told} ({_times(sweeps, 'sweep')})")
+        figures = f"bytes and latency of {operation}"
+        if operation in cost.assumed:
+            assumed.append(figures)
+        else:
+            measured.append(f"{figures} ({_times(sweeps, 'sweep')})")
     for step, took in cost.steps.items():
         name = "pace of the sweep" if step is Step.SWEEP else f"{step}"
         if took.nights:
             measured.append(f"{name} ({_times(took.nights, 'night')})")
         elif step is not Step.SWEEP:
             assumed.append(name)
-    return {name: ", ".join(told) for name, told in (("Measured", measured), ("Assumed", assumed)) if told}
+    return {name: ", ".join(of) for name, of in (("Measured", measured), ("Assumed", assumed)) if of}
 
 
 def _times(count: int, what: str) -> str:
@@ -82,21 +83,21 @@ def _times(count: int, what: str) -> str:
 
 
 def _chosen(chosen: Choice, budget: int) -> str:
-    told = f"{len(chosen.property_ids):,} properties at {chosen.requests_each:,} requests, budget {budget:,}"
+    text = f"{len(chosen.property_ids):,} properties at {chosen.requests_each:,} requests, budget {budget:,}"
     if chosen.is_first_night:
-        return f"{told}; nothing is published yet to choose from, so only the watch list is asked"
+        return f"{text}; nothing is published yet to choose from, so only the watch list is asked"
     fitting = ", ".join(f"{rule} {count:,}" for rule, count in chosen.fitting.items())
-    return f"{told}; fitting: {fitting or 'none'}"
+    return f"{text}; fitting: {fitting or 'none'}"
 
 
 def begun_view(manifest: Manifest) -> RenderableType:
-    """Say which sweep runs."""
+    """Return which sweep begins."""
     text = Text.assemble("Sweep ", (manifest.sweep_id, "bold"), f": {manifest.cells:,} cells of {manifest.supplier}. ")
     return text.append(SIMULATED, style="yellow") if manifest.is_simulated else text
 
 
 def sweep_view(row: Mapping[str, Any]) -> RenderableType:
-    """Show what a loaded sweep came to."""
+    """Return the counts of a loaded sweep."""
     table = _pairs()
     table.add_row("Planned cells", f"{row['planned']:,}")
     for status in STATUSES:
@@ -117,7 +118,7 @@ _PUBLISHED = {
 
 
 def published_view(published: Published) -> RenderableType:
-    """Show what a publication changed."""
+    """Return what a publication changed."""
     row = published.sweep
     table = _pairs()
     table.add_row("Sweep", row["sweep_id"])
@@ -125,20 +126,20 @@ def published_view(published: Published) -> RenderableType:
     table.add_row("Offers first seen", f"{row['offers_first']:,}")
     table.add_row("Offers changed", f"{row['offers_changed']:,}, {row['price_changes']:,} of them in price")
     table.add_row("Offers gone, back", f"{row['offers_gone']:,}, {row['offers_back']:,}")
-    said = Text(_PUBLISHED[published.is_new, published.is_built], style="green")
-    return Group(said, table, _simulated(row["is_simulated"]))
+    heading = Text(_PUBLISHED[published.is_new, published.is_built], style="green")
+    return Group(heading, table, _simulated(row["is_simulated"]))
 
 
 def night_view(summary: NightSummary) -> RenderableType:
-    """Show what a night came to."""
+    """Return the summary of a night."""
     table = _pairs()
-    for label, told in lines_of(summary):
-        table.add_row(label, Text(told, overflow="fold"))
+    for label, text in lines_of(summary):
+        table.add_row(label, Text(text, overflow="fold"))
     return Group(_simulated(summary.is_simulated), table, Text("\nOne query to try:"))
 
 
 def status_view(held: Overview, settings: Settings, now: datetime) -> RenderableType:
-    """Show the sweeps of a lake and the freshness of the published file, and what to do under these settings."""
+    """Return the sweeps of a lake, the age of the published file, and what to do next with these settings."""
     if not held.sweeps:
         where = settings.lake if "://" in settings.lake else held.root
         if not held.root.exists():
@@ -151,7 +152,8 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
     table.columns[1].no_wrap = True
     for sweep in held.sweeps:
         done = f"{sweep.landed_searches / sweep.planned_searches:.0%}" if sweep.planned_searches else ""
-        table.add_row(sweep.sweep_id, Text(sweep.state, _style(sweep)), done, _cells(sweep))
+        style = {"published": "green", "loaded": "blue"}.get(sweep.state, "yellow")
+        table.add_row(sweep.sweep_id, Text(sweep.state, style), done, _cells(sweep))
     if held.latest_published:
         fresh = f"Published: {held.published_file}, {_age(held.latest_published.started_at, now)}."
     else:
@@ -161,36 +163,31 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
     is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
     fault = [Text(held.fault, style="bold red")] if held.fault else []
     warned = _failed_cells(held.sweeps[-1], settings.tolerated_failed_share)
-    told = (Text(fresh), *fault, *warned, Text(hint, style="cyan"))
-    return Group(table, *told, _simulated(is_simulated))
+    return Group(table, Text(fresh), *fault, *warned, Text(hint, style="cyan"), _simulated(is_simulated))
 
 
 def _how_to_go_on(sweep: SweepOverview, supplier: str) -> str:
     if sweep.supplier == supplier or sweep.state != "unfinished":
         return f"Continue with: nightaudit resume {sweep.sweep_id}"
-    told = f"{sweep.sweep_id} used the supplier {sweep.supplier}; the settings name {supplier}."
-    return f"{told} {what_else(sweep.sweep_id, has_landed=sweep.landed_searches > 0)}"
+    other = f"{sweep.sweep_id} used the supplier {sweep.supplier}; the settings name {supplier}."
+    return f"{other} {what_else(sweep.sweep_id, has_landed=sweep.landed_searches > 0)}"
 
 
 def _failed_cells(sweep: SweepOverview, tolerated: float) -> list[Text]:
-    """Warn where more cells of a loaded sweep have failed than is tolerated."""
-    if not sweep.counts or failed_share(sweep.counts) <= tolerated:
+    """Return a warning if more cells of a loaded sweep failed than are tolerated."""
+    share = failed_share(sweep.counts) if sweep.counts else 0
+    if share <= tolerated:
         return []
-    share = failed_share(sweep.counts)
-    told = f"{share:.1%} of the planned cells of {sweep.sweep_id} failed; {tolerated:.1%} are tolerated."
-    return [Text(told, style="bold yellow")]
+    warning = f"{share:.1%} of the planned cells of {sweep.sweep_id} failed; {tolerated:.1%} are tolerated."
+    return [Text(warning, style="bold yellow")]
 
 
 def _cells(sweep: SweepOverview) -> str:
-    """Return the planned cells and, once they are counted, the statuses that make them up."""
+    """Return the planned cells and, once counted, how many have each status."""
     counted = [
         f"{sweep.counts[name]:,} {name.replace('_', ' ')}" for name in STATUSES if sweep.counts and sweep.counts[name]
     ]
     return f"{sweep.planned_cells:,} planned" + (": " + " + ".join(counted) if counted else "")
-
-
-def _style(sweep: SweepOverview) -> str:
-    return {"published": "green", "loaded": "blue"}.get(sweep.state, "yellow")
 
 
 def _pairs() -> Table:

@@ -1,4 +1,4 @@
-"""The loaded property map, without the readers of users' files: each sweep needs it, and few lakes have one."""
+"""The loaded property map, without importing the readers of users' files, as every sweep needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand in a column of a user's file: each kind of value, and the expression that reads it from text."""
+"""Kinds of values in columns of users' files, each with the expression that reads it from text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INSTANT = "%Y-%m-%dT%H:%M:%S%.f%:z"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a text becomes a value: an expression that gives NULL where it cannot, and what to tell then."""
+    """How a text becomes a value: an expression that gives NULL for other texts, and what it expects."""
 
     parse: Callable[[pl.Expr], pl.Expr]
     expected: str
@@ -34,7 +34,7 @@ def _one_of(values: Sequence[str]) -> Callable[[pl.Expr], pl.Expr]:
 
 
 def _decimal(scale: int) -> Callable[[pl.Expr], pl.Expr]:
-    # More digits than the type holds would be rounded in silence; zeros at the end cost nothing.
+    # More digits than the type holds would be rounded silently; trailing zeros are harmless.
     pattern = rf"^\d{{1,{18 - scale}}}(\.\d{{1,{scale}}}0*)?$"
 
     def parse(text: pl.Expr) -> pl.Expr:
@@ -52,13 +52,12 @@ def _instant(text: pl.Expr) -> pl.Expr:
 
 
 def _party(text: pl.Expr) -> pl.Expr:
-    # A file has few distinct parties and many rows.
-    return text.map_batches(_canonical_parties, return_dtype=pl.String)
+    def parse(texts: pl.Series) -> pl.Series:
+        # A file has few distinct parties and many rows.
+        canonical = {each: _canonical(each) for each in texts.unique().drop_nulls().to_list()}
+        return texts.replace_strict(canonical, return_dtype=pl.String) if canonical else texts
 
-
-def _canonical_parties(texts: pl.Series) -> pl.Series:
-    canonical = {text: _canonical(text) for text in texts.unique().drop_nulls().to_list()}
-    return texts.replace_strict(canonical, return_dtype=pl.String) if canonical else texts
+    return text.map_batches(parse, return_dtype=pl.String)
 
 
 def _canonical(text: str) -> str | None:
@@ -71,11 +70,6 @@ def _canonical(text: str) -> str | None:
 def _weight(text: pl.Expr) -> pl.Expr:
     number = _matching(text, r"^\d+(\.\d+)?$").cast(pl.Float64, strict=False)
     return pl.when(number.is_finite()).then(number)
-
-
-def _time_zone(text: pl.Expr) -> pl.Expr:
-    # DuckDB knows all of them but this one, which would be the machine's.
-    return _one_of(sorted(available_timezones() - {"localtime"}))(text)
 
 
 def _between(lowest: float, highest: float) -> Callable[[pl.Expr], pl.Expr]:
@@ -106,7 +100,8 @@ RATE = Kind(_decimal(RATE_SCALE), f"a rate above 0 with up to {RATE_SCALE} decim
 PARTY = Kind(_party, "a party like 2, 2c5-9 or 2+1")
 WEIGHT = Kind(_weight, "a number, 0 or more")
 TIME = Kind(lambda text: _matching(text, r"^([01]\d|2[0-3]):[0-5]\d$"), "a time of day, 00:00 to 23:59")
-TIME_ZONE = Kind(_time_zone, "a time zone like Europe/Stockholm")
+# DuckDB knows all except this one, the machine's own.
+TIME_ZONE = Kind(_one_of(sorted(available_timezones() - {"localtime"})), "a time zone like Europe/Stockholm")
 STARS = Kind(_between(0, 7), "a number of stars, 0 to 7, with a point")
 LATITUDE = Kind(_between(-90, 90), "degrees from -90 to 90, with a point")
 LONGITUDE = Kind(_between(-180, 180), "degrees from -180 to 180, with a point")
@@ -114,7 +109,7 @@ LONGITUDE = Kind(_between(-180, 180), "degrees from -180 to 180, with a point")
 
 @dataclass(frozen=True, slots=True)
 class InputColumn:
-    """A column of a user's file. One that is not required may be left out, or be empty: not given."""
+    """A column of a user's file. One that is not required may be missing or empty."""
 
     name: str
     kind: Kind

@@ -1,8 +1,8 @@
 """Loading a user's file: checked as a whole, kept unchanged, recorded, and appended to its table.
 
-The note, `raw/inputs/<kind>/<number>-<hash>.json`, is what makes a file part of the lake; the rows follow from it.
-A load that was killed in between is finished by the next one, and a lake whose tables are gone gets them back from the
-files and notes alone (`replay`). Among files that say the same thing, the one with the highest number wins.
+The note, `raw/inputs/<kind>/<number>-<hash>.json`, makes a file part of the lake; its rows follow from it. The next
+load finishes one that was killed in between, and `replay` restores lost tables from files and notes alone. Of files
+about the same thing, the one with the highest number counts.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ _HASH_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class InputKind:
-    """A kind of file. `is_version`: each file replaces the one before; else its rows are added to what there is.
+    """A kind of file. `is_version`: each file replaces the one before; otherwise its rows are added.
 
-    `read` adds to the findings what is wrong. It is given the reference rates that are loaded, or None where a file is
-    read again that was checked before.
+    `read` adds faults to the findings. It gets the loaded reference rates, or None for a file that was checked before.
     """
 
     name: str
@@ -46,12 +45,12 @@ class InputKind:
     is_version: bool
     read: Callable[[bytes, Findings, pl.DataFrame | None], pl.DataFrame]
     beside: Table | None = None
-    """A table of the rows that state any of its columns. A lake of before has it from its next load on."""
+    """A table of the rows that state any of its columns. An older lake has it from its next load on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """That a file was loaded. `number` counts the files of its kind from 0."""
+    """The note of a loaded file. `number` counts the files of its kind from 0."""
 
     number: int
     sha256: str
@@ -68,7 +67,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of a file. `is_new` False: it had been loaded before, or was only checked."""
+    """The result of a load. `is_new` False: the file had been loaded before, or was only checked."""
 
     kind: str
     rows: int
@@ -89,7 +88,7 @@ KINDS = {
 
 
 def check(lake: Lake, kind_name: str, file: Path) -> Loaded:
-    """Read a file and say how many rows it has. Raises InputError that lists what is wrong with it."""
+    """Read a file and return how many rows it has. Raises InputError that lists its faults."""
     kind = _kind(kind_name)
     rows = rows_of_file(kind, _bytes_of(kind, file), file.name, known_rates(lake))
     return Loaded(kind.name, rows.height, is_new=False, note=None)
@@ -98,8 +97,8 @@ def check(lake: Lake, kind_name: str, file: Path) -> Loaded:
 def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
     """Load a file; the caller holds the lake's writer lock. Loading the same file again changes nothing.
 
-    An earlier version of a map or of weights can be loaded again to go back to it. Raises InputError that lists what
-    is wrong with the file, and LakeError.
+    Loading an earlier version of a map or of weights again restores it. Raises InputError that lists the file's faults,
+    and LakeError.
     """
     kind = _kind(kind_name)
     data = _bytes_of(kind, file)
@@ -118,7 +117,7 @@ def load(lake: Lake, kind_name: str, file: Path, now: datetime) -> Loaded:
 
 
 def replay(lake: Lake, kind: InputKind) -> None:
-    """Append the rows of all files of a kind that are noted and not in its table yet."""
+    """Append the rows of all noted files of a kind that are not in its table yet."""
     for note in notes_of(lake, kind):
         if not all(is_committed(lake, table, note.input_id) for table in (kind.table, kind.beside) if table):
             data = lake.get(_kept_path(kind, note))
@@ -149,22 +148,23 @@ def _commit(lake: Lake, kind: InputKind, note: Note, rows: pl.DataFrame) -> None
     table = stamped.select([column.name for column in kind.table.columns]).to_arrow()
     commit_rows(lake, kind.table, table, note.input_id, "rows", note.input_id)
     if kind.beside:
-        told = stamped.select([column.name for column in kind.beside.columns])
-        stated = told.filter(pl.any_horizontal(pl.col(_stated(kind.beside)).is_not_null()))
+        given = stamped.select([column.name for column in kind.beside.columns])
+        optional = [column.name for column in kind.beside.columns if not column.is_required]
+        stated = given.filter(pl.any_horizontal(pl.col(optional).is_not_null()))
         commit_rows(lake, kind.beside, stated.to_arrow(), note.input_id, "rows", note.input_id)
 
 
-def _stated(table: Table) -> list[str]:
-    return [column.name for column in table.columns if not column.is_required]
-
-
 def rows_of_file(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return the rows of a file. Raises InputError that lists what is wrong, row by row."""
+    """Return the rows of a file. Raises InputError that lists its faults, row by row."""
     findings = Findings(file_name)
     rows = kind.read(data, findings, rates)
     findings.refuse_faults()
     if rows.is_empty():
-        raise InputError(f"{file_name} cannot be loaded: it has a header and no rows.", kept="Nothing was changed.")
+        raise InputError(
+            f"{file_name} cannot be loaded: it has a header and no rows.",
+            kept="Nothing was changed.",
+            hint="Check the export that wrote it.",
+        )
     return rows.drop(REFUSED, strict=False)
 
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 from pipeline.domain.errors import InputError
 
-# A file with a wrong date format has as many faults as rows; the first ones tell it.
+# A file with a wrong date format has a fault in each row; the first ones are enough.
 MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """One thing that is wrong. `row` is counted as a spreadsheet does: the header is row 1. 0: the file as a whole.
+    """One fault. `row` counts like a spreadsheet, with the header as row 1; 0: the complete file.
 
-    `column` may name several, joined by commas; empty: the row as a whole.
+    `column` may name several, joined by commas; empty: the complete row.
     """
 
     row: int
@@ -41,7 +41,7 @@ class Findings:
         self.count += 1
 
     def count_unseen(self, more: int) -> None:
-        """Count faults that are like those that were added."""
+        """Count further faults like the added ones."""
         self.count += more
 
     def refuse_faults(self) -> None:

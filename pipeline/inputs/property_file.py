@@ -1,6 +1,6 @@
 """The file of properties: their names, and the cities, brands and groups to choose them by.
 
-Only the id is needed. What is left empty stays NULL, and a name that is left empty is the one of detail answers.
+Only the id is required. Empty values stay NULL; an empty name is taken from detail answers.
 """
 
 from __future__ import annotations

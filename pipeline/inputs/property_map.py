@@ -1,7 +1,7 @@
 """The property map: which unbranded id stands for the opaque offer of a branded property.
 
-The supplier's document wants the unbranded id in single searches and quotes of opaque offers (4.2, 4.3); a multi
-search may name both. The map says nothing to the outside and is never part of a report.
+The supplier's document requires the unbranded id in single searches and quotes of opaque offers (4.2, 4.3); a multi
+search may name both. The map is private and never part of a report.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read_map(data: bytes, findings: Findings, _: object = None) -> pl.DataFrame:
 
 
 def _refuse_chains(pairs: pl.DataFrame, findings: Findings) -> None:
-    """Add the rows whose unbranded id is branded in another row: a chain, or a circle."""
+    """Add a fault for each row whose unbranded id is branded in another row: a chain or a circle."""
     branded = pairs.select(pl.col("branded_id").alias("unbranded_id"), pl.col(ROW).alias("other")).unique(
         "unbranded_id", keep="first", maintain_order=True
     )

@@ -23,6 +23,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 _LONG_DATE = r"^\d{1,2} [A-Za-z]+ \d{4}$"
 # The history of all currencies since 1999 is not a tenth of this.
 _MOST_BYTES = 64_000_000
+_AGAIN = "Download it again from the ECB: the history of its euro reference rates, as a zip or a CSV file."
 
 
 def read_rates(data: bytes, findings: Findings, _: object = None) -> pl.DataFrame:
@@ -73,8 +74,9 @@ def _unzipped(data: bytes, file_name: str) -> bytes:
             if len(names) == 1 and archive.getinfo(names[0]).file_size <= _MOST_BYTES:
                 return archive.read(names[0])
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"{file_name} cannot be loaded: {error}.", kept="Nothing was loaded.") from None
+        raise InputError(f"{file_name} cannot be loaded: {error}.", kept="Nothing was loaded.", hint=_AGAIN) from None
     raise InputError(
         f"{file_name} cannot be loaded: it is not a zip with one CSV file of up to {_MOST_BYTES // 1_000_000} MB.",
         kept="Nothing was loaded.",
+        hint=_AGAIN,
     )

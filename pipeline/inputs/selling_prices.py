@@ -1,7 +1,7 @@
 """Selling prices, the user's own or seen elsewhere: CSV or Parquet, one price per row.
 
-The columns are those of `COLUMNS`. The like-for-like key is as complete as it is given: a room, board or policy that
-is left out is not guessed, and a comparison then is of a lower grade.
+The columns are those of `COLUMNS`. A room, board or policy that is left out is not guessed; comparisons of that price
+then have a lower match grade.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = (
     InputColumn("channel", kinds.TEXT, "where it was sold or seen", is_required=False),
 )
 
-# What makes two rows speak of the same thing at the same time.
+# Two rows with the same values here are about the same price at the same time.
 KEY = tuple(column.name for column in COLUMNS if column.name != "price")
 
 # A reference rate holds over a weekend or a holiday, and no longer.
@@ -43,7 +43,7 @@ RATE_HOLDS = timedelta(days=7)
 def read_prices(data: bytes, findings: Findings, rates: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the prices of a file; what is wrong is added to `findings`, row by row.
 
-    `rates` has `rate_date` and `currency` of all reference rates that are loaded; None: they are not checked.
+    `rates` has `rate_date` and `currency` of all loaded reference rates; None: they are not checked.
     """
     prices = user_table.read_table(data, COLUMNS, findings)
     report_repeated(findings, readable(prices, KEY), KEY, "the same key")
@@ -54,7 +54,7 @@ def read_prices(data: bytes, findings: Findings, rates: pl.DataFrame | None = No
 
 
 def without_rate(prices: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
-    """Return the prices whose currency has no reference rate of the day they were observed, or of the week before."""
+    """Return the prices whose currency has no reference rate on the day they were observed or in the week before."""
     asked = (
         prices.drop_nulls(["currency", "observed_at"])
         .filter(pl.col("currency") != "EUR")

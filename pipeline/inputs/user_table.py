@@ -1,7 +1,7 @@
 """Reading a user's table: first as text with the row of each line, then as declared types.
 
-CSV is taken apart line by line, so that a fault names the very row that a spreadsheet shows, blank lines and
-texts over several lines included. Parquet has its rows counted as if it had a header too. Both then go the same way.
+CSV is split line by line, so that a fault names the row that a spreadsheet shows, even with blank lines and texts over
+several lines. Rows of Parquet are counted as if there were a header too.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 def read_table(data: bytes, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
     """Return the rows of a CSV or Parquet file with the declared columns, typed, with `line_no` and `refused`.
 
-    Raises InputError where the file or its header cannot be used; a value that cannot be read is added to
-    `findings`, and NULL.
+    Raises InputError if the file or its header cannot be used; an unreadable value is added to `findings` and becomes
+    NULL.
     """
     is_parquet = findings.file_name.lower().endswith(".parquet")
     texts = _parquet_texts(data, findings) if is_parquet else csv_texts(data, findings)
@@ -43,7 +43,7 @@ def read_table(data: bytes, columns: Sequence[InputColumn], findings: Findings) 
 def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
     """Return the cells of a CSV file as stripped texts, NULL where empty, with the row of each line.
 
-    Raises InputError where it is no CSV; lines with too many or too few cells are added to `findings`.
+    Raises InputError if it is no CSV; lines with too many or too few cells are added to `findings`.
     """
     text = _decoded(data, findings)
     try:
@@ -68,7 +68,7 @@ def csv_texts(data: bytes, findings: Findings) -> pl.DataFrame:
 
 
 def _decoded(data: bytes, findings: Findings) -> str:
-    """Return the text of a file. Raises InputError, with the rows and columns where it is no UTF-8."""
+    """Return the text of a file. Raises InputError with the rows and columns that are not UTF-8."""
     if data.startswith(_UTF_16):
         raise _unreadable(findings, "from row 1 on it is UTF-16; save it as UTF-8")
     try:
@@ -142,7 +142,7 @@ def _parquet_texts(data: bytes, findings: Findings) -> pl.DataFrame:
 def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
     column = pl.col(name)
     if isinstance(kind, pl.Datetime):
-        # Without a time zone it stays without an offset, and is refused for that.
+        # Without a time zone it has no offset, and is refused.
         return (column if kind.time_zone is None else column.dt.convert_time_zone("UTC")).dt.to_string("iso:strict")
     text = column.cast(pl.String)
     return text.str.replace(r"\.0$", "") if kind.is_float() else text
@@ -162,7 +162,7 @@ def _check_header(found: Iterable[str], columns: Sequence[InputColumn], findings
 
 
 def typed(texts: pl.DataFrame, columns: Sequence[InputColumn], findings: Findings) -> pl.DataFrame:
-    """Return the texts as their declared types. What cannot be read is added to `findings`, NULL, and in `refused`."""
+    """Return the texts as their declared types. An unreadable one is NULL, in `refused`, and added to `findings`."""
     absent = [pl.lit(None, pl.String).alias(column.name) for column in columns if column.name not in texts.columns]
     texts = texts.with_columns(absent)
     values = texts.select(ROW, *(column.kind.parse(pl.col(column.name)).alias(column.name) for column in columns))
@@ -178,7 +178,7 @@ def typed(texts: pl.DataFrame, columns: Sequence[InputColumn], findings: Finding
 
 
 def readable(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Return the rows in which none of `columns` was refused; a value that is not given is none that was."""
+    """Return the rows in which none of `columns` was refused."""
     return rows.filter(pl.col(REFUSED).list.set_intersection(list(columns)).list.len() == 0)
 
 
@@ -187,22 +187,22 @@ def _unlike(expected: str) -> Callable[[object], str]:
 
 
 def report(findings: Findings, rows: pl.DataFrame, column: str, reason: Callable[[object], str]) -> None:
-    """Add a fault for each of `rows`, whose value of `column` is wrong for `reason`; of many only the first ones."""
+    """Add a fault for each of `rows`, with the `reason` of its value of `column`; of many, only the first are shown."""
     first = rows.sort(ROW).head(MOST_SHOWN)
     for row, value in zip(first[ROW], first[column], strict=True):
         findings.add(row, column, reason(value))
     findings.count_unseen(rows.height - first.height)
 
 
-def report_repeated(findings: Findings, rows: pl.DataFrame, key: Sequence[str], told: str) -> None:
-    """Add a fault for each row whose `key` an earlier row has already; `told` names the key in words.
+def report_repeated(findings: Findings, rows: pl.DataFrame, key: Sequence[str], words: str) -> None:
+    """Add a fault for each row whose `key` an earlier row has already; `words` describe the key.
 
     The fault names the columns of the key that the file gives.
     """
     column = ", ".join(name for name in key if rows[name].null_count() < rows.height)
     first = rows.with_columns(pl.col(ROW).min().over(key).alias("first")).filter(pl.col(ROW) > pl.col("first"))
     for row, earlier in first.sort(ROW).head(MOST_SHOWN).select(ROW, "first").iter_rows():
-        findings.add(row, column, f"{told} as row {earlier}")
+        findings.add(row, column, f"{words} as row {earlier}")
     findings.count_unseen(max(first.height - MOST_SHOWN, 0))
 
 

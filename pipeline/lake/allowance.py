@@ -1,8 +1,7 @@
 """The daily cap on calls, kept in the lake so that it holds across sweeps, processes and crashes.
 
-Calls are taken by lease: an object `calls/<day>/<number>` stands for some calls, and creating it takes them.
-Two processes cannot create the same one. What a killed process had leased and not used is lost for the day, which errs
-on the polite side.
+Calls are leased: an object `calls/<day>/<number>` stands for some calls, and creating it takes them. Two processes
+cannot create the same one. Calls that a killed process had leased but not used are lost for the day.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from datetime import datetime
 from pipeline.domain.errors import CallsUsedUp
 from pipeline.lake.objects import Lake
 
-# A lease is at most this share of the cap, so that little is lost with it.
+# The cap is leased in at least so many parts, so that a lost lease costs little.
 _LEASES_PER_DAY = 100
 
 
@@ -38,7 +37,7 @@ class DailyCalls:
         self._left -= 1
 
     def covers(self, calls: int) -> bool:
-        """Whether so many calls are left today. They are leased for this process, as far as there are any."""
+        """Whether so many calls are left today; leases them for this process."""
         day = f"{self._now():%Y-%m-%d}"
         if day != self._day:
             self._day, self._left, self._leased, self._next_lease = day, 0, 0, 0
@@ -53,6 +52,6 @@ class DailyCalls:
         path = f"calls/{self._day}/{self._next_lease:06d}.json"
         self._next_lease += 1
         is_ours = self._lake.put_new(path, json.dumps({"calls": size}).encode())
-        # Another lease says itself what it took: the cap may have been another one then.
+        # Another process's lease states its size, as the cap may have been different.
         self._leased += size if is_ours else int(str(self._lake.get_json(path)["calls"]))
         return size if is_ours else 0

@@ -1,15 +1,15 @@
 """A checksum of each file of the lake, recorded just before the file gets its name.
 
-<lake>/checksums/<folder>/sums-<host>.txt: a line for each file that <host> wrote to <folder>: a checksum of the line,
-the file's bytes, its XXH3, its name. Each machine has a file of its own, because a network's file system may mix up
-what two append to one; `sums.txt` is that of an earlier version. Lines are appended and never changed. A process that
-is killed between a line and its file leaves a line too many, so a file is whole if it is what any of its lines says. A
-file without a line was written by an earlier version, or by another program, and says nothing. See `sums_file`.
+<lake>/checksums/<folder>/sums-<host>.txt has a line for each file that <host> wrote to <folder>: a checksum of the
+line, the file's size, its XXH3, its name. Each machine has its own file, as a network file system may mix up appends of
+two machines; `sums.txt` comes from an earlier version. Lines are appended and never changed. A process that is killed
+between a line and its file leaves an extra line, so a file is intact if any of its lines matches. A file without a line
+was written by an earlier version or another program, and is not checked. See `sums_file`.
 
-Once a file has its name, a line says that it is there, and before it is removed another that it may be gone. So a file
-that is missing is known from one that a killed process never wrote, or that the lake has removed itself.
+After a file is written, a line records that it exists; before it is removed, another that it may be gone. So a missing
+file differs from one that a killed process never wrote, or that the lake has removed.
 
-They find damage, not a forger.
+Checksums find damage, not forgery.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from pipeline.lake.sums_file import append, is_cut, line, parsed
 
 FOLDER = "checksums"
 _SUMS = "sums*.txt"
-# Of files that differ in this machine's copy of a lake on S3 from those in the store: it stays here.
+# For files of this machine's copy of a lake on S3 that differ from the store; it is not uploaded.
 LOCAL_SUMS = "sums_copy.txt"
 _PART_BYTES = 1 << 20
-# In the place of an XXH3: what is known of a file besides its bytes.
+# In place of an XXH3: other events of a file.
 _THERE, _GONE, _BEGUN = "there", "gone", "begun"
 
 Sum = tuple[int, str]
@@ -57,22 +57,22 @@ def sum_of_file(place: Path) -> Sum:
 
 
 def record(root: Path, place: Path, found: Sum, sums: str = "") -> None:
-    """Record what a file of a lake is about to hold, in this machine's file of sums or another. Raises OSError."""
+    """Record the bytes that a file is about to have, in this machine's file of sums or another. Raises OSError."""
     _append_to(root, place.parent, line(*found, place.name), sums)
 
 
 def note_there(root: Path, place: Path) -> None:
-    """Note that a file that was recorded has its name now: it is missed from here on. Raises OSError."""
+    """Record that a file exists now, so that its loss is noticed from here on. Raises OSError."""
     _append_to(root, place.parent, line(0, _THERE, place.name))
 
 
 def note_begun(root: Path, place: Path) -> None:
-    """Note that a file may come to be there whose bytes are not known yet. Raises OSError."""
+    """Record that a file may appear whose bytes are not known yet. Raises OSError."""
     _append_to(root, place.parent, line(0, _BEGUN, place.name))
 
 
 def note_gone(root: Path, places: Iterable[Path]) -> None:
-    """Note of files that they are about to be removed, so that they are not missed. Raises OSError."""
+    """Record that files are about to be removed, so that they do not count as missing. Raises OSError."""
     by_folder: dict[Path, list[str]] = {}
     for place in places:
         by_folder.setdefault(place.parent, []).append(place.name)
@@ -81,31 +81,31 @@ def note_gone(root: Path, places: Iterable[Path]) -> None:
 
 
 def record_as_they_are(root: Path, places: Iterable[Path]) -> None:
-    """Record files whose checksums are lost, as they are now. Raises OSError."""
+    """Record files whose checksums are lost, with their present bytes. Raises OSError."""
     for place in places:
         record(root, place, sum_of_file(place))
         note_there(root, place)
 
 
 def lake_of(place: Path) -> Path | None:
-    """Return the root of the lake that a file lies in; None: it lies in none."""
+    """Return the root of the lake that holds a file; None: no lake does."""
     return next((folder for folder in place.parents if (folder / "lake.json").is_file()), None)
 
 
 class Recorded:
-    """The checksums of a lake, read as they are needed, and again where some have been added since."""
+    """The checksums of a lake, read when needed, with later additions."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._read: dict[Path, int] = {}
         self._sums: dict[Path, dict[str, set[Sum]]] = {}
-        # By folder, each with the file of sums that says so: a file that any of them takes for removed is not missed.
+        # By folder, each with its file of sums: a file that any of them records as removed is not missing.
         self._there: dict[Path, set[tuple[str, Path]]] = {}
         self._gone: dict[Path, set[tuple[str, Path]]] = {}
         self._damaged: dict[Path, int] = {}
 
     def of(self, place: Path) -> set[Sum]:
-        """Return what a file may hold; empty where nothing is recorded."""
+        """Return the recorded checksums of a file; empty: there are none."""
         return self._of_folder(place.parent).get(place.name, set())
 
     def names(self, folder: Path) -> set[str]:
@@ -113,7 +113,7 @@ class Recorded:
         return set(self._of_folder(folder))
 
     def there(self, folder: Path) -> set[str]:
-        """Return the files that must be in a folder: they got their names, and were not removed since."""
+        """Return the files that must be in a folder: they were written, and not removed since."""
         self._of_folder(folder)
         gone = {name for name, _ in self._gone.get(folder, ())}
         return {name for name, _ in self._there.get(folder, ())} - gone
@@ -121,12 +121,12 @@ class Recorded:
     def missing(self, folder: Path) -> list[Path]:
         """Return the files that must be in a folder and are not, in order."""
         try:
-            # A name that a folder has, or a pipe, is no file that is there.
+            # A folder or a pipe of that name does not count.
             with os.scandir(folder) as found:
                 held = {entry.name for entry in found if entry.is_file()}
         except (FileNotFoundError, NotADirectoryError):
             held = set()
-        # What another process has put there since is not missing.
+        # Files that another process has written meanwhile are not missing.
         return [folder / name for name in sorted(self.there(folder) - held) if not (folder / name).is_file()]
 
     def folders(self, below: Path) -> list[Path]:
@@ -135,7 +135,7 @@ class Recorded:
         return sorted({self._root / file.parent.relative_to(self._root / FOLDER) for file in sums})
 
     def damaged(self) -> dict[Path, str]:
-        """Return the checksum files that are damaged, and how: some of their lines cannot be read, or are gone."""
+        """Return the damaged checksum files, and whether lines cannot be read or are gone."""
         found = {}
         for sums in sorted(file for file in (self._root / FOLDER).rglob(_SUMS) if file.is_file()):
             self._of_folder(self._root / sums.parent.relative_to(self._root / FOLDER))
@@ -146,7 +146,7 @@ class Recorded:
         return found
 
     def refuse(self, place: Path, found: Sum) -> None:
-        """Raise CorruptObject where a file is not what was written."""
+        """Raise CorruptObject if a file is not what was written."""
         recorded = self.of(place)
         if recorded and found not in recorded:
             raise CorruptObject(
@@ -165,11 +165,11 @@ class Recorded:
         there, gone = self._there.setdefault(folder, set()), self._gone.setdefault(folder, set())
         before = self._read.get(sums, 0)
         with sums.open("rb") as file:
-            # Shorter than it was: its folder was removed and made again.
+            # If it is shorter than before, its folder was removed and created again.
             before = before if before <= os.fstat(file.fileno()).st_size else 0
             file.seek(before)
             text = file.read()
-        # The last line may be under way.
+        # The last line may be incomplete.
         whole = text[: text.rfind(b"\n") + 1]
         self._read[sums] = before + len(whole)
         for said in parsed(whole):
@@ -189,7 +189,7 @@ class Recorded:
 
 
 def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
-    """Raise CorruptObject where one of some files is not what was written, before anything is made of it."""
+    """Raise CorruptObject if one of some files is not what was written."""
     recorded = Recorded(root)
     for place in places:
         if recorded.of(place):
@@ -197,9 +197,9 @@ def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
 
 
 def carry_over(root: Path, former: Path, place: Path) -> None:
-    """Record of the files below `place` what is recorded of those that they are copies of. Raises OSError.
+    """Record the files below `place` like those of `former` that they are copies of. Raises OSError.
 
-    What was missing before is missed further on.
+    Missing files stay missing.
     """
     recorded = Recorded(root)
     for folder in recorded.folders(former):
@@ -219,14 +219,10 @@ def _folder_of_sums(root: Path, folder: Path) -> Path:
 
 
 def _append_to(root: Path, folder: Path, lines: bytes, name: str = "") -> None:
-    sums = _folder_of_sums(root, folder) / (name or f"sums-{_host()}.txt")
+    host = re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
+    sums = _folder_of_sums(root, folder) / (name or f"sums-{host}.txt")
     try:
         append(sums, lines)
     except FileNotFoundError:
         sums.parent.mkdir(parents=True, exist_ok=True)
         append(sums, lines)
-
-
-def _host() -> str:
-    """Return this machine's name, as it may stand in a file's."""
-    return re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())

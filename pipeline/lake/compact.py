@@ -1,7 +1,7 @@
-"""A night's many files of a table, written again as few, sorted by property: views over many nights open fewer.
+"""Merges a night's many files of a table into a few, sorted by property, so that views over many nights open fewer.
 
-A segment of a sweep is a file of its own, as it must be while it lands. Once all is loaded they become files of about
-128 MB in a folder beside, in one commit. The rows are the same.
+While a sweep lands, each of its segments is a file. Once all are loaded, they are merged into files of about 128 MB in
+another folder, in one commit. The rows stay the same.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from pipeline.lake.sweep_files import COMPACT
 
 _FILE_BYTES = 128_000_000
 
-# What files are sorted and divided by: the first of these that a table has.
+# Files are sorted and divided by the first of these columns that a table has.
 _SORTED_BY = ("property_id", "search_id", "segment")
 
 
 def files_wanted(files: Sequence[Path]) -> int:
-    """Return how few files would do."""
+    """Return how many files are enough."""
     return max(1, math.ceil(sum(file.stat().st_size for file in files) / _FILE_BYTES))
 
 
 def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> None:
-    """Put few files in the place of many, all of one sweep. The caller holds the lake's writer lock.
+    """Replace the many files of one sweep with a few. The caller holds the lake's writer lock.
 
-    Raises CorruptObject where one of them is damaged, and LakeError where they cannot be written or rows would be lost;
-    then the table is unchanged.
+    Raises CorruptObject if one of them is damaged, and LakeError if they cannot be written or rows would be lost; the
+    table is then unchanged.
     """
     refuse_damaged(lake.root, files)
     try:
@@ -53,7 +53,11 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
     before = sum(pq.read_metadata(file).num_rows for file in files)
     after = sum(pq.read_metadata(lake.local(path)).num_rows for path in paths)
     if before != after:
-        raise LakeError(f"{table.name} of {sweep_id} has {before:,} rows, and {after:,} were written.")
+        raise LakeError(
+            f"The files of {table.name} of {sweep_id} were not merged: {before:,} rows were read, {after:,} written.",
+            kept="The table is unchanged.",
+            hint="Try again: nightaudit lake --apply. If it fails again, please report it.",
+        )
     touch(files)
     former = [file.relative_to(lake.root).as_posix() for file in files]
     replaced = dict(zip_longest(former, paths))
@@ -84,7 +88,7 @@ def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> 
 
 
 def _ranges(session: duckdb.DuckDBPyConnection, source: str, by: str, count: int) -> list[str]:
-    """Return a condition for each of so many files, of about as many rows; NULL belongs to the first."""
+    """Return a condition for each of `count` files with about the same number of rows; NULL belongs to the first."""
     shares = ", ".join(str(number / count) for number in range(1, count))
     bounds: list[int] = []
     if shares:

@@ -12,15 +12,15 @@ import duckdb
 import pyarrow as pa
 
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError
-from pipeline.domain.tables import SIDE_TABLES, TABLES, Column
+from pipeline.domain.tables import SEGMENT_TABLES, SIDE_TABLES, TABLES, Column
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_retired
 from pipeline.lake.user_sql import LIST_RELATIONS, UNSAFE_OPTIMIZERS
 
-# A night is worked through in a bounded amount of memory; what does not fit goes to a temporary folder.
+# The memory of a session; data that does not fit goes to a temporary folder.
 _MEMORY_LIMIT = "1500MB"
-# A report's process may take 700 MB; drawing its charts takes half of that.
+# A report's process may use 700 MB, and its charts need half of that.
 _REPORT_MEMORY = "200MB"
 
 # Tables whose rows belong to an offer.
@@ -63,24 +63,24 @@ def _sql_type(kind: pa.DataType) -> str:
 
 @contextmanager
 def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a session in memory, in UTC, that spills into the lake's folder what is more than `memory`."""
+    """Open a session in memory, in UTC, that spills data beyond `memory` into the lake's folder."""
     spill = _spill_folder(lake)
     with duckdb.connect(":memory:") as session:
         session.execute(f"SET memory_limit = '{memory}'")
         session.execute(f"SET temp_directory = {quoted(str(spill))}")
         session.execute("SET TimeZone = 'UTC'")
         session.execute("SET preserve_insertion_order = false")
-        # The same files of the lake are read by many statements.
+        # Many statements read the same files.
         session.execute("SET parquet_metadata_cache = true")
         session.execute("SET autoinstall_known_extensions = false")
-        # DuckDB draws one of its own into logs after two seconds.
+        # It would appear in logs after two seconds.
         session.execute("SET enable_progress_bar = false")
         yield session
 
 
 def _spill_folder(lake: Lake) -> Path:
-    # DuckDB names what it spills by its process, and takes away what dead ones left: machines that share a lake, and
-    # containers, whose process ids are alike, have folders of their own. A worker of another machine makes its own.
+    # DuckDB names spilled files by its process and removes those of dead ones, so machines and containers that share a
+    # lake need their own folders, as their process ids may be equal. A worker of another machine creates its own.
     shared = lake.root / ".spill"
     own = shared / platform.node()
     return own if own.is_dir() else shared
@@ -93,13 +93,13 @@ def view_sweep_files(
     schema: str,
     within: str = "",
     *,
-    tables: Iterable[str] = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell"),
+    tables: Iterable[str] = SEGMENT_TABLES,
     is_before_audit: bool = False,
 ) -> None:
     """Create one view per table over the files of one sweep; a table without files is an empty view.
 
-    Offers in quarantine are left out, with what belongs to them; `is_before_audit` shows all as if there were none.
-    `within` is a condition on `property_id` that rows about another property do not meet.
+    Offers in quarantine are left out with their penalties and promotions; `is_before_audit` includes them. `within` is
+    a condition on `property_id`.
     """
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     quarantine = quarantine_file(lake, sweep_id)
@@ -107,20 +107,19 @@ def view_sweep_files(
         files = files_of_sweep(lake, TABLES[name], sweep_id)
         if name == "offer" and not files:
             refuse_retired(lake, sweep_id)
-        # What is made of a night is made of what was written.
         refuse_damaged(lake.root, files)
         if is_before_audit:
             select = select_files(name, [file for file in files if file != quarantine])
         else:
             select = select_kept(name, files, [quarantine])
         if within and name in _OF_PROPERTIES:
-            # A part of an answer without a property may be about any of them.
+            # A part of an answer without a property id may belong to any property.
             select = f"SELECT * FROM ({select}) WHERE {within} OR property_id IS NULL"  # noqa: S608 - our own names
         session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select}")
 
 
 def select_kept(table: str, files: Iterable[Path | str], quarantine: Iterable[Path]) -> str:
-    """Return a SELECT like `select_files`, without offers in quarantine and what belongs to them."""
+    """Return a SELECT like `select_files`, without offers in quarantine, their penalties and promotions."""
     select = select_files(table, files)
     taken = [quoted(str(file)) for file in quarantine if file.exists()]
     if table not in OF_OFFERS or not taken:
@@ -135,7 +134,7 @@ def select_files(table: str, files: Iterable[Path | str]) -> str:
 
 
 def select_columns(columns: Iterable[Column], files: Iterable[Path | str]) -> str:
-    """Return a SELECT of declared columns, in the types that readers see, over Parquet files or patterns."""
+    """Return a SELECT of declared columns, in their types for readers, over Parquet files or patterns."""
     paths = [quoted(str(file)) for file in files]
     if not paths:
         empty = ", ".join(f"NULL::{read_sql_type(column)} AS {column.name}" for column in columns)
@@ -162,10 +161,10 @@ def rows_of(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 
 
 def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """Open the published file read-only, in UTC, with its schemas on the path: `mart.offer_latest` is found as it is.
+    """Open the published file read-only, in UTC, with its schemas on the search path.
 
-    With `spill`, the session keeps to the memory of a report, and what does not fit goes to that folder. Raises
-    InputError where nothing is published, and CorruptObject where the file is damaged.
+    With `spill`, the session has the memory of a report and spills to that folder. Raises InputError if nothing is
+    published, and CorruptObject if the file is damaged.
     """
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
@@ -177,7 +176,7 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
         if spill is not None:
             session.execute(f"SET memory_limit = '{_REPORT_MEMORY}'")
             session.execute(f"SET temp_directory = {quoted(str(spill))}")
-        # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
+        # Attached, not opened: DuckDB keeps returning the first file that a process has opened at a path.
         session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
     except duckdb.Error as error:
@@ -186,8 +185,10 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
     return session
 
 
-# How DuckDB tells, in the midst of a query, that a file is not what it was, and what a query may be.
+# DuckDB's errors during a query over a damaged file.
 _DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
+
+# The permitted kinds of query.
 _READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
 
 
@@ -196,13 +197,12 @@ def query_published(
 ) -> duckdb.DuckDBPyConnection:
     """Run a query over the published file, read-only, and return the session with its result.
 
-    `parameters` are what the query names as $name.
-
-    Raises InputError where the file is missing or the query cannot be run, and CorruptObject where the file is damaged.
+    `parameters` are the values of $name in the query.
+    Raises InputError if the file is missing or the query cannot be run, and CorruptObject if the file is damaged.
     """
     session = open_published(file)
     try:
-        # Read-only is the file; a COPY or an ATTACH would still write elsewhere.
+        # Only the file is read-only; a COPY or an ATTACH could still write elsewhere.
         kinds = [statement.type for statement in session.extract_statements(query)]
         if len(kinds) != 1 or kinds[0] not in _READING:
             raise InputError("Only a single read-only statement can be run, such as SELECT, FROM, DESCRIBE or SHOW.")
@@ -213,14 +213,14 @@ def query_published(
 
 
 def told(file: Path, error: duckdb.Error) -> NightauditError:
-    """Return how to tell that a query over the published file failed: for what it says, or for what is damaged."""
+    """Return the error of a failed query over the published file: a wrong query, or a damaged file."""
     if isinstance(error, _DAMAGE):
         return damaged(file, str(error))
     return InputError(f"The query cannot be run: {error}", hint=LIST_RELATIONS)
 
 
 def lies_elsewhere(file: Path) -> bool:
-    """Whether the views of a published file read the files of a lake in another place: it was moved or copied."""
+    """Whether the views of a published file read a lake in another folder: it was moved or copied."""
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
         views = session.execute(
@@ -231,7 +231,7 @@ def lies_elsewhere(file: Path) -> bool:
 
 
 def damaged(file: Path, why: str) -> CorruptObject:
-    """Return how to say that a published file cannot be read, for what DuckDB says: it is damaged, or was moved."""
+    """Return the error of a published file that DuckDB cannot read: it was moved, or is damaged."""
     try:
         was_moved = lies_elsewhere(file)
     except duckdb.Error:

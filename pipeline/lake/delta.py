@@ -1,6 +1,6 @@
-"""Commits to the lake's Delta tables: files become rows in one step, each under a name that is used only once.
+"""Commits to the lake's Delta tables, each under a name that is used only once.
 
-The name is an application transaction, so that a repeated or racing commit finds itself done.
+The name is an application transaction, so that a repeated or racing commit is recognised as done.
 """
 
 from __future__ import annotations
@@ -18,24 +18,16 @@ from deltalake.transaction import AddAction
 
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
-from pipeline.lake.checksums import (
-    Recorded,
-    note_begun,
-    note_gone,
-    note_there,
-    record,
-    refuse_damaged,
-    sum_of_file,
-)
+from pipeline.lake.checksums import Recorded, note_begun, note_gone, note_there, record, refuse_damaged, sum_of_file
 from pipeline.lake.objects import Lake
 from pipeline.lake.table_log import existing, files_of, forget
 from pipeline.process.failures import as_ours
 
-# A commit loses a race to another one rarely; so often in a row never.
+# Attempts of a commit that loses races to others, which is rare.
 _RACES = 5
-# Commits after which the log is summed up: else each commit of a year would read those of all nights before.
+# Commits between two checkpoints; without them each commit would read the log of all nights before.
 _CHECKPOINT_EVERY = 10
-# When files that were replaced may be taken away by who vacuums the table: our own views go on reading them.
+# When a vacuum of the table may remove replaced files: never, as our own views still read them.
 _NEVER_MS = 253_402_300_799_000
 _LAST_CHECKPOINT = "_last_checkpoint"
 
@@ -47,7 +39,7 @@ def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
 
 
 def committed_files(lake: Lake, table: Table) -> list[Path]:
-    """Return the data files of a table; none where there is no table yet."""
+    """Return the data files of a table; none if there is no table yet."""
     delta = existing(lake, table)
     return [] if delta is None else list(files_of(lake, table, delta))
 
@@ -64,13 +56,13 @@ def committed_sizes(lake: Lake, table: Table) -> dict[Path, int]:
 
 
 def refuse_broken_logs(lake: Lake, tables: Iterable[Table]) -> None:
-    """Raise LakeError where the log of a table cannot be read: what is asked could not be loaded."""
+    """Raise LakeError if the log of a table cannot be read, so that answers could not be loaded."""
     for table in tables:
         delta = existing(lake, table)
         _refuse_lost_commits(lake, table, -1 if delta is None else delta.version())
         if delta is not None:
             log = lake.table_root(table.name) / "_delta_log"
-            # What a later checkpoint sums up is not read any more.
+            # Entries before the last checkpoint are no longer read.
             refuse_damaged(lake.root, sorted(log.glob("*.json"))[-_CHECKPOINT_EVERY:])
             refuse_damaged(lake.root, sorted(log.glob("*.checkpoint*.parquet"))[-1:])
 
@@ -94,16 +86,16 @@ def commit_rows(lake: Lake, table: Table, rows: pa.Table, sweep_id: str, file_na
 
 
 def commit_files(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> None:
-    """Add files to a table in one commit: `loads` names the transaction of each. One committed before adds nothing.
+    """Add files to a table in one commit: `loads` has them by transaction. A transaction committed before is skipped.
 
-    Raises LakeError where the commit could not be written, LakeFull where space is what it lacks.
+    Raises LakeError if the commit cannot be written, and LakeFull if there is no space.
     """
     try:
         for is_last in (*[False] * _RACES, True):
             try:
                 _commit(lake, table, loads)
             except CommitFailedError:
-                # Another process committed in between: look again whether it was this very load.
+                # Another process has committed in between, perhaps this very load.
                 if is_last:
                     raise
             else:
@@ -117,10 +109,10 @@ def commit_files(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -
 
 
 def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], transaction: str) -> None:
-    """Let files of a table give way to others, or to none, in one commit, unless that transaction was committed before.
+    """Replace files of a table with others, or with none, in one commit, unless that transaction was committed before.
 
-    Both are paths in the lake. The library commits no removal of single files, so the entry of the log is written here,
-    as the protocol words it: under the next number, which only one writer gets. Raises LakeError.
+    Both are paths in the lake. The library cannot commit the removal of single files, so the log's entry is written
+    here by Delta's protocol, under the next number, which only one writer gets. Raises LakeError.
     """
     for _ in range(_RACES):
         delta = existing(lake, table)
@@ -139,7 +131,7 @@ def replace_files(lake: Lake, table: Table, replaced: Mapping[str, str | None], 
 
 
 def _replacement(lake: Lake, table: Table, replaced: Mapping[str, str | None], transaction: str) -> bytes:
-    """Return the entry of a log that takes files out and puts others in."""
+    """Return the entry of a log that removes files and adds others."""
     root = lake.table_root(table.name)
     refuse_damaged(lake.root, [lake.local(path) for path in replaced.values() if path])
     actions: list[dict[str, object]] = [{"txn": {"appId": transaction, "version": 1}}]
@@ -182,9 +174,9 @@ def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> Non
 
 
 def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable[str] = ()) -> None:
-    """Raise LakeError where a log ends before what was recorded of it: nothing takes the place of a lost commit.
+    """Raise LakeError if a log ends before its recorded commits, so that no new commit replaces a lost one.
 
-    A table with nothing left but the folders of added files is made again from its first row.
+    A table of which only the folders of the added files are left is created again.
     """
     root = lake.table_root(table.name)
     log, known = root / "_delta_log", {lake.local(path).parent for path in added}
@@ -197,24 +189,25 @@ def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable
     ]
     if lost:
         raise LakeError(
-            f"The log of the table {log.parent} ends at version {version}, and version {int(lost[-1])} was committed.",
+            f"The log of the table {log.parent} has lost entries: it ends at version {version}, but version "
+            f"{int(lost[-1])} was committed.",
             kept="Nothing was changed.",
             hint="See how to repair it: nightaudit verify",
         )
 
 
 def _record_log(lake: Lake, table: Table) -> None:
-    """Record the files of a table's log that are new: the library that writes them keeps no checksums."""
+    """Record the new files of a table's log, as the library that writes them keeps no checksums."""
     recorded, log = Recorded(lake.root), lake.table_root(table.name) / "_delta_log"
-    # Under a name with # another process is writing its entry.
+    # A name with # belongs to an entry that another process is writing.
     files = sorted(place for place in log.iterdir() if "#" not in place.name and place.is_file())
     for place in files:
-        # Only this one is ever written again.
+        # Only the last checkpoint's file is overwritten.
         is_new = not recorded.of(place) or place.name == _LAST_CHECKPOINT
         if is_new and (found := sum_of_file(place)) not in recorded.of(place):
             record(lake.root, place, found)
             note_there(lake.root, place)
-    # The library takes old entries away once a checkpoint sums them up.
+    # The library removes old entries after a checkpoint.
     summed_up = max((place.name.partition(".")[0] for place in files if ".checkpoint" in place.name), default="")
     note_gone(lake.root, [place for place in recorded.missing(log) if place.name.partition(".")[0] < summed_up])
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.lake.checksums import FOLDER, Recorded
+from pipeline.lake.files import PASSING, is_finished
 from pipeline.lake.objects import Lake
 
-# Temporary entries of a lake's folder.
-PASSING = frozenset({".lock", ".lock.note", ".spill"})
-# Names of files that the object store is writing.
-_UNDER_WAY = re.compile(r".*#[0-9]+")
 # Folders in which the lake writes and records every file itself.
 _OURS = ("raw", "tables", "published", "state", "quotes", "reports", "nights", "durations", "calls", "lake.json")
 
@@ -23,8 +19,7 @@ def files_of_lake(lake: Lake) -> Iterator[Path]:
         if top.name in PASSING or top.name == FOLDER or _is_replaced(lake, top):
             continue
         for place in [top] if top.is_file() else sorted(place for place in top.rglob("*") if place.is_file()):
-            is_hidden = place.name.startswith(".") and not place.name.endswith(".crc")
-            if not is_hidden and not _UNDER_WAY.fullmatch(place.name):
+            if is_finished(place.name):
                 yield place
 
 

@@ -1,11 +1,12 @@
-"""How a file gets its name and loses it: built beside, recorded, renamed in one step; noted before it is removed.
+"""Writing and removing files: built under another name, recorded, renamed in one step; recorded before removal.
 
-A task on a machine that shares no folder with the night collects what it wrote or removed (`touching`), and sends it.
+A task on a machine that does not share the night's folder collects what it wrote or removed (`touching`), and sends it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,13 +15,18 @@ from pathlib import Path
 
 from pipeline.lake.checksums import lake_of, note_gone, note_there, record, sum_of_file
 
-# Files that got or lost their names in this task; None: no one asks.
+# Temporary entries of a lake's folder.
+PASSING = frozenset({".lock", ".lock.note", ".spill"})
+# Names of files that the object store is writing.
+_UNDER_CONSTRUCTION = re.compile(r".*#[0-9]+")
+
+# Files written or removed in this task; None: they are not collected.
 _touched: ContextVar[set[Path] | None] = ContextVar("touched", default=None)
 
 
 @contextmanager
 def touching() -> Iterator[set[Path]]:
-    """Collect the files that get or lose their names within, in this thread."""
+    """Collect the files that this thread writes or removes meanwhile."""
     touched: set[Path] = set()
     token = _touched.set(touched)
     try:
@@ -30,21 +36,27 @@ def touching() -> Iterator[set[Path]]:
 
 
 def note_touched(places: Iterable[Path]) -> None:
-    """Note of files that they are or were there, though no checksum is recorded of them."""
+    """Add files to the collection, though no checksum is recorded for them."""
     touched = _touched.get()
     if touched is not None:
         touched.update(places)
 
 
+def is_finished(name: str) -> bool:
+    """Whether a file of this name is a finished one: neither hidden nor under construction."""
+    is_hidden = name.startswith(".") and not name.endswith(".crc")
+    return not is_hidden and not _UNDER_CONSTRUCTION.fullmatch(name)
+
+
 def beside(place: Path) -> Path:
-    """Return a name for a file under construction, in the same folder: one that no other process builds at."""
+    """Return a unique name in the same folder for a file under construction."""
     return place.with_name(f".{place.stem}-{secrets.token_hex(4)}{place.suffix}")
 
 
 def put_in_place(built: Path, place: Path, root: Path | None = None) -> None:
-    """Rename a whole file to its place, both seen to the disk: a power cut leaves the old file or the new one.
+    """Rename a complete file to its place and sync both: a power cut leaves the old file or the new one.
 
-    In a lake, which `root` names where it is only being made, its checksum is recorded. Raises OSError.
+    In a lake its checksum is recorded; `root` names a lake that is still being created. Raises OSError.
     """
     root = root or lake_of(place)
     sync(built)
@@ -71,7 +83,7 @@ def write_in_place(place: Path, content: bytes, root: Path | None = None) -> Pat
 
 @contextmanager
 def noted_as_gone(root: Path, places: Iterable[Path]) -> Iterator[None]:
-    """Note of files that they are gone, before they are removed; on a full disk, once that has made room."""
+    """Record that files are gone, before they are removed or, on a full disk, once that has made room."""
     there, is_noted = list(places), False
     note_touched(there)
     with suppress(OSError):
@@ -84,14 +96,14 @@ def noted_as_gone(root: Path, places: Iterable[Path]) -> Iterator[None]:
 
 
 def touch(files: Iterable[Path]) -> None:
-    """Note at files that from now on nothing names them: they stay for a time, counted from here."""
+    """Set the times of files that nothing refers to any more: their grace period starts now."""
     for file in files:
         with suppress(FileNotFoundError):
             os.utime(file)
 
 
 def sync(place: Path) -> None:
-    """See a file, or the names in a folder, to the disk."""
+    """Sync a file, or the names in a folder, to the disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.domain.errors import NightauditError
-from pipeline.lake.expected import PASSING
+from pipeline.lake.files import PASSING
 from pipeline.lake.objects import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.lake.sweep_files import sweep_of

@@ -42,7 +42,11 @@ class Mark:
                 hint="Install the newer version that wrote it, or set NIGHTAUDIT_LAKE to another folder.",
             )
         if not is_tables_folder(tables):
-            raise CorruptObject(f"{place} names {tables!r}, which cannot be a folder of tables.")
+            raise CorruptObject(
+                f"{place} is damaged: {tables!r} cannot be the name of a folder of tables.",
+                kept="Nothing was read or changed.",
+                hint="Restore it from a backup.",
+            )
         return cls(tables, held.get("checksums") is True)
 
     def as_json(self) -> bytes:

@@ -140,7 +140,10 @@ class Lake(Layout):
         except FileNotFoundError:
             raise
         except (OSError, BaseError) as error:
-            raise LakeError(f"{self.local(path)} cannot be read: {first_line(error)}") from None
+            raise LakeError(
+                f"{self.local(path)} cannot be read: {first_line(error)}",
+                hint="Check the disk and the permissions of the file.",
+            ) from None
         # What stands right in the root may be restored by hand.
         if "/" in path:
             self._recorded.refuse(self.local(path), sum_of(data))
@@ -150,15 +153,16 @@ class Lake(Layout):
         """Read a JSON object. Raises FileNotFoundError or CorruptObject."""
         try:
             value = json.loads(self.get(path))
+            if isinstance(value, dict):
+                return value
+            reason = "it is not a JSON object"
         except ValueError as error:
-            raise CorruptObject(
-                f"{self.local(path)} is not readable JSON: {error}",
-                kept="Nothing was changed.",
-                hint="Restore this file from a backup; what it described cannot be resumed without it.",
-            ) from None
-        if not isinstance(value, dict):
-            raise CorruptObject(f"{self.local(path)} does not hold a JSON object.")
-        return value
+            reason = str(error)
+        raise CorruptObject(
+            f"{self.local(path)} is not readable JSON: {reason}",
+            kept="Nothing was changed.",
+            hint="Restore this file from a backup; what it described cannot be resumed without it.",
+        )
 
     def exists(self, path: str) -> bool:
         """Whether an object is there."""

@@ -22,7 +22,10 @@ def paths_read_by(file: Path) -> set[str]:
         views, root = _views(session), _root(session)
         paths = {path for sql in views.values() for path in _read_by(sql)}
     if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
-        raise CorruptObject(f"The published file reads {strange[0]}, which is outside its lake.")
+        raise CorruptObject(
+            f"The published file reads {strange[0]}, which is outside its lake.",
+            hint="Build it again: nightaudit publish",
+        )
     return {path.removeprefix(root) for path in paths}
 
 
@@ -41,13 +44,15 @@ def _read_by(sql: str) -> Iterable[str]:
 
 
 def _root(session: duckdb.DuckDBPyConnection) -> str:
-    """Return the lake's folder as the views spell it: where it was when the file was written."""
+    """Return the lake's folder in the views: where it was when the file was written."""
     row = session.execute("SELECT path FROM published.state.file WHERE table_name = 'cell' LIMIT 1").fetchone()
     known = "" if row is None else str(row[0])
     sql = _views(session).get("state.cell", "")
     root = next((path.removesuffix(known) for path in _read_by(sql) if known and path.endswith(known)), None)
     if root is None:
-        raise LakeError("The published file does not say which files it reads.", hint="Publish it again.")
+        raise LakeError(
+            "The published file does not say which files it reads.", hint="Build it again: nightaudit publish"
+        )
     return root
 
 

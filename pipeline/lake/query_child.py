@@ -1,7 +1,7 @@
 """The process of one user's query: reads the question from stdin, and writes the answer in parts, as pickles.
 
-A part is the names of the columns, then batches of rows, then an empty list; or at any point what has gone wrong: one
-of four kinds, a message and a hint.
+The parts are the names of the columns, batches of rows, and an empty list; or at any point a failure: one of four
+kinds, a message and a hint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _BATCH, _ARROW_BATCH = 2_000, 20_000
 _ONLY_THE_LAKE = "Queries read this lake alone, and no other file."
-# What a process takes beside the query, and what each of its threads does.
+# Memory of a process without a query, and of each of its threads.
 _OVERHEAD_MB, _THREAD_MB = 1_000, 32
 
 REFUSED, DAMAGED, TOO_LARGE, UNFORESEEN = "refused", "damaged", "too large", "unforeseen"
@@ -30,8 +30,8 @@ _NO_MEMORY = "there is not enough memory for it"
 
 
 def main() -> None:
-    """Answer the one question that stands at the input."""
-    # What libraries print must not come between the parts of the answer.
+    """Answer the query on stdin."""
+    # Nothing that libraries print may get between the parts of the answer.
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     # Imported while the question is put together; what follows needs them.
@@ -48,19 +48,19 @@ def main() -> None:
             answer.flush()
     except BrokenPipeError:
         pass
-    # Not by the long way: a session that is in the midst of something would hold it up.
+    # A regular exit could be held up by a session that is still working.
     os._exit(0)
 
 
 def parts_of(
     file: Path, asked: str | dict[str, str], spill: Path, memory_mb: int, *, as_arrow: bool
 ) -> Iterator[list[Any] | tuple[str, str, str]]:
-    """Yield names, batches of rows and an empty one, or at any point what has gone wrong."""
+    """Yield names, batches of rows and an empty one, or at any point a failure."""
     import duckdb
 
     from pipeline.lake.user_sql import LIST_RELATIONS, locked_session, question, rows_where
 
-    # Where no file is named in a query, files that fail are those of the published file or its views.
+    # If a query names no file, a file that fails belongs to the published file or its views.
     names_files = False
     try:
         session = locked_session(file, spill, memory_mb)
@@ -91,7 +91,7 @@ def parts_of(
     except duckdb.Error as error:
         yield REFUSED, f"The query cannot be run: {error}", LIST_RELATIONS
     except Exception:
-        # A mistake of ours: what the process prints is not shown.
+        # A mistake of ours; the output of the process is not shown otherwise.
         yield UNFORESEEN, traceback.format_exc(), ""
 
 
@@ -103,7 +103,7 @@ def _arrow_parts(session: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
 
 
 def _bound(seconds: float, memory_mb: int) -> None:
-    """Have the system end this process if nothing else does."""
+    """Let the system end this process if it exceeds its limits."""
     if sys.platform == "win32":
         return
     import resource
@@ -112,7 +112,7 @@ def _bound(seconds: float, memory_mb: int) -> None:
     data = (memory_mb + _OVERHEAD_MB + _THREAD_MB * processors) * 1_000_000
     _lower(resource.RLIMIT_DATA, data)
     _lower(resource.RLIMIT_CPU, int(seconds * processors) + 10)
-    # A crash is no reason to write down all of its memory.
+    # No core dump after a crash.
     _lower(resource.RLIMIT_CORE, 0)
 
 

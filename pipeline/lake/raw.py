@@ -1,8 +1,8 @@
 """The raw zone: what was asked and what came back, untouched.
 
-A shard is a Parquet object with one row per HTTP search, the body's wire bytes as they came. Bodies are stored
-without further compression (they come compressed), and each page carries a checksum, so that a damaged shard is
-noticed when it is read and not believed.
+A shard is a Parquet object with one row per HTTP search, with the body's wire bytes as received. Bodies are stored
+without further compression (they come compressed), and each page carries a checksum, so that reading notices a damaged
+shard.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pipeline.lake.objects import Lake
 from pipeline.lake.records import read_record, write_record
 
 _HINT = "Restore it from a backup; the raw answers are untouched."
-# What a sweep's id may be, so that no mistyped id leads out of the raw zone.
+# The form of a sweep's id, so that no mistyped id leads out of the raw zone.
 _SWEEP_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """One HTTP search as it went out and came back.
+    """One HTTP search with its answer.
 
-    `is_split` marks a batch that kept failing and whose halves follow as records of their own. `failure` is
-    empty where the supplier answered; `http_status` and `body` are those of the last attempt, if there were any.
-    `own_property_id` is the planned property of a search that went out under the id of another (an opaque offer).
+    `is_split` marks a batch that kept failing and whose halves follow as records. `failure` is empty if the supplier
+    answered; `http_status` and `body` are those of the last attempt, if any. `own_property_id` is the planned property
+    of a search that was sent under the id of another (an opaque offer).
     """
 
     search_id: int
@@ -79,7 +79,7 @@ def encode_shard(records: Sequence[RawRecord]) -> bytes:
     """Return a shard's bytes. Rows are ordered by search, so equal answers make equal bytes."""
     ordered = sorted(records, key=lambda record: record.search_id)
     columns = [pa.array([getattr(record, field.name) for record in ordered], type=field.type) for field in _SCHEMA]
-    # A file object of Python would hold the bodies several times over, each time in fresh memory.
+    # A Python file object would copy the bodies several times.
     sink = pa.BufferOutputStream()
     pq.write_table(
         pa.Table.from_arrays(columns, schema=_SCHEMA),
@@ -94,7 +94,7 @@ def encode_shard(records: Sequence[RawRecord]) -> bytes:
 
 
 def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
-    """Return a shard's records. Raises FileNotFoundError, or CorruptObject where the bytes are damaged."""
+    """Return a shard's records. Raises FileNotFoundError, or CorruptObject if the bytes are damaged."""
     path = lake.shard_path(sweep_id, shard_name)
     data = lake.get(path)
     try:
@@ -110,7 +110,7 @@ def read_shard(lake: Lake, sweep_id: str, shard_name: str) -> list[RawRecord]:
 
 
 def _whole_table(data: bytes) -> pa.Table:
-    # Checksums guard the pages alone. A damaged footer may name other columns, which would be read as NULL.
+    # Checksums protect only the pages. A damaged footer may name other columns, which would be read as NULL.
     table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read()
     if table.schema.names != _SCHEMA.names:
         msg = "its columns are not those of a shard"
@@ -121,12 +121,12 @@ def _whole_table(data: bytes) -> pa.Table:
 
 
 def raw_address(sweep_id: str, shard_name: str, row: int) -> str:
-    """Return the address under which a raw answer can be shown again."""
+    """Return the address of a raw answer."""
     return f"{Lake.shard_path(sweep_id, shard_name)}#{row}"
 
 
 def second_look(shard_name: str) -> str:
-    """Return the name of the shard that holds what was asked again because an answer of this shard was unreadable."""
+    """Return the name of the shard with what was asked again because an answer of this shard left properties open."""
     return f"{shard_name}-again"
 
 
@@ -136,14 +136,14 @@ def landed(lake: Lake, sweep_id: str) -> set[str]:
 
 
 def retire_shards(lake: Lake, sweep_id: str) -> None:
-    """Remove the raw answers of a sweep whose retention has ended; manifest and ending stay, with a note of it."""
+    """Remove the raw answers of a sweep whose retention has ended; manifest and ending stay, with a note."""
     lake.put_new(_retirement(lake, sweep_id), b"{}")
     for name in sorted(landed(lake, sweep_id)):
         lake.remove(lake.shard_path(sweep_id, name))
 
 
 def is_retired(lake: Lake, sweep_id: str) -> bool:
-    """Whether the raw answers of a sweep were removed because their retention was over."""
+    """Whether the raw answers of a sweep were removed because their retention has ended."""
     return lake.exists(_retirement(lake, sweep_id))
 
 
@@ -152,7 +152,7 @@ def _retirement(lake: Lake, sweep_id: str) -> str:
 
 
 def has_answer(lake: Lake, sweep_id: str) -> bool:
-    """Whether any search of a sweep was answered; failures alone are no answer. A damaged shard may hold one."""
+    """Whether any search of a sweep was answered without a failure, or may have been: a shard is damaged."""
     if is_retired(lake, sweep_id):
         return True
     try:
@@ -163,7 +163,7 @@ def has_answer(lake: Lake, sweep_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a sweep asks and from when: written once, before the first search. Resuming needs nothing else."""
+    """The request of a sweep, written once before the first search. Resuming needs nothing else."""
 
     sweep_id: str
     started_at: datetime
@@ -179,7 +179,7 @@ class Manifest:
     nightaudit_version: str
     contract_version: str
     detail_property_ids: tuple[int, ...] | None = None
-    """What the rules of the spec chose for single searches; None: it has none."""
+    """Properties that the rules of the spec chose for single searches; None: it has no rules."""
 
     def shards(self) -> Iterator[Shard]:
         """Yield the shards that its searches land in, in the order of the plan."""
@@ -188,7 +188,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """That a sweep has ended. Shards that had not landed by then are not swept, for good."""
+    """The end of a sweep. Cells of shards that have not landed by then are `not_swept`."""
 
     finished_at: datetime
     is_complete: bool
@@ -205,7 +205,7 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
         if not _SWEEP_ID.fullmatch(sweep_id):
             raise FileNotFoundError(sweep_id)
         manifest = read_record(lake, lake.manifest_path(sweep_id), Manifest, kept="", hint=_HINT)
-        # Earlier versions wrote the host down as the settings spelled it.
+        # Earlier versions stored the host as the settings spelled it.
         return dataclasses.replace(manifest, supplier=host_alone(manifest.supplier))
     except FileNotFoundError:
         known = lake.sweep_ids()
@@ -218,9 +218,9 @@ def read_manifest(lake: Lake, sweep_id: str) -> Manifest:
 
 
 def drop_sweep(lake: Lake, sweep_id: str) -> None:
-    """Remove a sweep that has landed nothing: there is nothing to keep, and nothing refers to it."""
+    """Remove a sweep that has landed nothing; nothing refers to it."""
     lake.remove(lake.manifest_path(sweep_id))
-    # A sweep is one by its manifest; an empty folder that a crash leaves here is none.
+    # Without its manifest it is no sweep, so a crash here leaves just an empty folder.
     lake.remove_folder(lake.raw_folder(sweep_id))
 
 

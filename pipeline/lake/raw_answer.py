@@ -1,6 +1,6 @@
 """One raw answer: from the address that every search carries to its request and body.
 
-What is given is what was loaded: where the tables know the search, the body's SHA-256 must be theirs.
+It is checked against what was loaded: if the tables know the search, the body's SHA-256 must be theirs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXAMPLE = 'nightaudit query "SELECT raw_address FROM lake.search LIMIT 1"'
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A raw record, and whether the tables hold its search; if they do, its body is the one that was loaded."""
+    """A raw record, and whether the tables hold its search; if so, its body is the one that was loaded."""
 
     address: str
     sweep_id: str
@@ -39,13 +39,12 @@ def evidence_at(
     records_of: Callable[[Lake, str, str], Sequence[RawRecord]] = read_shard,
     loaded: tuple[str | None] | None = None,
 ) -> Evidence:
-    """Return what lies at a raw address.
+    """Return the raw record at an address.
 
-    Who asks for many may give a `records_of` that remembers the shard it has read, and in `loaded` the SHA-256 that the
-    tables hold, which is looked up otherwise.
-
-    Raises InputError for an address of another form or beyond the shard's rows, UnknownSweep, and CorruptObject where
-    the shard is damaged or its body is not the one that was loaded.
+    For many addresses, pass a `records_of` that remembers the last shard and, in `loaded`, the SHA-256 from the tables,
+    which is looked up otherwise.
+    Raises InputError for an address of another form or beyond the shard's rows, UnknownSweep, and CorruptObject if the
+    shard is damaged or its body is not the one that was loaded.
     """
     sweep_id, shard, row = _parts(address)
     if not lake.exists(lake.confirmation_path(sweep_id)):
@@ -54,8 +53,7 @@ def evidence_at(
         records = records_of(lake, sweep_id, shard)
     except FileNotFoundError:
         raise InputError(
-            f"The sweep {sweep_id} has no raw shard {shard}.",
-            hint=f"Find addresses in lake.search: {_EXAMPLE}",
+            f"The sweep {sweep_id} has no raw shard {shard}.", hint=f"Find addresses in lake.search: {_EXAMPLE}"
         ) from None
     if row >= len(records):
         raise InputError(
@@ -78,7 +76,7 @@ def evidence_at(
 
 def _parts(address: str) -> tuple[str, str, int]:
     match = _ADDRESS.fullmatch(address.strip())
-    # Names with dots alone would lead out of the raw zone.
+    # Names of only dots would lead out of the raw zone.
     if not match or {".", ".."} & {match["sweep"], match["shard"]}:
         raise InputError(
             f"{address!r} is not a raw address: raw/<sweep>/<shard>.parquet#<row>, or quotes/<run>/<no>-answer.json.",
@@ -88,7 +86,7 @@ def _parts(address: str) -> tuple[str, str, int]:
 
 
 def _loaded_sha256(lake: Lake, sweep_id: str, search_id: int) -> tuple[str | None] | None:
-    """Return the SHA-256 that the tables hold of a search; None: they do not hold it yet."""
+    """Return the SHA-256 of a search in the tables; None: it is not loaded yet."""
     files = files_of_sweep(lake, SEARCH, sweep_id)
     query = f"SELECT body_sha256 FROM ({select_files('search', files)}) WHERE search_id = ?"  # noqa: S608 - our own names
     with connect(lake) as session:

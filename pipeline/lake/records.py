@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 def write_record(lake: Lake, path: str, value: object) -> bool:
-    """Write an object that must not exist yet, in lines for people. False: it was there already."""
+    """Write an object that must not exist yet, as readable JSON. False: it existed."""
     return lake.put_new(path, msgspec.json.format(msgspec.json.encode(value)))
 
 
 def read_record(lake: Lake, path: str, kind: type[T], *, hint: str, kept: str = "Nothing was changed.") -> T:
-    """Read an object. Raises FileNotFoundError, and CorruptObject with that `hint` where it is none of that kind."""
+    """Read an object. Raises FileNotFoundError, and CorruptObject with that `hint` if it is of another kind."""
     data = lake.get(path)
     try:
         return msgspec.json.decode(data, type=kind)

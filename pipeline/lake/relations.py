@@ -1,8 +1,7 @@
 """The SQL under `sql/`: one file is one relation, named like the file, in the schema named like its folder.
 
-A file begins with comments. The first says the grain; the others may say what a column means, as `-- column: meaning`.
-What follows is one SELECT. What else is declared of the relations of a folder, such as the rules that they are, lies
-beside them as TOML.
+A file starts with comments: first the grain, then optional meanings of columns as `-- column: meaning`. One SELECT
+follows. Other declarations about the relations of a folder, such as rules, are in TOML files in the same folder.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Relation:
     grain: str
     sql: str
     meanings: dict[str, str] = field(default_factory=dict)
-    """What the file says of columns, by name."""
+    """Meanings of columns in the file, by name."""
 
     @property
     def full_name(self) -> str:
@@ -65,7 +64,7 @@ def relations(schema: str) -> list[Relation]:
 
 @cache
 def declared(schema: str, name: str) -> Mapping[str, Mapping[str, Any]]:
-    """Read `sql/<schema>/<name>.toml`: what is declared of rules or relations, by name."""
+    """Read `sql/<schema>/<name>.toml`: declarations of rules or relations, by name."""
     return tomllib.loads((sql_folder() / schema / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -100,7 +99,7 @@ def _read_by_views() -> Mapping[str, frozenset[str]]:
 
 
 def read_by(relations: Collection[Relation]) -> Mapping[str, frozenset[str]]:
-    """Return, by full name, what each relation itself reads: the full names of tables, as DuckDB parses its SQL."""
+    """Return, by full name, the full names of the tables that each relation reads directly, as DuckDB parses it."""
     with duckdb.connect(":memory:") as session:
         parsed = session.execute(
             "SELECT json_serialize_sql(sql) FROM unnest($texts::VARCHAR[]) AS given (sql)",
@@ -123,7 +122,7 @@ def _tables(tree: str) -> frozenset[str]:
 
 @cache
 def declared_meanings() -> dict[str, str]:
-    """Return what the declared tables say of each column: the same name means the same everywhere."""
+    """Return the meanings of the declared tables' columns; a name has the same meaning everywhere."""
     meanings: dict[str, str] = {}
     for table in (*STATE_TABLES, *TABLES.values(), *SIDE_TABLES.values()):
         for column in table.columns:
@@ -133,7 +132,7 @@ def declared_meanings() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class FindingRule:
-    """A rule and the relation that finds by it; see the head of the file for what each is."""
+    """A rule and its relation; the head of the TOML file explains each key."""
 
     name: str
     title: str
@@ -161,6 +160,6 @@ def finding_rules() -> Mapping[str, FindingRule]:
 def detectors() -> tuple[str, ...]:
     """Return the full names of the relations whose findings become flags after each night.
 
-    They read what a night leaves behind, never the flags themselves, and have the columns of `FINDING_COLUMNS`.
+    They read the results of a night, never the flags themselves, and have the columns of `FINDING_COLUMNS`.
     """
     return tuple(dict.fromkeys(rule.full_name for rule in finding_rules().values() if rule.makes == "flags"))

@@ -1,8 +1,8 @@
-"""One file of checksums: appended lines, each with a checksum of its own, and how far they go.
+"""One file of checksums: appended lines, each with its own checksum, after a first line with the length.
 
-The first line says at which byte the last one ends; it is written over after each append. So a file that was cut at the
-end of a line is known by it. A process that is killed between the two leaves a first line that says too little, which
-is no damage. Files of an earlier version have none.
+The first line states at which byte the last one ends, and is overwritten after each append, so that a file cut at the
+end of a line is noticed. A process that is killed between the two leaves a first line with too low a number, which is
+no damage. Files of an earlier version have no such line.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _DIGITS = 16
 
 
 def line(size: int, what: str, name: str) -> bytes:
-    """Return the line that says `what` of the file `name`."""
+    """Return the line with `what` about the file `name`."""
     said = os.fsencode(f"{size} {what} {name}")
     return b"%08x %s\n" % (zlib.crc32(said), said)
 
 
 def parsed(text: bytes) -> Iterator[tuple[int, str, str] | None]:
-    """Yield what each line says, as it was given to `line`; None for one that cannot be read."""
+    """Yield the arguments of `line` for each line; None for an unreadable one."""
     for each in text.splitlines():
         crc, _, said = each.partition(b" ")
         parts = said.split(b" ", 2)
@@ -34,13 +34,13 @@ def parsed(text: bytes) -> Iterator[tuple[int, str, str] | None]:
 
 
 def append(sums: Path, lines: bytes) -> None:
-    """Append lines, and say how far they go. Raises OSError."""
-    # One write of all: of two processes that append at once, neither's is torn.
+    """Append lines and update the first one. Raises OSError."""
+    # In one write, so that two processes can append at once.
     descriptor = os.open(sums, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         text = lines if os.fstat(descriptor).st_size else _first(0) + lines
         if os.write(descriptor, text) < len(text):
-            # The disk is full: what comes next says so.
+            # The disk is full, which the next write reports.
             return
         size = os.fstat(descriptor).st_size
     finally:
@@ -66,7 +66,7 @@ def _first(end: int) -> bytes:
 
 
 def _end_of(first: bytes) -> int | None:
-    """Return what a first line says; None where it says nothing, or cannot be read."""
+    """Return the number in a first line; None: it is no such line, or unreadable."""
     crc, _, said = first.rstrip(b"\n").partition(b" ")
     kind, _, end = said.rpartition(b" ")
     is_one = kind == f"0 {_END}".encode() and crc == b"%08x" % zlib.crc32(said) and end.isdigit()

@@ -1,8 +1,8 @@
-"""Which files of a table hold a sweep: those that it was loaded as, fewer that replaced them, or none any more.
+"""The files of a table that hold a sweep: those first loaded, the fewer ones that replaced them, or none any more.
 
-<table>/<sweep>/           as they were loaded; they stay until a grace period has ended
-<table>/compact-<sweep>/   few files in their place, which all read from then on
-<table>/<sweep>-kept/      copies without offers in quarantine, for those who read the table by its log
+<table>/<sweep>/           files as loaded; they stay until a grace period has ended
+<table>/compact-<sweep>/   the few files that replaced them for all readers
+<table>/<sweep>-kept/      copies without offers in quarantine, for readers of the table's log
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ COMPACT, KEPT = "compact-", "-kept"
 
 
 def sweep_files(lake: Lake, table: Table) -> dict[str, list[Path]]:
-    """Return the data files of a table by sweep: those in its folder, unless others took their place, or none are kept.
+    """Return the data files of a table by sweep: those in its folder, unless they were replaced or retired.
 
-    Files that were replaced stay in their folder for those who read them by now.
+    Replaced files stay in their folder for present readers.
     """
     root = lake.table_root(table.name)
     folders = _names_in(root)
@@ -38,7 +38,7 @@ def sweep_files(lake: Lake, table: Table) -> dict[str, list[Path]]:
 
 
 def files_of_sweep(lake: Lake, table: Table, sweep_id: str) -> list[Path]:
-    """Return the data files of one sweep in a table, as `sweep_files` does, without looking at those of all others."""
+    """Return the data files of one sweep in a table, like `sweep_files`."""
     committed = [file for file in committed_files(lake, table) if sweep_of(file.parts[-2]) == sweep_id]
     if _are_compact(committed):
         return committed
@@ -48,17 +48,17 @@ def files_of_sweep(lake: Lake, table: Table, sweep_id: str) -> list[Path]:
 
 
 def parquet_names(folder: Path) -> set[str]:
-    """Return the names of all Parquet files in a folder, those included that are still being built."""
+    """Return the names of all Parquet files in a folder, including those under construction."""
     return {name for name in _names_in(folder) if name.endswith(".parquet")}
 
 
 def _files_in(folder: Path) -> list[Path]:
-    # Under a name with a dot a file is being built.
+    # A name that starts with a dot belongs to a file under construction.
     return [folder / name for name in sorted(parquet_names(folder)) if not name.startswith(".")]
 
 
 def _names_in(folder: Path) -> list[str]:
-    # Names alone: of a year's folders, making paths of all that lies there takes longer than reading it.
+    # Only names: creating paths for a year's folders would take longer than reading them.
     try:
         with os.scandir(folder) as found:
             return [entry.name for entry in found]
@@ -71,22 +71,22 @@ def _are_compact(committed: Iterable[Path]) -> bool:
 
 
 def quarantine_file(lake: Lake, sweep_id: str) -> Path:
-    """Return where the audit puts the offers that it takes out of a sweep: a file of the table `reject`."""
+    """Return the file of the table `reject` with the offers that the audit removed from a sweep."""
     return lake.local(lake.table_file("reject", sweep_id, "quarantine"))
 
 
 def sweep_of(folder: str) -> str:
-    """Return the sweep that a folder of a table is of; empty for the log."""
+    """Return the sweep of a table's folder; empty for the log."""
     return "" if folder.startswith("_") else folder.removeprefix(COMPACT).removesuffix(KEPT)
 
 
 def retirement(sweep_id: str) -> str:
-    """Return the transaction that takes the observations of a sweep out of a table when their retention has ended."""
+    """Return the transaction that removes a sweep's observations from a table when their retention has ended."""
     return f"{sweep_id}/retired"
 
 
 def refuse_retired(lake: Lake, sweep_id: str) -> None:
-    """Raise LakeError where the offers of a sweep are not kept any more: nothing can be made of them."""
+    """Raise LakeError if the offers of a sweep are no longer kept."""
     if is_committed(lake, OFFER, retirement(sweep_id)):
         raise LakeError(
             f"The offers of the sweep {sweep_id} are older than NIGHTAUDIT_OBSERVATION_NIGHTS and were removed.",

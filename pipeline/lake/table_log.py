@@ -13,7 +13,7 @@ from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.objects import Lake
 
-# Names, sizes and times of the files of a log: what is read of it is good for as long as they stay the same.
+# Names, sizes and times of the files of a log; while they stay the same, so does its content.
 _LogFiles = frozenset[tuple[str, int, int]]
 
 
@@ -26,12 +26,12 @@ class _Read:
     files: tuple[Path, ...] | None = None
 
 
-# By folder. A night asks hundreds of times what a table holds, and reading its log takes milliseconds.
+# By folder. A night reads a table's log hundreds of times, and each reading takes milliseconds.
 _READ: dict[Path, _Read] = {}
 
 
 def existing(lake: Lake, table: Table) -> DeltaTable | None:
-    """Return a table as its log says now; None: there is none. Raises LakeError where the log cannot be read."""
+    """Return a table by its present log; None: it does not exist. Raises LakeError if the log cannot be read."""
     root = lake.table_root(table.name)
     log = _log_files(root)
     known = _READ.get(root)
@@ -47,13 +47,13 @@ def existing(lake: Lake, table: Table) -> DeltaTable | None:
             kept="The raw answers are untouched.",
             hint="Restore its folder _delta_log from a backup.",
         ) from None
-    # Listed before it was read: what was committed in between is read again.
+    # Listed before it was read, so commits in between are read again.
     _READ[root] = _Read(log, delta)
     return delta
 
 
 def files_of(lake: Lake, table: Table, delta: DeltaTable) -> tuple[Path, ...]:
-    """Return the data files of a table that `existing` has given, in order."""
+    """Return the data files of a table from `existing`, in order."""
     root = lake.table_root(table.name)
     known = _READ.get(root)
     if known is not None and known.delta is delta and known.files is not None:
@@ -66,7 +66,7 @@ def files_of(lake: Lake, table: Table, delta: DeltaTable) -> tuple[Path, ...]:
 
 
 def forget(lake: Lake, table: Table) -> None:
-    """Read a table again next time: its object goes along with what it commits, so it is not what was read any more."""
+    """Read a table again next time, because its object changes with what it commits."""
     _READ.pop(lake.table_root(table.name), None)
 
 

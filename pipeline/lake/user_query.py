@@ -1,7 +1,7 @@
 """A user's query in a process of its own, which is ended when it takes more time or memory than it may.
 
-An interrupt is no bound: DuckDB hears it between parts of its work, and one function over one huge value, or the
-planning of nested views, may take for ever. A process can always be ended, and takes none of ours along.
+An interrupt is not enough: DuckDB checks for it between parts of its work, and a function over one huge value, or the
+planning of nested views, may never end. A process can always be ended without harm to ours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a user's query may take: seconds, counted while it is worked on, and megabytes of memory."""
+    """The limits of a user's query: seconds of work, and megabytes of memory."""
 
     seconds: float = 300
     memory_mb: int = 2000
@@ -37,7 +37,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The rows of a relation of the published file that a user's condition chooses, in an order of ours."""
+    """The rows of a published relation that meet a user's condition, in a fixed order."""
 
     relation: str
     where: str
@@ -62,14 +62,14 @@ class Answer:
             yield from batch
 
     def arrow(self) -> Iterator[bytes]:
-        """Yield an Arrow stream in parts: the schema, then batches of rows. Of a query that was asked `as_arrow`."""
+        """Yield an Arrow stream in parts: the schema, then batches of rows. For queries with `as_arrow`."""
         while part := self._child.next():
             yield from part
 
 
 @contextmanager
 def query_process() -> Iterator[subprocess.Popen[bytes]]:
-    """Start the process of one query before there is a question: it imports what it needs in the meantime."""
+    """Start the process of one query before the query is known, so that it imports its libraries meanwhile."""
     process = _started()
     try:
         yield process
@@ -88,24 +88,23 @@ def user_query(
 ) -> Iterator[Answer]:
     """Run a user's query, or the rows of a condition, over the published file, and give its answer.
 
-    `as_arrow` gives the answer as an Arrow stream, with the types of its columns, and not as rows. `process` is one of
-    `query_process`; unset: it is started now.
-
-    Raises InputError where nothing is published or the query cannot be run, QueryStopped where it needs more than
-    `bounds`, and CorruptObject where the file is damaged; the last three also while the answer is read.
+    `as_arrow` gives the answer as an Arrow stream, with the types of its columns, instead of rows. `process` comes from
+    `query_process`; None: it is started now.
+    Raises InputError if nothing is published or the query cannot be run, QueryStopped if it exceeds `bounds`, and
+    CorruptObject if the file is damaged; also while the answer is read.
     """
     if not file.exists():
         raise InputError(f"Nothing is published yet: there is no {file}.", hint="Run a night first: nightaudit nightly")
     with tempfile.TemporaryDirectory(prefix="nightaudit-", ignore_cleanup_errors=True) as spill:
-        child = _Child(process or _started(), file, asked, bounds, spill, as_arrow=as_arrow)
+        process = process or _started()
         try:
-            yield Answer(child)
+            yield Answer(_Child(process, file, asked, bounds, spill, as_arrow=as_arrow))
         finally:
-            child.end()
+            _end(process)
 
 
 class _Child:
-    """The process of one query, seen from outside."""
+    """The process of one query."""
 
     def __init__(
         self,
@@ -123,14 +122,14 @@ class _Child:
         assert self._process.stdout is not None  # noqa: S101 - asked for above
         self._output: IO[bytes] = self._process.stdout
         wanted = asked if isinstance(asked, str) else asdict(asked)
-        # It may have ended already; what it says, or does not, is met when the answer is read.
+        # It may have ended already, which shows when the answer is read.
         with contextlib.suppress(BrokenPipeError):
             pickle.dump((str(file), wanted, asdict(bounds), spill, as_arrow), self._process.stdin)
-            # It stays open: when it closes, the child knows that we are gone.
+            # It stays open: when it closes, the child knows that this process has ended.
             self._process.stdin.flush()
 
     def next(self) -> list[Any]:
-        """Return the next part of the answer; an empty one is the last. Raises what came of the query instead."""
+        """Return the next part of the answer; an empty one is the last. Raises the failure of the query."""
         timer = threading.Timer(self._left, self._too_late)
         timer.daemon = True
         begun = monotonic()
@@ -142,15 +141,11 @@ class _Child:
             raise self._stopped() from None
         finally:
             timer.cancel()
-            # Time in which the output is not read, as in a pager, is not the query's.
+            # Time in which the output is not read, as in a pager, does not count.
             self._left = max(0.0, self._left - (monotonic() - begun))
         if isinstance(part, list):
             return part
         raise self._failure(*part)
-
-    def end(self) -> None:
-        """End the process, whatever it is at."""
-        _end(self._process)
 
     def _too_late(self) -> None:
         self._is_late = True

@@ -1,9 +1,9 @@
 """Which SQL users may run, and the session that runs it: it reads this lake, and writes nothing.
 
-Three walls, each enough on its own for most attempts: the text is one SELECT (or DESCRIBE, SHOW, SUMMARIZE, EXPLAIN of
-one) by DuckDB's own parser, and calls no table function but known ones; the published file is attached read-only; and
-the session reaches no files but the lake's, no extension and no setting. The parser stands first because DuckDB lets
-COPY and ATTACH write inside a folder that may be read.
+There are three barriers, each enough for most attempts: DuckDB's own parser must find one SELECT (or DESCRIBE, SHOW,
+SUMMARIZE, EXPLAIN of one) that calls only known table functions; the published file is attached read-only; and the
+session reaches no files but the lake's, no extension and no setting. The parser is needed because DuckDB lets COPY and
+ATTACH write inside a folder that may be read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import duckdb
 
 from pipeline.domain.errors import InputError
 
-# DuckDB 2.0.0 shares what two parts of a query have in common, and then waits for ever where a LIMIT ends one of them.
-# Reading costs the same without it.
+# DuckDB 2.0.0 shares common parts of a query, and then waits for ever if a LIMIT ends one of them. Queries are as fast
+# without it.
 UNSAFE_OPTIMIZERS = "common_subplan"
 
-# A text longer than this is no question of a person; what it expands to is bounded by time and memory.
+# No person writes a longer query; what a text expands to is limited by time and memory.
 MOST_CHARACTERS = 1_000_000
 
 LIST_RELATIONS = 'List relations and columns: nightaudit query "SHOW ALL TABLES"'
@@ -50,7 +50,7 @@ _FILE_READERS = frozenset(
         "read_text", "sniff_csv",
     }
 )  # fmt: skip
-# The others that may be called. What is missing takes SQL as text, changes the session, or takes an address in memory.
+# The other permitted ones. Those missing take SQL as text, change the session, or take an address in memory.
 _TABLE_FUNCTIONS = _FILE_READERS | {
     "duckdb_columns", "duckdb_constraints", "duckdb_databases", "duckdb_dependencies", "duckdb_functions",
     "duckdb_indexes", "duckdb_keywords", "duckdb_memory", "duckdb_optimizers", "duckdb_schemas", "duckdb_sequences",
@@ -60,7 +60,7 @@ _TABLE_FUNCTIONS = _FILE_READERS | {
     "test_all_types", "unnest",
 }  # fmt: skip
 
-# Of the functions that DuckDB marks as having effects, those that have none: they give another value each time.
+# Functions that DuckDB marks as having effects only because their value changes with each call.
 _HARMLESS = frozenset(
     {
         "current_connection_id", "current_query", "current_query_id", "current_transaction_id", "currval", "error",
@@ -71,21 +71,21 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text that may be run. `names_files`: it reads files by their names, so that a missing one is its own affair."""
+    """A permitted query. `names_files`: it reads files by name, so a missing one is the user's mistake."""
 
     sql: str
     names_files: bool
 
 
-# Plans any statement that it is given as text; the plan of EXPORT DATABASE begins with its folder.
+# It plans any statement that it is given as text, and planning EXPORT DATABASE creates a folder.
 _OF_STATEMENTS = frozenset({"json_serialize_plan"})
 
 
 def locked_session(file: Path, spill: Path, memory_mb: int) -> duckdb.DuckDBPyConnection:
-    """Return a session in UTC over the published file that reads this lake alone, and whose settings are fixed.
+    """Return a session in UTC over the published file that reads only this lake and has fixed settings.
 
-    `file` is `<lake>/published/nightaudit.duckdb`, and its schemas are on the path. `spill` is a folder for what does
-    not fit into memory. Raises duckdb.Error where the file cannot be opened.
+    `file` is `<lake>/published/nightaudit.duckdb`; its schemas are on the search path. `spill` is a folder for data
+    that does not fit into memory. Raises duckdb.Error if the file cannot be opened.
     """
     lake = file.parents[1]
     session = duckdb.connect(":memory:")
@@ -107,7 +107,9 @@ def locked_session(file: Path, spill: Path, memory_mb: int) -> duckdb.DuckDBPyCo
         # Attached, not opened: a path that was opened once in a process keeps giving the file that it was then.
         session.execute(f"ATTACH {_literal(str(file))} AS nightaudit (READ_ONLY)")
         session.execute("USE nightaudit")
-        folders = sorted({f"{place}/" for folder in _folders(lake) for place in (folder, folder.resolve())})
+        # The folders that views of the published file read, and the raw answers.
+        read = [lake / "published", lake / "raw", lake / "state", *lake.glob("tables*")]
+        folders = sorted({f"{place}/" for folder in read for place in (folder, folder.resolve())})
         session.execute(f"SET allowed_directories = [{', '.join(map(_literal, folders))}]")
         session.execute("SET enable_external_access = false")
         session.execute("SET lock_configuration = true")
@@ -117,19 +119,17 @@ def locked_session(file: Path, spill: Path, memory_mb: int) -> duckdb.DuckDBPyCo
     return session
 
 
-def _folders(lake: Path) -> list[Path]:
-    """Return the folders that views of the published file read, and the raw answers."""
-    return [lake / "published", lake / "raw", lake / "state", *lake.glob("tables*")]
-
-
 def _literal(value: str | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'"
 
 
 def question(session: duckdb.DuckDBPyConnection, sql: str) -> Question:
-    """Return what may be run of a user's text. Raises InputError where it does more than read."""
+    """Return the permitted query of a user's text. Raises InputError if it does more than read."""
     if len(sql) > MOST_CHARACTERS:
-        raise InputError(f"A query has at most {MOST_CHARACTERS:,} characters; this one has {len(sql):,}.")
+        raise InputError(
+            f"The query is too long: it has {len(sql):,} characters, and {MOST_CHARACTERS:,} are allowed.",
+            hint="Shorten it, or split it into several queries.",
+        )
     explained = _EXPLAIN.match(sql)
     if explained is None:
         return Question(sql, _names_files(session, _parsed(session, sql)))
@@ -140,28 +140,28 @@ def question(session: duckdb.DuckDBPyConnection, sql: str) -> Question:
 
 
 def rows_where(session: duckdb.DuckDBPyConnection, relation: str, where: str, order: str) -> Question:
-    """Return the question for the rows of `relation` that a user's condition chooses, in an order of ours.
+    """Return the query for the rows of `relation` that meet a user's condition, in a fixed order.
 
-    Raises InputError where the text is anything but one condition on a row.
+    Raises InputError if the text is not one condition on a row.
     """
     chosen, tree = _chosen(session, relation, where)
     return Question(f"{chosen} ORDER BY {order}", _names_files(session, tree))
 
 
 def refuse_unreadable(where: str) -> None:
-    """Raise InputError where a text is anything but one condition on a row. What it names is not looked up."""
+    """Raise InputError if a text is not one condition on a row. The names in it are not looked up."""
     with duckdb.connect(":memory:") as session:
         _chosen(session, "relation", where)
 
 
 def _chosen(session: duckdb.DuckDBPyConnection, relation: str, where: str) -> tuple[str, dict[str, Any]]:
-    """Return the query for the rows that a condition chooses, and its tree. Raises InputError; see `rows_where`."""
+    """Return the query for the rows that meet a condition, and its tree. Raises InputError; see `rows_where`."""
     chosen = f"SELECT * FROM {relation} WHERE (\n{where}\n)"  # noqa: S608 - compared with what it must be, below
     try:
         tree, plain = _parsed(session, chosen), _parsed(session, f"SELECT * FROM {relation} WHERE (true)")  # noqa: S608 - names of ours
     except InputError as error:
         raise InputError(f"The condition cannot be read: {error.message.removeprefix(_CANNOT_RUN)}") from None
-    # It is a condition if nothing differs from a query with another condition; else it closed its bracket early.
+    # It is a condition if the rest equals a query with another condition; otherwise it closed its bracket early.
     if _without_condition(tree) != _without_condition(plain):
         raise InputError("A condition is what follows WHERE, such as: market = 'GB' AND size_pct > 5.")
     return chosen, tree
@@ -170,7 +170,7 @@ def _chosen(session: duckdb.DuckDBPyConnection, relation: str, where: str) -> tu
 def _without_condition(tree: dict[str, Any]) -> object:
     node = dict(tree["statements"][0]["node"])
     node.pop("where_clause", None)
-    # Named parameters are of the condition; places in the text are of no account.
+    # Places in the text are ignored.
     return _without_places(node)
 
 
@@ -181,12 +181,12 @@ def _without_places(part: object) -> object:
 
 
 def _parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
-    """Return the tree of the one SELECT that a text is. Raises InputError where it is anything else."""
+    """Return the parse tree of one SELECT. Raises InputError for any other text."""
     row = session.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchone()
     try:
         tree: dict[str, Any] = json.loads(row[0]) if row else {}
     except RecursionError:
-        raise InputError("The query is nested too deeply.") from None
+        raise InputError("The query is nested too deeply.", hint="Split it into several queries.") from None
     if tree.get("error_type") == "parser":
         raise InputError(f"{_CANNOT_RUN}Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
     if tree.get("error", True) or len(tree["statements"]) != 1:
@@ -195,7 +195,7 @@ def _parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
 
 
 def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bool:
-    """Return whether a tree reads files by name. Raises InputError where a part of it does more than read."""
+    """Return whether a tree reads files by name. Raises InputError if a part of it does more than read."""
     found = False
     own = "SELECT function_name FROM duckdb_functions() WHERE database_name = 'nightaudit'"
     macros = {name.lower() for (name,) in session.execute(own).fetchall()}
@@ -234,7 +234,7 @@ def functions_with_effects(session: duckdb.DuckDBPyConnection) -> frozenset[str]
 
 
 def _parts(tree: object) -> Iterator[dict[str, Any]]:
-    """Yield every object of a JSON document. Without recursion: it is as deep as a user's text."""
+    """Yield every object of a JSON document, without recursion, as a user's text can be nested deeply."""
     waiting = [tree]
     while waiting:
         part = waiting.pop()

@@ -14,9 +14,9 @@ from pipeline.domain.errors import LakeBusy, LakeFull, first_line
 
 @contextmanager
 def locked(root: Path, address: str, what: str) -> Iterator[None]:
-    """Hold the lock of the lake in folder `root`, which users know by `address`; `what` names the holder to others.
+    """Hold the lock of the lake in folder `root`; messages name it by `address`, and the holder by `what`.
 
-    The system drops the lock when its process dies. Raises LakeBusy at once if another process holds it, and LakeFull.
+    The system releases the lock when its process dies. Raises LakeBusy at once if another process holds it; LakeFull.
     """
     lock, note = FileLock(root / ".lock"), root / ".lock.note"
     try:
@@ -41,8 +41,8 @@ def locked(root: Path, address: str, what: str) -> Iterator[None]:
 
 
 def write_failed(root: Path, path: str, error: Exception) -> LakeFull:
-    """Return the error of an object below `root` that could not be written."""
-    # It knows errors of slow imports.
+    """Return the error for an object below `root` that could not be written."""
+    # This import is slow.
     from pipeline.process.failures import what_helps
 
     return LakeFull(

@@ -4,12 +4,11 @@
     retire      offers of nights beyond NIGHTAUDIT_OBSERVATION_NIGHTS leave the tables
     retire raw  raw answers of nights beyond NIGHTAUDIT_RAW_NIGHTS are removed
     remove      files that neither a table nor the published file names, once they are older than the grace period
-    forget      pages of past nights and notes that are gone: `verify` does not miss them any more
+    forget      pages of past nights and notes that are gone, so that `verify` no longer reports them as missing
     record      checksums of files that have lost theirs
 
-What an open flag rests on, the latest offers and the history need no offers of a retired night: a night that one of
-them names stays. Each step is one commit or one removal, so a process that is killed leaves a lake that is whole,
-and the next run goes on.
+Nights that an open flag or the latest offers refer to are kept. Each step is one commit or one removal, so a killed
+process leaves an intact lake, and the next run continues.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pathlib import Path
 
 from pipeline.audit import stored_audit
 from pipeline.domain.errors import CorruptObject
-from pipeline.domain.tables import OFFER, PENALTY, PROMOTION, SIDE_TABLES, TABLES, Table
+from pipeline.domain.tables import OFFER, PENALTY, PROMOTION, SEGMENT_TABLES, SIDE_TABLES, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER, Recorded, note_gone, record_as_they_are
 from pipeline.lake.compact import compact, files_wanted
@@ -40,21 +39,21 @@ from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.settings import Settings
-from pipeline.sweep.load import SEGMENT_TABLES, is_sweep_loaded
+from pipeline.sweep.load import is_sweep_loaded
 
 OBSERVATIONS = (OFFER, PENALTY, PROMOTION)
 
 _NAMED = re.compile(r"'((?:[^']|'')*\.parquet)'")
-# Sweeps that the published file leads back to, and the first that a flag rests on.
+# Sweeps of the latest offers, and those that flags rest on.
 _LATEST = "SELECT DISTINCT seen_sweep_id FROM mart.offer_latest"
 _BEHIND_FLAGS = "SELECT DISTINCT item.sweep_id FROM (SELECT unnest(evidence) AS item FROM report.flag)"
-# In a night, so many files of a table are no trouble yet.
+# Up to so many files of a table, a night merges none.
 _FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """One thing to do: `kind` is of those above, about the files of a table or folder, of one sweep where it is one."""
+    """One step: `kind` is one of those above, for the files of a table or folder and, where given, of one sweep."""
 
     kind: str
     where: str
@@ -65,7 +64,7 @@ class Care:
 
 
 def plan_care(settings: Settings, lake: Lake) -> list[Care]:
-    """Say what there is to do, in the order in which it is done; nothing is changed."""
+    """Return the steps in their order, without changing anything."""
     retired = list(_to_retire(settings, lake))
     gone = {(care.where, care.sweep_id) for care in retired}
     compacted = (care for care in _to_compact(lake, lake.sweep_ids(), 1) if (care.where, care.sweep_id) not in gone)
@@ -73,7 +72,7 @@ def plan_care(settings: Settings, lake: Lake) -> list[Care]:
 
 
 def take_care(settings: Settings, lake: Lake) -> list[Care]:
-    """Do what there is to do, and return it. The caller holds the lake's writer lock. Raises LakeError."""
+    """Do all steps, and return them. The caller holds the lake's writer lock. Raises LakeError."""
     last = {"remove", "forget", "record"}
     done = [care for care in plan_care(settings, lake) if care.kind not in last]
     for care in done:
@@ -88,18 +87,18 @@ def take_care(settings: Settings, lake: Lake) -> list[Care]:
 
 
 def take_nightly_care(settings: Settings, lake: Lake, sweep_id: str) -> None:
-    """Do the cheap part between auditing and publishing a sweep: nothing published names its files yet."""
+    """Do the cheap steps between auditing and publishing a sweep, while nothing published refers to its files."""
     try:
         removed = list(_to_remove(settings, lake))
     except CorruptObject:
-        # Publishing says that the published file is damaged, and builds it again.
+        # Publishing reports the damaged published file and rebuilds it.
         removed = []
     for care in [*_to_compact(lake, [sweep_id], _FEW), *removed]:
         care.do()
 
 
 def _to_compact(lake: Lake, sweep_ids: Iterable[str], few: int) -> Iterator[Care]:
-    # Which offers go into quarantine is settled by the audit. Where some do, the night stays as it was loaded.
+    # The audit decides which offers go into quarantine; a night with some stays as it was loaded.
     published = {entry.sweep_id for entry in published_sweeps(lake)}
     wanted = [each for each in sweep_ids if each in published or stored_audit(lake, each) is not None]
     for name in SEGMENT_TABLES:
@@ -115,7 +114,7 @@ def _to_compact(lake: Lake, sweep_ids: Iterable[str], few: int) -> Iterator[Care
 def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
     published = published_sweeps(lake)
     if not published or not lake.published_file.exists():
-        # Without it there is no saying what is needed.
+        # Without it, the needed nights are unknown.
         return
     behind_flags = {row[0] for row in query_published(lake.published_file, _BEHIND_FLAGS).fetchall()}
     needed = behind_flags | {row[0] for row in query_published(lake.published_file, _LATEST).fetchall()}
@@ -136,7 +135,7 @@ def _to_retire(settings: Settings, lake: Lake) -> Iterator[Care]:
 
 
 def _beyond(published: list[LedgerEntry], nights: int) -> list[str]:
-    """Return the published sweeps before the latest so many nights; none where all are kept."""
+    """Return the published sweeps before the latest `nights`; none if all are kept (0)."""
     dates = {entry.sweep_id: entry.started_at.date() for entry in published}
     latest = sorted(set(dates.values()))[-nights:] if nights else []
     return [sweep_id for sweep_id, day in dates.items() if latest and day < latest[0]]
@@ -158,7 +157,7 @@ def _to_remove(settings: Settings, lake: Lake) -> Iterator[Care]:
                 left.setdefault(sweep_of(file.parent.name), []).append(file)
         for sweep_id, files in sorted(left.items()):
             yield _care("remove", table.name, sweep_id, files, partial(_remove, lake, files))
-    # So the object store names what it is writing, until it gets its name.
+    # Names of files that the object store was writing.
     left_over = [file for file in sorted(lake.root.glob("raw/*/*#[0-9]*")) if file.stat().st_mtime <= oldest]
     for file in left_over:
         yield _care("remove", "raw", file.parent.name, [file], partial(_remove, lake, [file]))
@@ -184,10 +183,7 @@ def _to_note(lake: Lake) -> Iterator[Care]:
 
 
 def _unnamed(lake: Lake, table: Table) -> Iterator[Path]:
-    """Yield files that neither the log of a table names nor our own reading.
-
-    A sweep that is not loaded yet has files that will be named.
-    """
+    """Yield files that neither a table's log nor our own readers refer to; files of open sweeps are left out."""
     root = lake.table_root(table.name)
     named = set(committed_files(lake, table))
     if table.name in TABLES:
@@ -208,7 +204,7 @@ def _named_by_published(lake: Lake) -> set[str]:
 
 
 def _is_behind(lake: Lake) -> bool:
-    """Whether the published file reads files that its tables do not name any more."""
+    """Whether the published file reads files that the tables no longer refer to."""
     named = _named_by_published(lake)
     unnamed = (file for table in TABLES.values() for file in _unnamed(lake, table))
     return any(fnmatch(str(file), pattern) for file in unnamed for pattern in named)

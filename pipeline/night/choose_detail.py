@@ -1,9 +1,9 @@
 """Which properties a detail sweep covers: by rule from the last published night, within a budget of requests.
 
-What is chosen is a property with all the stays, parties and markets of the spec, not a single cell: a list answer can
-then be compared with its detail answer wherever both are asked for, content and fees are a matter of the property, and
-the plan stays arithmetic. The order is that of the spec's rules; within a rule those come first that have not been seen
-in detail for longest, then the lower id. So the same published night gives the same choice.
+Properties are chosen with all stays, parties and markets of the spec, not single cells: list answers can then be
+compared with detail answers everywhere, content and fees belong to the property, and the plan stays arithmetic. The
+order is that of the spec's rules; within a rule, properties without a detail answer for longest come first, then lower
+ids. The same published night gives the same choice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipeline.lake.relations import relation
 from pipeline.plan import SweepPlan
 from pipeline.spec import DetailRule, SweepSpec, resolve_watched
 
-# What the relation is given, as its one-row relation `given`.
+# The one-row relation `given` has the parameters.
 _QUERY = (
     "WITH given AS (SELECT $rules::VARCHAR[] AS rules, $watched::BIGINT[] AS watched, "
     "$properties::BIGINT[] AS properties, $since::TIMESTAMPTZ AS since) FROM ({}) ORDER BY place"
@@ -32,8 +32,8 @@ _QUERY = (
 class Choice:
     """The properties to search in detail, and which rules chose them.
 
-    `fitting` counts what each rule chose before the budget cut it, a property under its first rule only.
-    `requests_each` is what one property takes; `is_first_night` tells that nothing was published to choose from.
+    `fitting` counts the properties of each rule before the budget applies, each under its first rule. `requests_each`
+    is for one property; `is_first_night`: nothing was published to choose from.
     """
 
     property_ids: tuple[int, ...]
@@ -45,10 +45,10 @@ class Choice:
 def choose_detail(
     spec: SweepSpec, property_ids: Sequence[int], snapshot_date: date, published_file: Path, spec_folder: Path
 ) -> Choice | None:
-    """Return the properties that the spec's rules choose; None where it has no rules.
+    """Return the properties that the spec's rules choose; None: it has no rules.
 
-    A file that the spec names is meant from `spec_folder`. Raises SpecError where that file cannot be read, the budget
-    is less than one property takes, or the watch list names a property that is not in the spec.
+    Relative files of the spec start at `spec_folder`. Raises SpecError if such a file cannot be read, the budget is too
+    small for one property, or the watch list names a property that is not in the spec.
     """
     detail = spec.detail
     if detail is None:
@@ -63,7 +63,7 @@ def choose_detail(
     each = one.counts().searches_by_operation.get(Operation.SINGLE, 0)
     if detail.budget < each:
         raise SpecError(
-            f"detail.budget of the sweep spec is {detail.budget} requests, and one property takes {each} requests.",
+            f"detail.budget of the sweep spec is {detail.budget} requests, but a single property takes {each}.",
             hint="Raise it, or list fewer stays, parties, markets or currencies.",
         )
     is_first = not published_file.exists()

@@ -1,7 +1,7 @@
-"""Whether tables match the raw answers: a part of a sweep is normalised again, outside the lake, and compared.
+"""Compares tables with the raw answers: a part of a sweep is normalised again, outside the lake.
 
-Checksums say that a file is what was written; this says that its rows are those of the answers, value by value. The
-part is one segment of each operation. Which one depends on the sweep, so that over the nights all markets are compared.
+Checksums show that a file is what was written; this shows that its rows match the answers, value by value. The part is
+one segment of each operation, chosen by the sweep's id, so that over many nights all markets are compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import duckdb
 
 from pipeline.domain.search import NODES_PER_SEARCH, Operation
 from pipeline.domain.shards import Segment, segments
-from pipeline.domain.tables import TABLES
+from pipeline.domain.tables import SEGMENT_TABLES, TABLES
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, select_kept
 from pipeline.lake.delta import is_committed
@@ -22,14 +22,13 @@ from pipeline.lake.raw import Manifest, is_retired, landed, second_look
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, retirement
 from pipeline.night.overview import sweep_rows
 from pipeline.normalise.segment import RULES_VERSION, normalise_segment
-from pipeline.sweep.load import SEGMENT_TABLES
 
 
 def compare_with_raw(lake: Lake, manifest: Manifest, max_body_bytes: int) -> dict[str, str]:
-    """Return how tables differ from what the raw answers of a loaded sweep give, by table; empty where none does.
+    """Return how tables differ from the raw answers of a loaded sweep, by table; empty: they do not.
 
-    Nothing is compared where the answers are not kept, or other rules made the rows: then other rows are no damage. The
-    lake is not changed. Raises LakeError and DuckDB's errors where files cannot be read, CorruptObject among them.
+    Nothing is compared if the answers are not kept, or if other rules made the rows. The lake is not changed. Raises
+    LakeError, CorruptObject and DuckDB's errors if files cannot be read.
     """
     found: dict[str, str] = {}
     row = sweep_rows(lake).get(manifest.sweep_id)
@@ -55,7 +54,7 @@ def compare_with_raw(lake: Lake, manifest: Manifest, max_body_bytes: int) -> dic
 
 
 def _part(lake: Lake, manifest: Manifest) -> Iterator[Segment]:
-    """Give a segment of each operation whose answers have all landed."""
+    """Yield a segment of each operation whose answers have all landed."""
     there, number = landed(lake, manifest.sweep_id), crc32(manifest.sweep_id.encode())
     complete: dict[Operation, list[Segment]] = {}
     for partition in manifest.partitions:
@@ -69,7 +68,7 @@ def _part(lake: Lake, manifest: Manifest) -> Iterator[Segment]:
 def _differences(
     session: duckdb.DuckDBPyConnection, lake: Lake, beside: Lake, sweep_id: str, segment: Segment
 ) -> Iterator[tuple[str, int, int]]:
-    """Give the tables that differ, with how many rows the lake lacks, and how many it has too many."""
+    """Yield the tables that differ, with the number of rows that the lake lacks and has in excess."""
     first, stop = segment.shards[0].start, segment.shards[-1].stop
     quarantine = quarantine_file(lake, sweep_id)
     for name in SEGMENT_TABLES:

@@ -1,8 +1,7 @@
-"""Flags, re-checked before alerting: only the cells that they rest on, within a cap.
+"""Re-checks flags before alerting: the cells that they rest on are requested again, within a cap.
 
-A run is written down before its first search, and each answer lands in the raw zone as soon as it has come. What became
-of the flags follows from both alone, so a run that was killed is settled by the next one: what had landed is judged,
-and the rest is not confirmable.
+A run is recorded before its first search, and each answer lands in the raw zone at once. The results follow from both
+alone, so the next run settles one that was killed: landed answers are judged, and the other flags are not confirmable.
 """
 
 from __future__ import annotations
@@ -29,15 +28,16 @@ from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.replay.finding import Row
 from pipeline.settings import Clock, Settings
+from pipeline.supplier.answer import Ask
 from pipeline.supplier.requests import request_for
-from pipeline.sweep.collect import Ask, record_of
+from pipeline.sweep.collect import record_of
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmSummary:
-    """What a run came to: planned = confirmed + gone + not_confirmable. `left` flags did not fit under the cap."""
+    """The result of a run: planned = confirmed + gone + not_confirmable. `left` flags did not fit under the cap."""
 
     run_id: str
     is_simulated: bool
@@ -47,7 +47,7 @@ class ConfirmSummary:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """How many flags came to what."""
+        """Number of flags by outcome."""
         counted = Counter(row["outcome"] for row in self.rows)
         return {outcome: counted[outcome] for outcome in ("confirmed", "gone", "not_confirmable")}
 
@@ -55,7 +55,7 @@ class ConfirmSummary:
 async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: Clock | None = None) -> ConfirmSummary:
     """Re-query the cells of some flags and return the result of each. The caller holds the lake's writer lock.
 
-    Raises what the supplier's client raises; by then what has landed is judged and stored.
+    Raises what the supplier's client raises, after judging and storing the landed answers.
     """
     now = now or settings.clock
     refuse_earlier(lake, now())
@@ -88,8 +88,8 @@ async def confirm(settings: Settings, lake: Lake, flags: Sequence[Row], *, now: 
 def confirmer(settings: Settings, lake: Lake, now: Clock | None = None) -> Callable[[Sequence[str]], set[str]]:
     """Return a function that re-queries flags and returns those found again. The caller holds the lake's writer lock.
 
-    It re-queries at most `confirm_cap` flags, with at most as many searches; the rest are not among those returned, nor
-    are those without an answer. Where the supplier cannot be asked at all there are none, and a warning says why.
+    It re-queries at most `confirm_cap` flags, with at most as many searches; further flags, and those without an
+    answer, are not returned. If the supplier cannot be asked, it returns none and logs a warning.
     """
 
     def found_again(flag_ids: Sequence[str]) -> set[str]:
@@ -98,9 +98,7 @@ def confirmer(settings: Settings, lake: Lake, now: Clock | None = None) -> Calla
             summary = asyncio.run(confirm(settings, lake, flags, now=now))
         except NightauditError as error:
             logger.warning(
-                "%d flags could not be re-queried; they are reported once they are: %s",
-                len(flag_ids),
-                error.message,
+                "%d flags could not be re-queried; they are reported once they are: %s", len(flag_ids), error.message
             )
             return set()
         return {row["flag_id"] for row in summary.rows if row["outcome"] == "confirmed"}

@@ -1,4 +1,4 @@
-"""What a run of confirmations asks: the flags, the cells that they rest on, and the fewest searches about them."""
+"""The plan of a run of confirmations: flags, the cells that they rest on, and the fewest searches that cover them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AskedAgain:
         return self.kind[1]
 
     def search(self, number: int) -> Search:
-        """Return it as a planned search."""
+        """Return the planned search."""
         operation, market, product_type, check_in, nights, party, currency = self.kind
         return Search(
             number,
@@ -62,7 +62,7 @@ class AskedAgain:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmRun:
-    """What a run asks. `cells` gives of each flag the searches that it needs, by number, with the property in it.
+    """The request of a run. `cells` has, for each flag, the numbers of its searches and the property in each.
 
     `refused` are flags that cannot be re-queried, with the reason.
     """
@@ -76,21 +76,23 @@ class ConfirmRun:
     cells: dict[str, tuple[tuple[int, int], ...]]
     refused: dict[str, str]
     analysis: dict[str, Analysis]
-    """By flag: what it is compared with."""
+    """By flag: the thresholds of its night."""
 
 
 def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> list[Row]:
-    """Return the open flags that are named, or the `limit` largest ones of some rules; of all rules if none is named.
+    """Return the named open flags, or the `limit` largest ones of some rules; of all rules if none is named.
 
-    Raises InputError for a flag that is unknown or no longer open, and where there is none at all.
+    Raises InputError for a flag that is unknown or no longer open, and if there is none at all.
     """
     if flag_ids:
         flags = flag_rows(lake, list(dict.fromkeys(flag_ids)))
         for flag in flags:
             if flag["resolved_at"] is not None:
                 raise InputError(
-                    f"The flag {flag['flag_id']} is no longer open: {flag['ended_by']}, {flag['resolved_at']}.",
+                    f"The flag {flag['flag_id']} is no longer open: it ended at {flag['resolved_at']} "
+                    f"({flag['ended_by']}).",
                     kept="Nothing was sent.",
+                    hint='List the open ones: nightaudit query "SELECT flag_id, finding FROM report.flag"',
                 )
         return flags
     query = (
@@ -110,7 +112,7 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
 def plan_run(
     lake: Lake, flags: Sequence[Row], sweep_id: str, begun_at: datetime, today: date, cap: int
 ) -> tuple[ConfirmRun, int]:
-    """Return the run that re-queries the first flags, as many as `cap` searches allow, and how many are left."""
+    """Return the run that re-queries as many flags as `cap` searches allow, and how many are left."""
     manifest = read_manifest(lake, sweep_id)
     analyses = {entry.sweep_id: entry.analysis for entry in published_sweeps(lake)}
     wanted: dict[str, list[_Cell]] = {}
@@ -133,9 +135,9 @@ def plan_run(
         analysis[flag_id] = analysis_of(analyses[flag["last_flagged_sweep_id"]], flag, answers)
     searches = _batched(chain(*wanted.values()))
     numbers = {(each.kind, own): number for number, each in enumerate(searches) for own in each.property_ids}
-    told = f"{begun_at.isoformat()} {sorted(wanted)} {sorted(refused)}"
+    content = f"{begun_at.isoformat()} {sorted(wanted)} {sorted(refused)}"
     run = ConfirmRun(
-        f"confirm-{begun_at:%Y%m%dT%H%M%S%fZ}-{xxhash.xxh3_64_hexdigest(told.encode())[:6]}",
+        f"confirm-{begun_at:%Y%m%dT%H%M%S%fZ}-{xxhash.xxh3_64_hexdigest(content.encode())[:6]}",
         begun_at,
         manifest.is_simulated,
         manifest.supplier,
@@ -149,7 +151,7 @@ def plan_run(
 
 
 def _cells_of(flag: Row, answers: Answers) -> list[_Cell]:
-    """Return the cells that a flag rests on: what they were asked with, and the property."""
+    """Return the cells that a flag rests on: their request and property."""
     found: dict[_Cell, None] = {}
     for item in flag["evidence"]:
         search = answers[item["sweep_id"], item["search_id"]][0]

@@ -27,7 +27,7 @@ _STOPPED = "its search was not sent, or its answer did not land: the run was sto
 
 
 def settle_left_over(lake: Lake, max_body_bytes: int) -> None:
-    """Judge and store what earlier runs have left, because they were killed. The caller holds the writer lock."""
+    """Judge and store earlier runs that were killed. The caller holds the writer lock."""
     for name in sorted(lake.names("raw")):
         if lake.exists(lake.confirmation_path(name)) and not is_committed(lake, CONFIRMATION, name):
             run = msgspec.json.decode(lake.get(lake.confirmation_path(name)), type=ConfirmRun)
@@ -35,9 +35,9 @@ def settle_left_over(lake: Lake, max_body_bytes: int) -> None:
 
 
 def settle(lake: Lake, run: ConfirmRun, max_body_bytes: int, stopped: str = _STOPPED) -> list[Row]:
-    """Say of each flag of a run what came of it, by the answers that have landed, and store it once.
+    """Judge each flag of a run by the answers that have landed, and store the results once.
 
-    `stopped` is why those have not landed that are missing.
+    `stopped` is the reason why other answers are missing.
     """
     answers = {
         number: evidence_at(lake, raw_address(run.run_id, shard_name(run, number), 0))
@@ -80,7 +80,7 @@ def settle(lake: Lake, run: ConfirmRun, max_body_bytes: int, stopped: str = _STO
 
 
 def _statuses(run: ConfirmRun, answers: Mapping[int, Evidence], max_body_bytes: int) -> dict[tuple[int, int], Row]:
-    """Return by search and property what its cell came to."""
+    """Return the cells by search and property."""
     found = {}
     for number, answer in answers.items():
         asked = run.searches[number]
@@ -97,7 +97,7 @@ def _reason(
     statuses: Mapping[tuple[int, int], Row],
     stopped: str,
 ) -> str | None:
-    """Return why a flag cannot be confirmed; None: all that it rests on was answered."""
+    """Return why a flag cannot be confirmed; None: all of its evidence was answered."""
     for number, property_id in cells:
         if number not in answers:
             return stopped
@@ -112,7 +112,7 @@ def _reason(
 def _found_again(
     lake: Lake, run: ConfirmRun, flags: Sequence[Row], answers: Mapping[int, Evidence], max_body_bytes: int
 ) -> dict[str, Row]:
-    """Return what the rule of some flags finds once the new answers follow those that the flags rest on."""
+    """Return the findings of the flags' rule over their evidence followed by the new answers."""
     numbers = sorted({number for flag in flags for number, _ in run.cells[flag["flag_id"]]})
     parts: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
     for number in numbers:

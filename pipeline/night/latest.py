@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def latest_first(lake: Lake, log_level: int = logging.DEBUG) -> Iterator[Manifest]:
-    """Yield the sweeps, latest first. A damaged manifest costs its sweep alone, and is logged at `log_level`."""
+    """Yield the sweeps, latest first. A sweep with a damaged manifest is skipped and logged at `log_level`."""
     for sweep_id in reversed(lake.sweep_ids()):
         try:
             yield read_manifest(lake, sweep_id)
@@ -31,13 +31,13 @@ def latest_sweep(lake: Lake) -> Manifest | None:
 
 
 def latest_unpublished(lake: Lake) -> Manifest | None:
-    """Return the latest sweep, unless it is published: a run that was cut short, at whatever step, has left it."""
+    """Return the latest sweep unless it is published: an interrupted run has left it."""
     latest = latest_sweep(lake)
     return None if latest is None or is_published(lake, latest.sweep_id) else latest
 
 
 def latest_unfinished(lake: Lake) -> Manifest:
-    """Return the latest sweep that has not been loaded whole. Raises UnknownSweep where there is none."""
+    """Return the latest sweep that is not completely loaded. Raises UnknownSweep if there is none."""
     for manifest in latest_first(lake, logging.WARNING):
         if not is_sweep_loaded(lake, manifest.sweep_id):
             return manifest
@@ -45,7 +45,7 @@ def latest_unfinished(lake: Lake) -> Manifest:
 
 
 def latest_loaded(lake: Lake) -> str:
-    """Return the id of the latest loaded sweep. Raises UnknownSweep where there is none."""
+    """Return the id of the latest loaded sweep. Raises UnknownSweep if there is none."""
     for sweep_id in reversed(lake.sweep_ids()):
         if is_sweep_loaded(lake, sweep_id):
             return sweep_id
@@ -53,27 +53,27 @@ def latest_loaded(lake: Lake) -> str:
 
 
 def is_published(lake: Lake, sweep_id: str) -> bool:
-    """Whether a sweep is in the ledger of what is published."""
+    """Whether a sweep is in the ledger of published sweeps."""
     return any(entry.sweep_id == sweep_id for entry in published_sweeps(lake))
 
 
 def leads_nowhere(lake: Lake, manifest: Manifest, supplier: str) -> bool:
-    """Whether nothing can come of a sweep: it was never answered, and it has ended or asked another supplier."""
+    """Whether a sweep is useless: it was never answered, and it has ended or asked another supplier."""
     is_open = manifest.supplier == supplier and read_ending(lake, manifest.sweep_id) is None
     return not is_open and not has_answer(lake, manifest.sweep_id)
 
 
 def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
-    """Raise InputError where a sweep of this lake began later than `now`, or at it where another is to be made.
+    """Raise InputError if a sweep of this lake began after `now`, or at `now` if a new one is to begin.
 
-    Nights are published in the order in which they were made, and each is compared with those before it.
+    Nights are published in order, and each is compared with those before it.
     """
     for sweep_id in lake.sweep_ids()[-1:]:
         try:
             latest = read_manifest(lake, sweep_id)
             started_at, is_simulated = latest.started_at, latest.is_simulated
         except CorruptObject:
-            # Its id says when it began, to the second.
+            # Its id has the second of its start.
             started_at, is_simulated = begun_at(sweep_id), False
         if now > started_at or (now == started_at and not is_new):
             return

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, SWEEP, WORKING_TABLES
-from pipeline.sweep.load import SEGMENT_TABLES
+from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, QUOTE_TABLES, SEGMENT_TABLES, SWEEP, WORKING_TABLES
 
 # By a sweep, its publication or a quote; all other folders of tables are carried over.
 MADE_OF_RAW = frozenset(

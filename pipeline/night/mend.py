@@ -1,4 +1,4 @@
-"""What damage of a file of the lake affects, and the command or step that mends it."""
+"""The consequences of damage to a file of the lake, and the command or step that repairs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.publish.pull import pulled_from
 _RESTORE = "restore it from a backup"
 _CARE = "nightaudit lake --apply"
 _MOVE = "move it away, then: "
-# What else lies in a lake is forgotten by the lake's care where it is gone.
+# The lake's care forgets other files that are gone.
 _KEPT_FOR_EVER = frozenset({"raw", "tables", "published", "quotes", "state", FOLDER, "lake.json"})
 _AFFECTED = {
     "calls": "how many calls of that day are left",
@@ -30,7 +30,7 @@ _AFFECTED = {
 
 
 def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
-    """Return what damage of a file or folder of the lake affects, and what mends it."""
+    """Return what damage to a file or folder of the lake affects, and what repairs it."""
     top, *below = path.split("/")
     move = "" if is_missing else _MOVE
     if of_copy := _of_copy(lake, move, is_missing=is_missing):
@@ -49,7 +49,7 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
 
 
 def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | None:
-    """Return the same for a folder that can be brought again from where it was brought from; None: it is a lake."""
+    """Return the same for a copy, which can be fetched again; None: it is a lake."""
     if lake.copy is not None:
         return "this machine alone; the store has it", f"{'' if is_missing else 'delete it, then: '}nightaudit status"
     if source := pulled_from(lake.root):
@@ -58,7 +58,7 @@ def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | No
 
 
 def _of_inputs(top: str, table: str) -> str:
-    """Return what brings back the rows of files that users loaded, which are kept; empty for other tables."""
+    """Return how to restore the rows of users' files, which are kept; empty for other tables."""
     of_table = (
         kind.name for kind in KINDS.values() if table in {each.name for each in (kind.table, kind.beside) if each}
     )
@@ -67,13 +67,13 @@ def _of_inputs(top: str, table: str) -> str:
 
 
 def is_forgotten(lake: Lake, path: PurePath) -> bool:
-    """Whether a file that is gone cannot be made again, and nothing else is made of it."""
+    """Whether a missing file cannot be made again and nothing depends on it."""
     mend = consequences(lake, path.as_posix(), is_missing=True)[1]
     return path.parts[0] not in _KEPT_FOR_EVER and mend == _CARE
 
 
 def _is_kept_twice(lake: Lake, path: str) -> bool:
-    """Whether the ledger, or an entry of it, is also where it is not damaged."""
+    """Whether the ledger, or an entry of it, has an undamaged copy."""
     copies = copies_of_entry(PurePosixPath(path).stem)
     folders = [str(PurePosixPath(copy).parent) for copy in copies]
     return any(lake.exists(each) for each in (copies if path in copies else folders) if not each.startswith(path))
@@ -90,7 +90,7 @@ def _of_others(lake: Lake, top: str, below: list[str], move: str) -> str:
 
 
 def _that_writes(lake: Lake, below: list[str]) -> str:
-    """Return the command that writes a page again; pages of past nights, and those with limits, are not."""
+    """Return the command that writes a page again; empty for pages of past nights and filtered ones."""
     if not below:
         return "nightaudit report"
     if below == ["dictionary.html"]:
@@ -105,7 +105,7 @@ def _publish(lake: Lake) -> str:
 
 
 def _latest(lake: Lake) -> str:
-    """Return the latest published sweep; empty where the ledger cannot say."""
+    """Return the latest published sweep; empty if the ledger is damaged or empty."""
     try:
         return published_sweeps(lake)[-1].sweep_id
     except (NightauditError, IndexError):

@@ -1,12 +1,13 @@
 """Metrics of a lake's nights for monitoring: OpenMetrics, read from the published file.
 
-Nothing is kept between two calls: a metric is what the last published night was, or how old it is. A scraper runs
-`nightaudit metrics` (the textfile collector of a node exporter does), so no process has to listen for it.
+Each call reads the last published night; nothing is kept between two calls. A scraper runs `nightaudit metrics`, as for
+the textfile collector of a node exporter, so no process has to listen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -35,7 +36,7 @@ _COUNTS = {
 
 
 def metrics(lake: Lake, now: datetime) -> str:
-    """Return the metrics of a lake as OpenMetrics text. Raises LakeError where it cannot be read."""
+    """Return the metrics of a lake as OpenMetrics text. Raises LakeError if it cannot be read."""
     registry = CollectorRegistry()
     registry.register(_Nights(lake, now))
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
@@ -48,16 +49,14 @@ class _Nights(Collector):
         self._now = now
 
     def describe(self) -> list[Metric]:
-        """Name nothing before it is asked for: that would read the lake twice."""
+        """Return nothing, as the lake would be read twice otherwise."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what is known."""
+        """Yield the metrics."""
         held = overview(self._lake)
-        states = _gauge("sweeps", "Sweeps of the lake by state.", "state")
-        for state in sorted({sweep.state for sweep in held.sweeps}):
-            states.add_metric([state], sum(sweep.state == state for sweep in held.sweeps))
-        yield states
+        states = Counter(sweep.state for sweep in held.sweeps)
+        yield _gauge("sweeps", "Sweeps of the lake by state.", "state", sorted(states.items()))
         yield _value("free_bytes", "Bytes free on the lake's disk.", held.free_bytes)
         if held.latest_published and not held.fault:
             yield from self._of_night(held.latest_published)
@@ -71,22 +70,12 @@ class _Nights(Collector):
             outcomes = session.execute(_SEARCHES, given).fetchall()
             ((latencies, retries, body_bytes),) = session.execute(_LATENCY, given).fetchall()
             flags = session.execute(_FLAGS).fetchall()
-        cells = _gauge("night_cells", "Planned cells of the night by status.", "status")
-        for status in STATUSES:
-            cells.add_metric([status], row[status])
-        yield cells
-        searches = _gauge("night_searches", "Searches of the night by outcome.", "outcome")
-        for outcome, count in outcomes:
-            searches.add_metric([outcome], count)
-        yield searches
-        latency = _gauge("night_latency_seconds", "Latency of a search, all attempts in, by quantile.", "quantile")
-        for quantile, milliseconds in zip(_QUANTILES, latencies or (), strict=False):
-            latency.add_metric([quantile], max(milliseconds, 0) / 1000)
-        yield latency
-        open_flags = _gauge("findings", "Open findings by severity.", "severity")
-        for severity, count in flags:
-            open_flags.add_metric([severity], count)
-        yield open_flags
+        cells = [(status, row[status]) for status in STATUSES]
+        yield _gauge("night_cells", "Planned cells of the night by status.", "status", cells)
+        yield _gauge("night_searches", "Searches of the night by outcome.", "outcome", outcomes)
+        seconds = zip(_QUANTILES, (max(milliseconds, 0) / 1000 for milliseconds in latencies or ()), strict=False)
+        yield _gauge("night_latency_seconds", "Latency of a search, all attempts in, by quantile.", "quantile", seconds)
+        yield _gauge("findings", "Open findings by severity.", "severity", flags)
         for name, meaning in _COUNTS.items():
             yield _value(f"night_{name}", meaning, row[name] or 0)
         yield _value("night_retries", "Attempts beyond the first.", retries or 0)
@@ -97,12 +86,15 @@ class _Nights(Collector):
 
 
 def _seconds(begin: datetime, end: datetime) -> float:
-    """Return the seconds between two instants: none where a clock that was set back made the later one earlier."""
+    """Return the seconds between two instants; 0 if the clock was set back in between."""
     return max((end - begin).total_seconds(), 0.0)
 
 
-def _gauge(name: str, meaning: str, label: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"nightaudit_{name}", meaning, labels=[label])
+def _gauge(name: str, meaning: str, label: str, values: Iterable[tuple[str, float]]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(f"nightaudit_{name}", meaning, labels=[label])
+    for of, value in values:
+        gauge.add_metric([of], value)
+    return gauge
 
 
 def _value(name: str, meaning: str, value: float) -> GaugeMetricFamily:

@@ -13,7 +13,7 @@ from pipeline.settings import Clock, Settings
 from pipeline.sweep import SweepProgress
 
 if TYPE_CHECKING:
-    # Slow imports, which a mere sweep does not need.
+    # Slow imports, which a sweep alone does not need.
     from pipeline.audit import Audit
     from pipeline.night.summary import NightSummary
     from pipeline.notify.ways import Tell
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """A night under way. What a step has not made yet is None.
+    """A night in progress; results of later steps are None.
 
-    `clock` stands above the clock of the settings. `watch` gets the progress of the sweep a few times a second, and
-    `show` the summary once the night is published, also where the night then ends with an error. `block` gives a way
-    to send messages through a notification block of Prefect. `sandbox` is one that runs already.
+    `clock` overrides the clock of the settings. `watch` gets the progress of the sweep a few times a second, and `show`
+    the summary once the night is published, even if it then ends with an error. `block` returns the way through a
+    Prefect notification block. `sandbox` is a sandbox that is already running.
     """
 
     settings: Settings
@@ -46,7 +46,7 @@ class Night:
     sandbox: SandboxProcess | None = None
 
     def now(self) -> datetime:
-        """Return the instant that this night goes by."""
+        """Return the present time of this night's clock."""
         return (self.clock or self.settings.clock)()
 
     @property

@@ -1,7 +1,7 @@
 """All steps of a night in order, each a plain function that takes the night and returns it.
 
-They run as they are, or as tasks of Prefect (`flows/nightly.py`). What is done of a sweep is written down after each
-step, so that the next night first finishes what this one leaves.
+They run as they are, or as tasks of Prefect (`flows/nightly.py`). Each finished step is recorded, so that the next
+night first finishes what this one leaves.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ logger = logging.getLogger(__name__)
 
 Step = Callable[[Night], Night]
 
-# What is kept, and how to go on, where no step knows it better.
+# What is kept, and how to continue, if no step states it.
 _ON_THE_WAY = "Answers that have landed are kept; the published file is intact.", "nightaudit nightly"
 _WHY = 'See why: nightaudit query "SELECT failure, count(*) FROM lake.search GROUP BY ALL"'
 
 
 def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) -> NightSummary:
-    """Run a night's steps in a row and return what it came to. `as_run` gives the form in which a step is run.
+    """Run a night's steps and return its summary. `as_run` wraps each step, for example as a task.
 
-    Raises LakeBusy where another run is under way; SweepStopped and the supplier's errors where the sweep ended early:
-    nothing is published then, and running again goes on; GateBlocked; TooManyFailures once the night is published.
+    Raises LakeBusy if another run is in progress; SweepStopped and the supplier's errors if the sweep ended early, when
+    nothing is published and the next run continues; GateBlocked; TooManyFailures once the night is published.
     """
     refuse_at_the_start(night)
     with stoppable(*_ON_THE_WAY), night.lake.writing("the nightly run"):
@@ -109,11 +109,10 @@ def refuse_at_the_start(night: Night) -> None:
 
 
 def finish_left_over(night: Night) -> Night:
-    """Finish the latest night first, where it was stopped: close, judge and publish it, write its pages, send alerts.
+    """Finish the latest night if it was stopped: close, judge and publish it, write its pages, send alerts.
 
-    What an earlier day has left unpublished is not asked further: its check-ins may have passed, and its prices are of
-    that day. A night that cannot be finished, or does not pass its audit, stays as it is, and does not keep today's
-    from being made.
+    No more searches are sent for a night of an earlier day: its check-ins may have passed, and its prices belong to
+    that day. A night that cannot be finished, or fails its audit, stays as it is, and today's night goes on.
     """
     latest = latest_sweep(night.lake)
     if latest is None:
@@ -122,9 +121,13 @@ def finish_left_over(night: Night) -> Night:
     try:
         if is_published(night.lake, latest.sweep_id):
             done = done_steps(night.lake, latest.sweep_id)
-            # Published by single commands alone, it was no night whose pages and alerts are missing.
+            # If it was published by single commands, no pages and alerts are missing.
             todo = () if done is None else tuple(step for step in _ONCE_JUDGED if step.__name__ not in done)
-        elif latest.snapshot_date < night.now().date() and not _is_in_vain(left):
+        elif latest.snapshot_date < night.now().date() and not (
+            # An audited night has a result to report, whatever its answers were.
+            stored_audit(left.lake, latest.sweep_id) is None
+            and leads_nowhere(left.lake, latest, supplier_name(left.settings))
+        ):
             todo = (collect, audit, *_ONCE_JUDGED)
         else:
             return night
@@ -149,19 +152,13 @@ def finish_left_over(night: Night) -> Night:
     return night
 
 
-def _is_in_vain(left: Night) -> bool:
-    # One that was audited has something to report, whatever its answers were.
-    is_unanswered = leads_nowhere(left.lake, left.sweep, supplier_name(left.settings))
-    return is_unanswered and stored_audit(left.lake, left.sweep.sweep_id) is None
-
-
 def begin(night: Night) -> Night:
     """Begin today's sweep, or resume it."""
     return replace(night, manifest=steps.start_or_go_on(night.settings, night.lake, night.now()))
 
 
 def collect(night: Night) -> Night:
-    """Ask what has not landed, normalise it and load it; where the day's calls end first, close the sweep."""
+    """Ask what has not landed, normalise and load it; close the sweep if the day's calls are used up."""
     try:
         collected = asyncio.run(steps.collect(night))
     except CallsUsedUp as error:
@@ -174,14 +171,14 @@ def collect(night: Night) -> Night:
 
 
 def audit(night: Night) -> Night:
-    """Check the sweep, and send word where it may not be published."""
+    """Check the sweep, and notify receivers if it is blocked."""
     found = audit_sweep(night.settings, night.lake, night.sweep.sweep_id, night.now())
     tell_if_blocked(night.settings, night.lake, found, night.block)
     return replace(night, audit=found)
 
 
 def publish(night: Night) -> Night:
-    """Make the sweep part of the published file. Raises GateBlocked where it has not passed its audit."""
+    """Add the sweep to the published file. Raises GateBlocked if it has not passed its audit."""
     take_nightly_care(night.settings, night.lake, night.sweep.sweep_id)
     settings = night.settings
     made = publish_checked(
@@ -191,7 +188,7 @@ def publish(night: Night) -> Night:
 
 
 def announce(night: Night) -> Night:
-    """Say to those who feed on published nights where this one and its changes are, if the settings name them."""
+    """Notify downstream jobs of the published night, if the settings name a webhook for them."""
     if (address := night.settings.published_webhook) is not None:
         days = [(entry.sweep_id, entry.started_at.date()) for entry in published_sweeps(night.lake)]
         tell_published(night.lake, days, webhook(address.get_secret_value()))
@@ -204,7 +201,7 @@ def report(night: Night) -> Night:
 
 
 def summarise(night: Night) -> Night:
-    """Say what the night came to."""
+    """Summarise the night and show the summary."""
     assert night.published is not None  # noqa: S101 - the step before
     summary = summary_of(night.published, reports_page(night.lake))
     night.show(summary)
@@ -212,11 +209,11 @@ def summarise(night: Night) -> Night:
 
 
 def alert(night: Night) -> Night:
-    """Send alerts by the rules of the settings, if there are any. Last: a mistake in the rules costs them alone."""
+    """Send alerts by the rules of the settings, if any. It comes last: a mistake in the rules costs no other step."""
     settings = night.settings
     if settings.alerts is not None:
         rules, again = read_rules(settings.alerts), confirmer(settings, night.lake, night.clock)
-        # The digest names the cases; where none was written, the page over all nights.
+        # The digest names the cases; if none was written, the page of all nights does.
         page = str(night.pages[0].file if night.pages else reports_page(night.lake))
         pages = written_case_pages(night.lake)
         tell_alerts(
@@ -230,5 +227,5 @@ def _bounds_of(settings: Settings) -> Bounds:
 
 
 STEPS: tuple[Step, ...] = (collect, audit, publish, announce, report, summarise, alert)
-# What is left of a night that was judged; its summary was for who looked on.
+# The steps of a night after its audit, without the summary for its viewers.
 _ONCE_JUDGED: tuple[Step, ...] = (publish, announce, report, alert)

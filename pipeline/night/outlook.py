@@ -30,7 +30,7 @@ from pipeline.spec import SweepSpec
 logger = logging.getLogger(__name__)
 
 _FOLDER = "durations"
-# How many sweeps the averages are of.
+# Sweeps in the averages.
 _SWEEPS = 5
 
 
@@ -38,7 +38,7 @@ _SWEEPS = 5
 def timed(
     lake: Lake, manifest: Manifest, step: Step, *, rate_per_second: float = 0.0, in_flight: int = 0
 ) -> Iterator[None]:
-    """Keep how long the step took that runs inside, once it has come to its end."""
+    """Record how long a step took, if it ends without an error."""
     began = time.perf_counter()
     yield
     searches = sum(partition.searches for partition in manifest.partitions)
@@ -46,23 +46,23 @@ def timed(
     try:
         lake.put(f"{_FOLDER}/{manifest.sweep_id}/{step}.json", msgspec.json.encode(took))
     except LakeError as error:
-        # The step itself is done, and an estimate is worth no failure.
+        # The step itself is done; a missing estimate is no failure.
         logger.warning("The duration of %s was not recorded: %s", step, error.message)
 
 
 def cost_history(lake: Lake) -> CostHistory | None:
-    """Return what the last loaded sweeps cost; None where none is known, or where the lake cannot be read."""
+    """Return the costs of the last loaded sweeps; None: there are none, or the lake cannot be read."""
     try:
         sweeps, costs = _by_operation(lake)
         durations = {step: tuple(_durations(lake, step)) for step in Step}
     except NightauditError:
-        # What is wrong with the lake is for the commands that need it, and must not stand in the way of a plan.
+        # Commands that need the lake report what is wrong with it; a plan can be made without.
         return None
     return CostHistory(sweeps, costs, durations) if costs or any(durations.values()) else None
 
 
 def _by_operation(lake: Lake) -> tuple[int, dict[Operation, OperationCost]]:
-    # A sweep has its row once all its tables are loaded.
+    # A sweep gets its row after all its tables are loaded.
     latest = sorted(file.parent.name for file in committed_files(lake, SWEEP))[-_SWEEPS:]
     held = sweep_files(lake, SEARCH)
     files = [file for sweep_id in latest for file in held.get(sweep_id, [])]
@@ -78,7 +78,7 @@ def _by_operation(lake: Lake) -> tuple[int, dict[Operation, OperationCost]]:
 
 
 def _durations(lake: Lake, step: Step) -> Iterator[Duration]:
-    """Yield how long a step took with the last sweeps that it was run with, the latest first."""
+    """Yield the durations of a step in the last sweeps, the latest first."""
     kept = 0
     for sweep_id in sorted(lake.names(_FOLDER), reverse=True):
         path = f"{_FOLDER}/{sweep_id}/{step}.json"
@@ -92,7 +92,7 @@ def _durations(lake: Lake, step: Step) -> Iterator[Duration]:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A night that has not begun. `endless` says why the daily cap would let it never end; else it is empty."""
+    """A night that has not begun. `endless` says why the daily cap would never let it end; empty: it would."""
 
     spec: SweepSpec
     properties: int
@@ -104,25 +104,19 @@ class Outlook:
 
 
 def look_ahead(settings: Settings, lake: Lake) -> Outlook:
-    """Plan today's night and estimate it. Nothing is asked or written. Raises SpecError and InputError."""
+    """Plan and estimate today's night, without requests or writes. Raises SpecError and InputError."""
     today = settings.clock().date()
     spec, ids = read_spec_of(settings, today)
     chosen = choose_detail(spec, ids, today, lake.published_file, spec_folder(settings))
     plan = SweepPlan.of(spec, ids, today, None if chosen is None else chosen.property_ids)
     counts, history = plan.counts(), cost_history(lake)
-    cost = estimate(
-        counts,
-        settings.rate,
-        settings.in_flight,
-        history,
-        settings.daily_calls,
-        is_simulated=settings.is_simulated,
-    )
+    allowed = (settings.rate, settings.in_flight, history, settings.daily_calls)
+    cost = estimate(counts, *allowed, is_simulated=settings.is_simulated)
     return Outlook(spec, len(ids), counts, cost, history, chosen, endless(plan.partitions, settings.daily_calls))
 
 
 def as_record(outlook: Outlook) -> dict[str, object]:
-    """Return what a night would ask and cost as one flat record, for programs. Bytes are bytes, seconds seconds."""
+    """Return an outlook as one flat record for programs, in bytes and seconds."""
     counts, cost = outlook.counts, outlook.cost
     return {
         "properties": outlook.properties,
@@ -142,7 +136,7 @@ def as_record(outlook: Outlook) -> dict[str, object]:
 
 
 def as_markdown(outlook: Outlook) -> str:
-    """Return what a night would ask and cost as a table in Markdown."""
+    """Return an outlook as a table in Markdown."""
     rows = [
         f"| {name.replace('_', ' ')} | {', '.join(value) if isinstance(value, list) else value} |"
         for name, value in as_record(outlook).items()

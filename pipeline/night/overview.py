@@ -1,4 +1,4 @@
-"""What a lake holds: its sweeps, how far each has come, and what is published."""
+"""The sweeps of a lake, how far each has come, and what is published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.publish.ledger import published_sweeps
 
 @dataclass(frozen=True, slots=True)
 class SweepOverview:
-    """One sweep: how far it has come, and its counts once it is loaded."""
+    """The progress of one sweep, and its counts once it is loaded."""
 
     sweep_id: str
     started_at: datetime
@@ -43,16 +43,16 @@ class Overview:
     sweeps: tuple[SweepOverview, ...]
     free_bytes: int
     fault: str = ""
-    """Why the published file cannot be read, and what to do; empty where it can, or there is none."""
+    """Why the published file cannot be read, and what to do; empty: it can, or does not exist."""
 
     @property
     def latest_published(self) -> SweepOverview | None:
-        """The last published sweep; its manifest may be damaged since."""
+        """The last published sweep, even if its manifest is damaged."""
         return next((sweep for sweep in reversed(self.sweeps) if sweep.is_published), None)
 
 
 def overview(lake: Lake) -> Overview:
-    """Look at a lake. A sweep whose manifest cannot be read is `damaged`; `nightaudit verify` says more."""
+    """Return the overview of a lake. A sweep with an unreadable manifest is `damaged`; `nightaudit verify` explains."""
     published = {entry.sweep_id for entry in published_sweeps(lake)}
     counts = sweep_rows(lake)
     sweeps = tuple(_one(lake, sweep_id, published, counts) for sweep_id in lake.sweep_ids())
@@ -69,10 +69,10 @@ def _fault(published_file: Path) -> str:
 
 
 def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
-    """Return the loaded sweeps' rows of the `sweep` table, by id. Raises CorruptObject where a file cannot be read."""
+    """Return the loaded sweeps' rows of the `sweep` table, by id. Raises CorruptObject if a file cannot be read."""
     with connect(lake) as session:
         try:
-            # A file that is damaged may be noticed only when its rows are fetched.
+            # A damaged file may be noticed only when its rows are fetched.
             rows = rows_of(session.execute(select_files("sweep", committed_files(lake, SWEEP))))
         except duckdb.Error as error:
             raise CorruptObject(
@@ -84,7 +84,7 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
 
 
 def begun_at(sweep_id: str) -> datetime:
-    """Return when a sweep was begun, as its id tells."""
+    """Return the start of a sweep, from its id."""
     return datetime.strptime(sweep_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
@@ -92,7 +92,7 @@ def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[
     try:
         manifest = read_manifest(lake, sweep_id)
     except CorruptObject:
-        # The other sweeps are unchanged, and so is what this one has come to.
+        # Its row in the table is still good.
         row = counts.get(sweep_id, {})
         began, planned, is_published = begun_at(sweep_id), row.get("planned", 0), sweep_id in published
         return SweepOverview(sweep_id, began, False, "unknown", planned, 0, 0, "damaged", row, is_published)

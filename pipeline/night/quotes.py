@@ -33,7 +33,7 @@ WRITE_SCOPE = "write_rooms"
 
 @dataclass(frozen=True, slots=True)
 class QuoteSummary:
-    """What a run of quotes came to."""
+    """The result of a run of quotes."""
 
     run_id: str
     begun_at: datetime
@@ -45,10 +45,10 @@ class QuoteSummary:
 
 
 def refuse_unless_meant(settings: Settings, sample: Sample, *, is_confirmed: bool) -> None:
-    """Raise InputError or SettingsError, before anything is asked, where a run of quotes is not wholly meant."""
+    """Raise InputError or SettingsError unless settings, sample and user all allow a run of quotes."""
     if not settings.quote_cap:
         raise SettingsError(
-            "Quotes are off: a quote makes a reservation.",
+            "Quotes are switched off, because each may make a reservation (NIGHTAUDIT_QUOTE_CAP is 0).",
             kept="Nothing was sent.",
             hint="To allow up to 20 in a run, set NIGHTAUDIT_QUOTE_CAP=20.",
         )
@@ -56,6 +56,7 @@ def refuse_unless_meant(settings: Settings, sample: Sample, *, is_confirmed: boo
         raise InputError(
             f"A sample of {sample.size} is above the cap of {settings.quote_cap} quotes a run (NIGHTAUDIT_QUOTE_CAP).",
             kept="Nothing was sent.",
+            hint="Request fewer quotes, or raise the cap.",
         )
     if WRITE_SCOPE not in settings.scopes.split():
         raise SettingsError(
@@ -83,8 +84,8 @@ async def quote(
 ) -> QuoteSummary:
     """Ask quotes for a sample of the published offers and load the ledger. The caller holds the lake's writer lock.
 
-    Raises InputError and SettingsError before anything is asked, and what `ask_quotes` raises; whatever happens, the
-    ledger holds every quote, and what it holds is loaded by the next run if it is not by this one.
+    Raises InputError and SettingsError before anything is sent, and what `ask_quotes` raises; the ledger then holds
+    every quote, and the next run loads those that this one did not.
     """
     refuse_unless_meant(settings, sample, is_confirmed=is_confirmed)
     now = now or settings.clock
@@ -102,13 +103,16 @@ async def quote(
     offers = choose(lake.published_file, sample, begun_at.date(), never=unknown, asked_before=asked)
     if not offers:
         raise InputError(
-            "No offer qualifies: on sale, with a known product for each room, and not quoted since the last night.",
+            "No published offer can be quoted: it must be on sale, have a known product for each room, and not have "
+            "been quoted since the last night.",
             kept="Nothing was sent.",
+            hint="Widen --market and --property, or wait for the next night: nightaudit nightly",
         )
-    run = Run(_run_id(begun_at, sample), begun_at, manifest.is_simulated, manifest.supplier, sample, len(offers))
+    run_id = f"{begun_at:%Y%m%dT%H%M%S%fZ}-{xxhash.xxh3_64_hexdigest(repr(sample).encode())[:6]}"
+    run = Run(run_id, begun_at, manifest.is_simulated, manifest.supplier, sample, len(offers))
     asking = Asking(settings.quote_cap, begun_at.date(), settings.send_rate_type, max_body_bytes)
     allowance = allowance_of(settings, lake, now)
-    # A product id may be good for its own night only, so the sandbox of that night is asked.
+    # A product id may be valid only in its own night, so the sandbox of that night is used.
     async with open_client(settings, lake, manifest, now=now, allowance=allowance, sandbox=sandbox) as client:
         ledger.begin(lake, run)
         try:
@@ -120,7 +124,7 @@ async def quote(
 
 
 def summary_of(lake: Lake, run: Run, max_body_bytes: int) -> QuoteSummary:
-    """Count what a run has come to, by the ledger."""
+    """Return the summary of a run from the ledger."""
     entries = list(ledger.entries(lake, run.run_id))
     results = [result_of(entry, max_body_bytes) for entry in entries]
     return QuoteSummary(
@@ -135,9 +139,5 @@ def summary_of(lake: Lake, run: Run, max_body_bytes: int) -> QuoteSummary:
 
 
 def all_summaries(lake: Lake, max_body_bytes: int) -> list[QuoteSummary]:
-    """Count what every run has come to, oldest first."""
+    """Return the summaries of all runs, oldest first."""
     return [summary_of(lake, run, max_body_bytes) for run in ledger.runs(lake)]
-
-
-def _run_id(begun_at: datetime, sample: Sample) -> str:
-    return f"{begun_at:%Y%m%dT%H%M%S%fZ}-{xxhash.xxh3_64_hexdigest(repr(sample).encode())[:6]}"

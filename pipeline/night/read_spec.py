@@ -25,20 +25,20 @@ class _Story(msgspec.Struct):
 
 
 def mark_as_demo(lake: Lake, spec: str, nights: int) -> Path:
-    """Write down that a lake is a demo's, and return the file of its spec."""
+    """Mark a lake as that of a demo, and return the file of its spec."""
     lake.put(_SPEC, spec.encode())
     lake.put(_STORY, msgspec.json.encode(_Story(nights)))
     return lake.local(_SPEC)
 
 
 def demo_spec(settings: Settings) -> Path | None:
-    """Return the spec of a demo's lake; None for another lake, and where a supplier is set."""
+    """Return the spec of a demo's lake; None for another lake, or if a supplier is set."""
     file = Lake(settings.lake).local(_SPEC)
     return file if settings.is_simulated and file.exists() else None
 
 
 def story_nights(lake: Lake) -> int:
-    """Return how many nights the story of the sandbox's world takes in this lake; 0: it has none."""
+    """Return the length in nights of the story in this lake's sandbox; 0: it has none."""
     try:
         return msgspec.json.decode(lake.get(_STORY), type=_Story).nights
     except FileNotFoundError:
@@ -51,8 +51,8 @@ logger = logging.getLogger(__name__)
 def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tuple[int, ...]]:
     """Read the spec that the settings name, and resolve its properties.
 
-    Raises SettingsError where no spec is named although the supplier is real, and SpecError for a spec or a property
-    source that cannot be used.
+    Raises SettingsError if a real supplier is set without a spec, and SpecError for a spec or a property source that
+    cannot be used.
     """
     path = settings.spec or demo_spec(settings)
     if path is None:
@@ -79,7 +79,7 @@ def read_spec_of(settings: Settings, snapshot_date: date) -> tuple[SweepSpec, tu
 
 
 def _only_markets(spec: SweepSpec, markets: tuple[str, ...] | None) -> SweepSpec:
-    """Return the spec with some of its markets alone, in its own order. Raises InputError where one is not its own."""
+    """Return the spec with only some of its markets, in its order. Raises InputError for any other market."""
     if not markets:
         return spec
     if strange := [market for market in markets if market not in spec.ask.markets]:
@@ -95,12 +95,12 @@ def _only_markets(spec: SweepSpec, markets: tuple[str, ...] | None) -> SweepSpec
 
 
 def spec_folder(settings: Settings) -> Path:
-    """Return the folder that files named in the spec are meant from."""
+    """Return the folder at which relative files of the spec start."""
     return Path(settings.spec or SAMPLE_SPEC).parent
 
 
 def refuse_before_making(settings: Settings, lake: Lake, now: datetime) -> None:
-    """Read the spec while there is no lake yet, so that a mistake in it leaves none behind. Raises SpecError."""
+    """Read the spec while there is no lake yet, so that a mistake in it creates none. Raises SpecError."""
     if not lake.root.exists():
         read_spec_of(settings, now.date())
 
@@ -108,10 +108,7 @@ def refuse_before_making(settings: Settings, lake: Lake, now: datetime) -> None:
 def _sandbox_resolver(settings: Settings) -> Callable[[int], Iterable[int]]:
     from pipeline.sandbox.world.identifiers import property_ids
 
-    def resolve(wanted: int) -> Iterable[int]:
-        return property_ids(settings.sandbox_seed, settings.sandbox_properties)[:wanted]
-
-    return resolve
+    return lambda wanted: property_ids(settings.sandbox_seed, settings.sandbox_properties)[:wanted]
 
 
 def _query_resolver(settings: Settings) -> Callable[[str], Iterable[int]] | None:

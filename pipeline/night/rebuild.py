@@ -1,13 +1,12 @@
 """Every table and the published file, rebuilt from the raw answers: no network, the same rows.
 
-The new tables grow in a folder of their own beside the old ones, sweep by sweep, by the code that made them the first
-time. Then the published file is built over them, and both are put in place: first lake.json names the new folder, then
-the file takes the old one's place. A crash before that changes nothing. A crash in between leaves a published file
-that reads the old tables, which are still there; so does every reader that has it open, which is why the old folder is
-kept until the next rebuild.
+The new tables are written to a folder of their own, sweep by sweep, by the same code as before. Then the published file
+is built over them, and both are put in place: lake.json names the new folder, and the new file replaces the old one. A
+crash before that changes nothing. A crash in between leaves a published file that reads the old tables. They are kept
+until the next rebuild, also for readers that have the old file open.
 
-Quotes are loaded again from their ledger. What comes from neither is carried over as it is: inputs, and what the audits
-of the time found. Where that is gone too, as in a back-up without tables, published nights are audited again.
+Quotes are loaded again from their ledger. Users' files and results of earlier audits are carried over; if those are
+gone too, as in a backup without tables, published nights are audited again.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ AS_A_WHOLE = PartOf(_KEPT, "nightaudit rebuild")
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What was rebuilt; `former` is the old folder, which is unused once open files are closed."""
+    """The result of a rebuild; `former` is the old folder, unused once open files are closed."""
 
     sweeps: tuple[str, ...]
     tables: Path
@@ -63,10 +62,10 @@ async def rebuild(
 
     `limits` are those of a night that is audited again.
 
-    Sweeps that are not loaded yet are left to `resume`. Raises LakeError, before anything is changed, where raw answers
-    of a loaded sweep are missing, and CorruptObject where they are damaged.
+    Sweeps that are not loaded yet are left to `resume`. Raises LakeError, before any change, if raw answers of a loaded
+    sweep are missing, and CorruptObject if they are damaged.
     """
-    # Of a back-up of what cannot be made again, the ledger's copies alone say what was published.
+    # A minimal backup has only the ledger's copies.
     restore_entries(lake)
     before = _counted(lake)
     manifests = [_replayable(lake, sweep_id) for sweep_id in _loaded(lake, before)]
@@ -81,7 +80,7 @@ async def rebuild(
         load_ledger(fresh, options.max_body_bytes)
         file = publish_anew(fresh, fresh.adopt_tables, cluster=options.cluster)
     except BaseException:
-        # Not where it is adopted already: then only the published file is still to be put in place.
+        # An adopted folder stays: then only the published file is missing.
         if Lake(str(lake.root)).tables_folder != fresh.tables_folder:
             fresh.remove_folder(fresh.tables_folder)
         raise
@@ -91,7 +90,7 @@ async def rebuild(
 
 
 def _counted(lake: Lake) -> dict[str, dict[str, Any]]:
-    """Return the loaded sweeps' rows by id; none where the table is damaged, which is what a rebuild mends."""
+    """Return the loaded sweeps' rows by id; none if the table is damaged, as a rebuild repairs it."""
     try:
         return sweep_rows(lake)
     except CorruptObject:
@@ -99,7 +98,7 @@ def _counted(lake: Lake) -> dict[str, dict[str, Any]]:
 
 
 def _loaded(lake: Lake, rows: Mapping[str, Any]) -> list[str]:
-    """Return the loaded sweeps, oldest first. Raises LakeError where one of them has no raw answers any more."""
+    """Return the loaded sweeps, oldest first. Raises LakeError if one of them no longer has raw answers."""
     wanted = (
         rows.keys() | {entry.sweep_id for entry in published_sweeps(lake)} | lake.names(f"{lake.tables_folder}/sweep")
     )
@@ -135,19 +134,19 @@ def _replayable(lake: Lake, sweep_id: str) -> Manifest:
 
 
 def _refuse_other_searches(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise LakeError where a sweep has lost raw answers that its ending does not tell of."""
+    """Raise LakeError if a sweep has lost raw answers without a record."""
     for sweep_id, row in before.items():
         if after[sweep_id]["searches"] != row["searches"]:
             raise LakeError(
-                f"The raw zone holds {after[sweep_id]['searches']:,} searches of the sweep {sweep_id}, and "
-                f"{row['searches']:,} were loaded.",
+                f"Raw answers of the sweep {sweep_id} are missing: {row['searches']:,} searches were loaded, and the "
+                f"raw zone holds {after[sweep_id]['searches']:,}.",
                 kept=_KEPT,
                 hint="Restore its raw folder from a backup.",
             )
 
 
 def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
-    """Carry over which offers the audit of the time took out: it was judged by the nights before it, then."""
+    """Carry over the offers that the audit removed, as it compared with the nights known then."""
     held = quarantine_file(lake, sweep_id)
     if not held.exists():
         return
@@ -162,7 +161,7 @@ def _keep_quarantine(lake: Lake, fresh: Lake, sweep_id: str) -> None:
 
 
 def _audit_again(lake: Lake, fresh: Lake, limits: Limits, spread: Spread) -> None:
-    """Audit the published nights whose audit is gone, oldest first: each is compared with those before it."""
+    """Audit the published nights whose audit is gone, oldest first, each against those before it."""
     for entry in published_sweeps(lake):
         if entry.audit != "none" and stored_audit(lake, entry.sweep_id) is None:
             nights = nights_like(fresh, read_manifest(fresh, entry.sweep_id), limits.nights)
@@ -170,7 +169,7 @@ def _audit_again(lake: Lake, fresh: Lake, limits: Limits, spread: Spread) -> Non
 
 
 def _carry_over(lake: Lake, fresh: Lake) -> None:
-    """Link the files of all other tables into the new folder: they are never written again, only added to."""
+    """Link the files of all other tables into the new folder; files are never overwritten."""
     for name in lake.names(lake.tables_folder):
         if name not in MADE_OF_RAW:
             shutil.copytree(lake.table_root(name), fresh.table_root(name), copy_function=_link)

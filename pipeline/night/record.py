@@ -15,7 +15,7 @@ _HINT = "Remove this file; its night then counts as finished if it has been publ
 
 
 def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
-    """Return the names of a night's steps that are done; None where nothing was recorded."""
+    """Return the names of a night's finished steps; None: nothing was recorded."""
     try:
         return read_record(lake, _path(sweep_id), frozenset[str], kept="Nothing was started.", hint=_HINT)
     except FileNotFoundError:
@@ -23,7 +23,7 @@ def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
 
 
 def note_done(lake: Lake, sweep_id: str, step: str) -> None:
-    """Write down that a step is done. The caller holds the lake's writer lock."""
+    """Record a finished step. The caller holds the lake's writer lock."""
     before = done_steps(lake, sweep_id) or frozenset()
     if step not in before:
         lake.put(_path(sweep_id), msgspec.json.encode(sorted(before | {step})))

@@ -1,4 +1,4 @@
-"""What each step of a night did, as a line of the log."""
+"""The log line of each step of a night."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.report import reports_page
 
 
 def line_of(step: str, night: Night) -> str:
-    """Return what a step did, by its name and the night that it returned."""
+    """Return the log line of a step, from its name and the night that it returned."""
     sweep, settings = night.sweep, night.settings
     line = f"The step {step} is done."
     if step == "begin":

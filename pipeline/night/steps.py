@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 
 def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
-    """Begin a new sweep: read the spec, and write down what will be asked.
+    """Begin a new sweep: read the spec and record the plan.
 
-    Raises InputError where the lake has a sweep of that instant or later: its history is made in order.
+    Raises InputError if the lake has a sweep of that time or later.
     """
     refuse_earlier(lake, now, is_new=True)
     refuse_broken_logs(lake, TABLES.values())
@@ -57,7 +57,7 @@ def start(settings: Settings, lake: Lake, now: datetime) -> Manifest:
 
 
 def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
-    """Begin a sweep, or resume the one that was begun today and is not published yet."""
+    """Begin a sweep, or resume today's if it is not published yet."""
     begun = latest_unpublished(lake)
     if begun is None or begun.snapshot_date != now.date() or leads_nowhere(lake, begun, supplier_name(settings)):
         return start(settings, lake, now)
@@ -70,8 +70,7 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
         )
     if is_sweep_loaded(lake, begun.sweep_id):
         logger.warning(
-            "Today's sweep %s is loaded but not published: auditing it again, without new requests.",
-            begun.sweep_id,
+            "Today's sweep %s is loaded but not published: auditing it again, without new requests.", begun.sweep_id
         )
     else:
         logger.info("Resuming today's sweep %s.", begun.sweep_id)
@@ -79,10 +78,10 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
 
 
 async def collect(night: Night) -> SweepProgress:
-    """Ask what has not landed of a night's sweep, normalise it and load it. See `pipeline.sweep.run`.
+    """Ask the searches of a night's sweep that have not landed, normalise and load them. See `pipeline.sweep.run`.
 
-    Raises InputError where the night's clock is earlier than the lake's latest sweep, or the settings name another
-    supplier than the sweep has asked.
+    Raises InputError if the night's clock is earlier than the lake's latest sweep, or the settings name another
+    supplier than the sweep's.
     """
     settings, lake, manifest = night.settings, night.lake, night.sweep
     refuse_tight_limits(more_descriptors=settings.in_flight)
@@ -101,7 +100,7 @@ async def collect(night: Night) -> SweepProgress:
 
     def request_of(search: Search) -> bytes:
         search = as_sent(search, unbranded)
-        # Judged by the day of the plan: a stay that has begun since is asked for, and its refusal is its outcome.
+        # Checked against the day of the plan: a stay that has begun since is still requested, and its cell rejected.
         request = request_for(search, today=manifest.snapshot_date, send_rate_type=manifest.send_rate_type)
         return request.to_wire()
 
@@ -122,20 +121,19 @@ async def collect(night: Night) -> SweepProgress:
 
 
 def _make_way(lake: Lake, supplier: str) -> None:
-    """See that a sweep of `supplier` may follow on those of this lake: prices of two suppliers are no series.
+    """Check that a sweep of `supplier` may follow those of this lake, as prices of two suppliers are no series.
 
-    A sweep that was never answered binds nothing, such as one that a mistyped address began; where nothing of it
-    has landed and it has not ended, it is taken away. Raises InputError where the latest other sweep asked another
-    else; nothing is taken away then.
+    Sweeps without any answer, such as those with a mistyped address, are ignored, and removed if nothing has landed and
+    they have not ended. Raises InputError, and removes nothing, if the latest other sweep used another supplier.
     """
-    in_vain = []
+    unanswered = []
     for manifest in latest_first(lake, logging.WARNING):
         if manifest.supplier == supplier:
             break
         if has_answer(lake, manifest.sweep_id):
             raise another_supplier(manifest, supplier)
-        in_vain.append(manifest)
-    for manifest in in_vain:
+        unanswered.append(manifest)
+    for manifest in unanswered:
         if not landed(lake, manifest.sweep_id) and read_ending(lake, manifest.sweep_id) is None:
             drop_sweep(lake, manifest.sweep_id)
             logger.warning(
@@ -147,7 +145,7 @@ _ENOUGH_CALLS = "Set it to at least that number, better to twice that: retries c
 
 
 def endless(partitions: Iterable[Partition], daily_calls: int | None) -> str:
-    """Say so where a whole day's calls do not suffice for what lands at once: no day would get further; else ''."""
+    """Return why no day's calls are enough for a shard, so that the sweep would never end; empty: they are enough."""
     least = max((min(partition.searches, SEARCHES_PER_SHARD) for partition in partitions), default=0)
     if daily_calls is None or daily_calls >= least:
         return ""
@@ -158,7 +156,7 @@ def endless(partitions: Iterable[Partition], daily_calls: int | None) -> str:
 
 
 def as_sent(search: Search, unbranded: Mapping[int, int]) -> Search:
-    """Return a search as it goes out: about an opaque offer, a single search names the unbranded property."""
+    """Return a search as it is sent: a single search for an opaque offer names the unbranded property."""
     if search.operation is not Operation.SINGLE:
         return search
     return replace(search, property_ids=tuple(unbranded.get(own, own) for own in search.property_ids))

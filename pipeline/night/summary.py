@@ -26,12 +26,12 @@ _CASES = (
 )
 
 
+_FAILED = "SELECT relation FROM state.failed_rule WHERE sweep_id = $sweep_id ORDER BY relation"
+
+
 @dataclass(frozen=True, slots=True)
 class NightSummary:
-    """A published night. The counts are those of its row of `mart.sweep`.
-
-    Findings are open flags, and cases those that wait for a decision.
-    """
+    """A published night: counts of its row of `mart.sweep`, open flags, and cases without a decision."""
 
     sweep_id: str
     snapshot_date: date
@@ -53,14 +53,15 @@ class NightSummary:
     reports: Path
     query: str = QUERY
     failed_rules: tuple[str, ...] = ()
-    """Relations of rules that could not be asked: what they would have found is not known."""
+    """Relations of rules that could not be evaluated."""
 
 
 def summarise(published: Published, reports: Path) -> NightSummary:
-    """Return the summary of a night that has just been published, whose reports begin at the page `reports`."""
+    """Return the summary of a night that has just been published; `reports` is the start page of its reports."""
     sweep = published.sweep
     findings, new = query_published(published.file, _FINDINGS, {"started_at": sweep["started_at"]}).fetchall()[0]
     cases, new_cases = query_published(published.file, _CASES).fetchall()[0]
+    about = {"sweep_id": sweep["sweep_id"]}
     return NightSummary(
         sweep_id=sweep["sweep_id"],
         snapshot_date=sweep["snapshot_date"],
@@ -80,12 +81,12 @@ def summarise(published: Published, reports: Path) -> NightSummary:
         new_cases=new_cases,
         file=published.file,
         reports=reports,
-        failed_rules=_failed_rules(published.file, sweep["sweep_id"]),
+        failed_rules=tuple(row[0] for row in query_published(published.file, _FAILED, about).fetchall()),
     )
 
 
 def refuse_failed_rules(summary: NightSummary, tolerated: int) -> None:
-    """Raise TooManyFailures where more rules could not be asked than is tolerated."""
+    """Raise TooManyFailures if more rules could not be evaluated than is tolerated."""
     if len(summary.failed_rules) <= tolerated:
         return
     raise TooManyFailures(
@@ -97,7 +98,8 @@ def refuse_failed_rules(summary: NightSummary, tolerated: int) -> None:
 
 
 def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
-    """Return the summary as pairs of a label and a text, in the order in which they are read."""
+    """Return the summary as pairs of a label and a text, in their order."""
+    since = f"{summary.price_changes:,} since the night of {summary.previous_date}"
     return [
         ("sweep", f"{summary.sweep_id} (supplier: {summary.supplier})"),
         ("planned cells", f"{summary.planned:,}{'' if summary.is_complete else ' (ended early)'}"),
@@ -105,7 +107,7 @@ def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
         ("requests", f"{summary.requests:,}"),
         ("duration", _span(summary.duration)),
         ("offers stored", f"{summary.offers:,}"),
-        ("price changes", _price_changes(summary)),
+        ("price changes", since if summary.previous_date else "none yet: this is the first night"),
         ("findings", f"{summary.findings:,} open, {summary.new_findings:,} new"),
         ("cases", f"{summary.cases:,} to decide, {summary.new_cases:,} new; see: nightaudit cases"),
         *([("rules that failed", ", ".join(summary.failed_rules))] if summary.failed_rules else []),
@@ -123,21 +125,10 @@ def as_markdown(summary: NightSummary) -> str:
     return "\n".join([heading, "", *warning, "| | |", "| --- | --- |", *rows, "", *query])
 
 
-def _failed_rules(file: Path, sweep_id: str) -> tuple[str, ...]:
-    query = "SELECT relation FROM state.failed_rule WHERE sweep_id = $sweep_id ORDER BY relation"
-    return tuple(row[0] for row in query_published(file, query, {"sweep_id": sweep_id}).fetchall())
-
-
 def _date_before(file: Path, sweep_id: str) -> date | None:
     rows = query_published(file, "SELECT sweep_id, snapshot_date FROM mart.sweep ORDER BY started_at").fetchall()
     earlier = dict(zip([row[0] for row in rows[1:]], [row[1] for row in rows[:-1]], strict=True))
     return earlier.get(sweep_id)
-
-
-def _price_changes(summary: NightSummary) -> str:
-    if summary.previous_date is None:
-        return "none yet: this is the first night"
-    return f"{summary.price_changes:,} since the night of {summary.previous_date}"
 
 
 def _span(duration: timedelta) -> str:

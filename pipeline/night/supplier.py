@@ -25,12 +25,12 @@ SANDBOX_NAME = "sandbox"
 
 
 def supplier_name(settings: Settings) -> str:
-    """Return what a supplier is known by in the lake: the sandbox's name, or the host and port of its address."""
+    """Return the name of a supplier in the lake: the sandbox's name, or the host and port of its address."""
     return SANDBOX_NAME if settings.is_simulated else host_and_port(settings.base_url or "")
 
 
 def allowance_of(settings: Settings, lake: Lake, now: Clock) -> SharedCalls | DailyCalls | Unlimited:
-    """Return what counts the day's calls to a lake's supplier: the lake, and the store that several share."""
+    """Return the allowance of the day's calls: counted in the lake and, if set, in a shared store."""
     if settings.daily_calls is None:
         return Unlimited()
     own = DailyCalls(lake, settings.daily_calls, now)
@@ -50,11 +50,11 @@ async def open_client(
     allowance: Allowance | None = None,
     sandbox: SandboxProcess | None = None,
 ) -> AsyncIterator[SupplierClient]:
-    """Give a client of the supplier that `manifest` has asked, or of the one of the settings where none is given.
+    """Open a client for the supplier of `manifest` or, without one, of the settings.
 
-    A sandbox answers as it did when that sweep began, so that a resumed sweep is the sweep that it would have been.
-    One that runs already, `sandbox`, is turned to that night, and left running.
-    Raises InputError where the settings name another supplier than the sweep has asked.
+    A sandbox answers as it did when that sweep began, so that a resumed sweep gets the same answers. A running one
+    (`sandbox`) is set to that night and left running.
+    Raises InputError if the settings name another supplier than the sweep's.
     """
     if manifest is not None and manifest.supplier != supplier_name(settings):
         has_landed = bool(landed(lake, manifest.sweep_id))
@@ -81,7 +81,7 @@ async def open_client(
 
 
 def _sandbox(settings: Settings, lake: Lake, manifest: Manifest | None) -> SandboxProcess:
-    """Return the sandbox of the night that a sweep has asked; of its first night where none is given."""
+    """Return the sandbox of a sweep's night; without a sweep, of the first night."""
     from pipeline.sandbox.server.launch import SandboxProcess
 
     seed, properties = settings.sandbox_seed, settings.sandbox_properties
@@ -100,14 +100,14 @@ def _sandbox(settings: Settings, lake: Lake, manifest: Manifest | None) -> Sandb
 
 
 def _turn(sandbox: SandboxProcess, settings: Settings, lake: Lake, manifest: Manifest) -> None:
-    """Have a sandbox that runs already answer as in the night of a sweep."""
+    """Set a running sandbox to the night of a sweep."""
     night = lake.sweep_ids().index(manifest.sweep_id)
     clock = settings.sandbox_clock.isoformat() if settings.sandbox_clock else None
     sandbox.control("night", {"night": night, "today": manifest.snapshot_date.isoformat(), "clock": clock})
 
 
 def another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> InputError:
-    """Return the refusal of a lake whose sweep asked another supplier than `supplier`."""
+    """Return the error for a lake whose sweep used another supplier than `supplier`."""
     return InputError(
         f"This lake's sweep {manifest.sweep_id} used the supplier {manifest.supplier}; the settings name {supplier}.",
         kept="The lake is unchanged.",
@@ -116,7 +116,7 @@ def another_supplier(manifest: Manifest, supplier: str, instead: str = "") -> In
 
 
 def what_else(sweep_id: str, *, has_landed: bool) -> str:
-    """Return what can be done about an unfinished sweep while the settings name another supplier than its own."""
+    """Return what to do about an unfinished sweep of another supplier than that of the settings."""
     if has_landed:
         return f"Abandon its remaining searches with: nightaudit resume --close {sweep_id}"
     return "None of its answers has landed; replace it with: nightaudit sweep"

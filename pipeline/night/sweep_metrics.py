@@ -12,9 +12,8 @@ from prometheus_client.registry import CollectorRegistry
 
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.search import Operation
-from pipeline.supplier.answer import Answer
+from pipeline.supplier.answer import Answer, Ask
 from pipeline.sweep import SweepProgress
-from pipeline.sweep.collect import Ask
 
 _HOST = "127.0.0.1"
 _LATENCIES = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

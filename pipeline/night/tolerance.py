@@ -1,4 +1,4 @@
-"""Whether a finished sweep can be relied on: how many of its cells failed, and whether any answer can be used."""
+"""Whether a finished sweep is usable: how many of its cells failed, and whether it has any usable answer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pipeline.lake.database import connect, view_sweep_files
 
 
 def failed_share(counts: Mapping[str, Any]) -> float:
-    """Return the share of a sweep's planned cells that failed. `counts` are those of its row of the table `sweep`."""
+    """Return the share of a sweep's planned cells that failed. `counts` is its row of the table `sweep`."""
     planned: int = counts["planned"]
     return counts["failed"] / planned if planned else 0.0
 
 
 def refuse_too_many_failures(counts: Mapping[str, Any], tolerated: float, kept: str, hint: str) -> None:
-    """Raise TooManyFailures where more of the planned cells of a sweep failed than is tolerated."""
+    """Raise TooManyFailures if more of a sweep's planned cells failed than is tolerated."""
     share = failed_share(counts)
     if share > tolerated:
         raise TooManyFailures(

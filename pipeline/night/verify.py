@@ -49,7 +49,7 @@ _MAX_BODY_BYTES = Settings.model_construct().max_body_bytes
 
 @dataclass(frozen=True, slots=True, order=True)
 class Damage:
-    """One file, or what should be one: what is wrong, what that affects, and the command or step that mends it."""
+    """One damaged or missing file: what is wrong, what that affects, and the command or step that repairs it."""
 
     path: str
     what: str
@@ -59,7 +59,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was checked, and what is damaged. `unrecorded` files have no checksum: an earlier version wrote them."""
+    """The result of a check. `unrecorded` files have no checksum: an earlier version wrote them."""
 
     files: int
     unrecorded: int
@@ -67,13 +67,13 @@ class Verified:
 
 
 def verify(lake: Lake, *, is_deep: bool, max_body_bytes: int = _MAX_BODY_BYTES) -> Verified:
-    """Look at all files of a lake; nothing is changed. `max_body_bytes` is what an answer may have that is read."""
+    """Check all files of a lake without changing any. `max_body_bytes` limits the answers that are read."""
     began = time.time()
     is_written = _is_written(lake, began)
     found = _Look(lake, max_body_bytes, is_deep=is_deep).at_all()
     if not found.damages or not (is_written or _is_written(lake, began)):
         return found
-    # The other process may have been between a file and its checksum: damage is still there a moment later.
+    # Another process may have been between a file and its checksum; real damage persists.
     time.sleep(_SETTLED_SECONDS)
     suspects = frozenset(damage.path for damage in found.damages)
     again = _Look(lake, max_body_bytes, is_deep=is_deep, suspects=suspects).at_all()
@@ -81,7 +81,7 @@ def verify(lake: Lake, *, is_deep: bool, max_body_bytes: int = _MAX_BODY_BYTES) 
 
 
 def _is_written(lake: Lake, since: float) -> bool:
-    """Whether another process of this machine writes to the lake, or has begun to since then."""
+    """Whether another process of this machine is writing to the lake, or has begun to since then."""
     note = lake.root / ".lock.note"
     try:
         found, changed_at = _WRITER.search(note.read_text()), note.stat().st_mtime
@@ -90,7 +90,7 @@ def _is_written(lake: Lake, since: float) -> bool:
         if changed_at < since:
             os.kill(int(found[1]), 0)
     except PermissionError:
-        # It is there, and another user's.
+        # The process exists and belongs to another user.
         return True
     except (OSError, ValueError):
         return False
@@ -98,7 +98,7 @@ def _is_written(lake: Lake, since: float) -> bool:
 
 
 class _Look:
-    """One look at all files, or the second one, at the content of `suspects` alone."""
+    """One check of all files; a second one reads only the content of `suspects`."""
 
     def __init__(
         self, lake: Lake, max_body_bytes: int, *, is_deep: bool, suspects: frozenset[str] | None = None
@@ -121,13 +121,14 @@ class _Look:
             self._read(self._lake.root / "lake.json", lambda: Lake(str(self._lake.root)))
             if is_readable:
                 self._related()
-            self._missing(lost)
+            for gone, count in lost.items():
+                self._found(gone, "is missing" if count == 1 else f"is missing, with {count:,} files")
             damaged = self._recorded.damaged()
             for sums, how in damaged.items():
                 self._found(sums, how)
             for sums, files in without_checksums(self._lake, self._recorded).items():
                 if any(each.parent == sums for each in damaged):
-                    # It would be written on, and is to be written again.
+                    # Its damage is reported already.
                     continue
                 first, others = files[0].relative_to(self._lake.root), len(files) - 1
                 named = f"{first} and {others:,} more" if others else f"{first}"
@@ -162,7 +163,7 @@ class _Look:
         self._found(place, f"has {found[0]:,} bytes, not as written" if is_resized else "is not what was written")
 
     def _structure(self, place: Path) -> None:
-        """Look at a file without a checksum as closely as its own form allows."""
+        """Check the format of a file without a checksum."""
         try:
             if place.suffix == ".parquet" and self._is_deep:
                 pq.ParquetFile(place, page_checksum_verification=True).read()
@@ -172,7 +173,7 @@ class _Look:
             self._found(place, f"cannot be read: {first_line(error)}")
 
     def _lost(self) -> dict[Path, int]:
-        """Return what was written, not removed, and is gone, with its number of files; of a lost folder, the folder."""
+        """Return the missing files, or the folder for a missing folder, each with its number of files."""
         lost: dict[Path, int] = {}
         for place in missing_files(self._lake, self._recorded):
             gone = [place, *(folder for folder in place.parents if not folder.is_dir())][-1]
@@ -180,7 +181,7 @@ class _Look:
         return lost
 
     def _of_another_kind(self, lost: dict[Path, int]) -> bool:
-        """Find what is no file where one was written, or no folder: to open it fails, or never returns."""
+        """Find what has replaced a file or folder, such as a pipe; opening it may never return."""
         places = {place for place in lost if place.exists()} | set(not_files(self._lake))
         for place in sorted(places):
             kind = "a folder" if place.is_dir() else "a file" if place.is_file() else "neither a file nor a folder"
@@ -188,14 +189,10 @@ class _Look:
             self._found(place, f"is {kind}{wanted}")
         return bool(places)
 
-    def _missing(self, lost: dict[Path, int]) -> None:
-        for gone, files in lost.items():
-            self._found(gone, "is missing" if files == 1 else f"is missing, with {files:,} files")
-
     # What files say of each other ------------------------------------------------------------------------
 
     def _related(self) -> None:
-        # A copy that was pulled has what the published file reads, and no more.
+        # A pulled copy has only the files that the published file reads.
         is_whole = pulled_from(self._lake.root) is None
         for sweep_id in sorted(self._lake.names("raw") - {"inputs"}):
             self._sweep(sweep_id)
@@ -205,7 +202,8 @@ class _Look:
         self._published(entries)
         self._rows_there(entries or [])
         if is_whole:
-            for place, what in self._read(self._lake.root / "tables", self._missing_folders(entries or [])) or ():
+            folders = self._read(self._lake.root / "tables", lambda: list(missing_folders(self._lake, entries or [])))
+            for place, what in folders or ():
                 self._found(place, what)
         for kind in KINDS.values() if is_whole else ():
             self._inputs(kind)
@@ -235,7 +233,7 @@ class _Look:
             self._rows(manifest)
 
     def _searches(self, sweep_id: str, shards: set[str]) -> None:
-        """Hold the searches of a loaded sweep against the answers that landed."""
+        """Compare the searches of a loaded sweep with the landed answers."""
         lake = self._lake
         folder = lake.table_root(SEARCH.name) / sweep_id
         try:
@@ -252,7 +250,7 @@ class _Look:
             self._found(folder, f"holds {rows:,} searches, and {answers:,} answers landed")
 
     def _rows(self, manifest: Manifest) -> None:
-        """Hold rows of a loaded sweep against what its raw answers give."""
+        """Compare rows of a loaded sweep with its raw answers."""
         try:
             differing = compare_with_raw(self._lake, manifest, self._max_body_bytes)
         except LakeFull:
@@ -280,7 +278,7 @@ class _Look:
                 self._found(place, f"has {place.stat().st_size:,} bytes, where {size:,} were committed")
 
     def _rows_there(self, entries: list[LedgerEntry]) -> None:
-        """Hold the ledger against tables that may be gone with their checksums: searches, cells, and audits."""
+        """Compare the ledger with tables that may be gone with their checksums: searches, cells and audits."""
         for table in (SEARCH, CELL, QUALITY):
             root = self._lake.table_root(table.name)
             wanted = {entry.sweep_id for entry in entries if table is not QUALITY or entry.audit != "none"}
@@ -290,11 +288,8 @@ class _Look:
                 if table is QUALITY or not is_removed:
                     self._found(root / sweep_id if held else root, "has no rows, and the ledger names its sweep")
 
-    def _missing_folders(self, entries: list[LedgerEntry]) -> Callable[[], list[tuple[Path, str]]]:
-        return lambda: list(missing_folders(self._lake, entries))
-
     def _inputs(self, kind: InputKind) -> None:
-        """Hold rows of files that users loaded against the files."""
+        """Compare rows of users' files with the files."""
         folder = self._lake.local(self._lake.inputs_folder(kind.name))
         for input_id in sorted(self._folders_of(kind.table) or ()):
             sha256 = input_id.partition("-")[2]
@@ -303,7 +298,7 @@ class _Look:
                     self._found(folder / pattern, f"is missing, and lake.{kind.table.name} has its rows")
 
     def _folders_of(self, table: Table) -> set[str] | None:
-        """Return the sweeps or files that a table has rows of; None: it is unreadable, which is damage of its own."""
+        """Return the sweeps or files with rows in a table; None: it is unreadable, which is reported separately."""
         root = self._lake.table_root(table.name)
         sizes = self._read(root / "_delta_log", lambda: committed_sizes(self._lake, table))
         return None if sizes is None else {sweep_of(place.relative_to(root).parts[0]) for place in sizes}
@@ -316,7 +311,7 @@ class _Look:
         return self._read(lake.root / "published" / "ledger", lambda: published_sweeps(lake))
 
     def _published(self, entries: list[LedgerEntry] | None) -> None:
-        """Hold published nights, ledger, tables and state against each other; without a ledger, nights and state."""
+        """Compare published nights, ledger, tables and state; without a ledger, nights and state."""
         lake, file = self._lake, self._lake.published_file
         wanted = {entry.sweep_id for entry in entries or ()}
         for sweep_id in sorted(wanted):
@@ -347,7 +342,7 @@ class _Look:
                 self._found(place, f"has {place.stat().st_size:,} bytes, where {size:,} were written")
 
     def _read(self, place: Path, look: Callable[[], T]) -> T | None:
-        """Return what is read there; None where it cannot be, which is damage of `place`."""
+        """Return the result of `look`; None if it fails, which is damage of `place`."""
         try:
             return look()
         except NightauditError as error:
@@ -361,13 +356,13 @@ class _Look:
 
 
 def _sweeps_and_files(file: Path) -> tuple[set[str], dict[str, int]]:
-    """Return the sweeps that the published file holds, and the files of the state that it reads, with their bytes."""
+    """Return the sweeps in the published file, and the state's files that it reads, with their sizes."""
     with query_published(file, "SELECT sweep_id FROM mart.sweep") as session:
         try:
             sweeps = {row[0] for row in session.fetchall()}
             return sweeps, dict(session.execute("SELECT path, bytes FROM state.file").fetchall())
         except duckdb.CatalogException:
-            # Another version keeps its state elsewhere.
+            # Other versions keep their state elsewhere.
             return sweeps, {}
         except duckdb.Error as error:
             raise told(file, error) from None

@@ -34,17 +34,16 @@ from pipeline.night.record import done_steps
 from pipeline.publish import LedgerEntry
 from pipeline.publish.ledger import copies_of_entry
 
-# Rows of an offer's own that other tables hold, of a search and of a quote, by the column that says so: 0 where there
-# are none.
+# Tables with the rows of an offer (of a search, of a quote), by the column that shows whether there are any: 0 if not.
 _CHILDREN = {"policy_key": (PENALTY.name, QUOTE_PENALTY.name), "promotion_key": (PROMOTION.name, QUOTE_PROMOTION.name)}
-# The step of a night that leaves such files.
+# The step of a night that writes each folder.
 _LEFT_BY = {"reports": "report", "durations": "publish"}
 
 
 def missing_folders(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tuple[Path, str]]:
-    """Yield folders that are gone, with what knows of them. Raises NightauditError where that cannot be read.
+    """Yield missing folders, each with the evidence for it. Raises NightauditError if that cannot be read.
 
-    A lake of an earlier version may have been without them.
+    Lakes of an earlier version may lack them.
     """
     if not lake.records_all:
         return
@@ -63,7 +62,7 @@ def missing_folders(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tupl
 
 
 def _tables(lake: Lake, entries: Sequence[LedgerEntry]) -> Iterator[tuple[str, str]]:
-    """Yield tables that must be there, each with what says so."""
+    """Yield tables that must exist, each with the evidence for it."""
     try:
         rows = sweep_rows(lake)
     except CorruptObject:
@@ -96,7 +95,7 @@ def _steps_of(lake: Lake, entry: LedgerEntry) -> frozenset[str]:
 
 
 def _known_content(lake: Lake) -> list[str]:
-    """Return the content tables from which the published file has what is known of properties and rooms."""
+    """Return the content tables from which the published file has content of properties and rooms."""
     if not lake.published_file.is_file():
         return []
     try:

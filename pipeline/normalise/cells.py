@@ -17,10 +17,7 @@ from pipeline.supplier.envelope import Rest
 Verdict = tuple[CellStatus, int | None]
 """The status of a cell, with the code that goes with it."""
 
-_STATUS_OF_KIND = {
-    CodeKind.NO_AVAILABILITY: CellStatus.NO_OFFER,
-    CodeKind.VALIDATION: CellStatus.REJECTED,
-}
+_STATUS_OF_KIND = {CodeKind.NO_AVAILABILITY: CellStatus.NO_OFFER, CodeKind.VALIDATION: CellStatus.REJECTED}
 OFFERED: Verdict = (CellStatus.OFFERED, None)
 FAILED: Verdict = (CellStatus.FAILED, None)
 _STATUS_NUMBERS = {status: number for number, status in enumerate(CellStatus)}

@@ -1,6 +1,6 @@
-"""Who receives which message, once.
+"""Messages to receivers, each sent once.
 
-ways         by which a message is sent: a webhook, a notification block, e-mail
+ways         how a message is sent: by webhook, notification block or e-mail
 alert_rules  which rows of which relation are news, and for whom
 match        what is new and what is resolved since the last message
 outbox       each message once, by receiver and way

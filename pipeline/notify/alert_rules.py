@@ -33,7 +33,7 @@ class _Table(BaseModel):
 
 
 class Rule(_Table):
-    """Rows of a relation that receivers are sent. A row is the same as last night's if its key is."""
+    """Rows of a relation that are sent to receivers. Rows of two nights are the same if their keys are."""
 
     name: Name
     relation: str = Field(pattern=r"^(mart|report)\.[a-z_0-9]+$")
@@ -100,24 +100,32 @@ def read_rules(file: Path) -> AlertRules:
     try:
         text = read_bounded(file).decode("utf-8-sig")
     except OSError as error:
-        raise InputError(f"The rule file {file} cannot be read: {error.strerror}.", kept=_NOTHING) from None
+        raise InputError(
+            f"The rule file {file} cannot be read: {error.strerror}.",
+            kept=_NOTHING,
+            hint="Name a file that you can read with NIGHTAUDIT_ALERTS.",
+        ) from None
     except Unreadable as error:
         raise InputError(f"The rule file {file} cannot be read: {error}.", kept=_NOTHING) from None
     except UnicodeDecodeError:
-        raise InputError(f"The rule file {file} is not UTF-8 text.", kept=_NOTHING) from None
+        raise InputError(f"The rule file {file} is not UTF-8 text.", kept=_NOTHING, hint="Save it as UTF-8.") from None
     try:
         document = read_toml(text)
     except Unreadable as error:
         at = f"{file}:{error.line}" if error.line else f"{file}"
-        raise InputError(f"The rule file cannot be read:\n  {at}: {error}", kept=_NOTHING) from None
+        raise InputError(
+            f"The rule file cannot be read:\n  {at}: {error}",
+            kept=_NOTHING,
+            hint="Correct that line; the file is TOML.",
+        ) from None
     try:
         return AlertRules.model_validate(document.data)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-        # Where no rule can be used it says as well that there is none.
-        told = [item for item in found if item["type"] != "too_short" or len(found) == 1]
+        # If no rule can be used, pydantic also reports that there is none.
+        faults = [item for item in found if item["type"] != "too_short" or len(found) == 1]
         lines = [
-            _explained(file, document, item["loc"], _said(item["type"], item["loc"], item["msg"])) for item in told
+            _explained(file, document, item["loc"], _said(item["type"], item["loc"], item["msg"])) for item in faults
         ]
     raise InputError(
         "The rule file cannot be used:\n" + "\n".join(lines),
@@ -133,7 +141,7 @@ def _explained(file: Path, document: Document, place: tuple[str | int, ...], mes
     return f"  {at}: {f'{written}: ' if written else ''}{message}"
 
 
-# What a text must look like, by the last part of its place.
+# The form of a text, by the last part of its place.
 _FORMS = {
     "relation": "must be a relation of mart or report, such as report.flag",
     "name": "must be up to 80 letters, digits, blanks and . : % + -, beginning with a letter or digit",

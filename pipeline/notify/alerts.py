@@ -26,14 +26,13 @@ from pipeline.notify.ways import Tell, mail, through, webhook
 logger = logging.getLogger(__name__)
 
 _OUTBOX = "alerts/told.json"
-# Rule, receiver (or receiver and way, where there are two) and key of a row: the words in which it was sent.
-_Told = dict[str, dict[str, dict[str, str]]]
-
-# A message lists the first few: the most severe, and not ten of one property.
+# Rule, receiver (or receiver and way, if it has several) and key of a row: the words that were sent.
+_Held = dict[str, dict[str, dict[str, str]]]
+# A message lists the first few rows: the most severe, of different properties.
 _GRAVEST_FIRST = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST"
 _OF_EACH_PROPERTY = f"row_number() OVER (PARTITION BY rule, property_id ORDER BY {_GRAVEST_FIRST},"
 
-# No message is about more, and each is held in memory with its evidence.
+# Rows are held in memory with their evidence.
 _MOST_ROWS = 100_000
 
 _BOUNDS = Bounds()
@@ -44,22 +43,22 @@ _CASES = (
     "FROM report.finding_case WHERE status <> 'closed' AND scope = 'property'"
 )
 
-# Returns the flags among those named that were found again just now.
+# Returns those of some flags that were found again.
 Confirm = Callable[[Sequence[str]], set[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What came of a rule for one receiver. `failure` is why nothing could be sent.
+class Sent:
+    """The result of a rule for one receiver. `failure` is why nothing could be sent.
 
-    `texts` are the messages, subject and text, that were sent or, in a rehearsal, would be.
+    `texts` are the messages (subject and text) that were sent or, in a rehearsal, would be.
     """
 
     rule: str
     receiver: str
     new: int
-    over: int
-    standing: int
+    resolved: int
+    still_open: int
     failure: str | None = None
     texts: tuple[tuple[str, str], ...] = ()
 
@@ -74,24 +73,21 @@ def tell_alerts(
     confirm: Confirm | None = None,
     is_rehearsal: bool = False,
     bounds: Bounds = _BOUNDS,
-) -> list[Told]:
+) -> list[Sent]:
     """Send each receiver what is new and resolved since its last message. The caller holds the writer lock.
 
-    `where` says where more is to be seen, and `case_pages` where the pages of cases lie, by id. `block` gives a way to
-    tell through a Prefect notification block. New flags of rules that ask for it are sent only once `confirm` has found
-    them again. A rehearsal sends and remembers nothing.
-
-    `bounds` are what the query of one rule may take.
-
-    Raises InputError where a rule's relation or condition cannot be read: then nothing has been sent.
+    `where` says where to see more, and `case_pages` has the pages of cases by id. `block` returns the way through a
+    Prefect notification block. Rules with `confirm` send new flags only after `confirm` has found them again. A
+    rehearsal sends and records nothing. `bounds` limit the query of one rule.
+    Raises InputError if a rule's relation or condition cannot be read; nothing has been sent then.
     """
-    outbox: Outbox[_Told] = Outbox(lake, _OUTBOX, _Told, {})
-    told = outbox.held
+    outbox: Outbox[_Held] = Outbox(lake, _OUTBOX, _Held, {})
     chosen = {rule.name: _named(lake, _rows(lake.published_file, rule, bounds)) for rule in rules.rule}
     found = {name: _placed(lake, rows, case_pages) for name, rows in chosen.items()}
     results = []
     for rule in rules.rule:
-        rows = confirmed(rule, found[rule.name], told.get(rule.name, {}), None if is_rehearsal else confirm)
+        sent = outbox.held.get(rule.name, {})
+        rows = confirmed(rule, found[rule.name], sent, None if is_rehearsal else confirm)
         results += [
             _tell(outbox, rule, who, rows, _ways(who, rules.receiver[who], block), where, is_rehearsal)
             for who in rule.who
@@ -100,26 +96,26 @@ def tell_alerts(
 
 
 def _tell(
-    outbox: Outbox[_Told],
+    outbox: Outbox[_Held],
     rule: Rule,
     who: str,
     rows: Sequence[Row],
     ways: Mapping[str, Tell],
     where: str,
     is_rehearsal: bool,
-) -> Told:
-    """Send a receiver by each of its ways what has changed since the last message that arrived by it."""
+) -> Sent:
+    """Send a receiver, by each of its ways, what has changed since the last message that arrived that way."""
     by_name = outbox.held.setdefault(rule.name, {})
     first: News | None = None
     texts: dict[tuple[str, str], None] = {}
     failures = []
-    # A way that was added later knows what the receiver was sent by the others until now.
+    # A way that was added later starts with what the receiver was sent by the others.
     known = {name: by_name.setdefault(name, dict(by_name.get(who, {}))) for name in ways}
     for name, tell in ways.items():
         before = known[name]
         changed = news(rule, rows, before)
         first = first or changed
-        parts = [part for part in (replace(changed, over={}), replace(changed, new={})) if part]
+        parts = [part for part in (replace(changed, resolved={}), replace(changed, new={})) if part]
         outgoing = [
             Outgoing(subject, text, partial(_remember, before, part))
             for (subject, text), part in zip(messages(rule, changed, where), parts, strict=True)
@@ -131,19 +127,18 @@ def _tell(
             )
             failures.append(why)
     assert first is not None  # noqa: S101 - a receiver has a way
-    return Told(
-        rule.name, who, len(first.new), len(first.over), first.standing, failures[0] if failures else None, tuple(texts)
-    )
+    counts = (len(first.new), len(first.resolved), first.still_open)
+    return Sent(rule.name, who, *counts, failures[0] if failures else None, tuple(texts))
 
 
 def _remember(before: dict[str, str], part: News) -> None:
     before |= part.new
-    for key in part.over:
+    for key in part.resolved:
         del before[key]
 
 
 def refuse_unknown(file: Path, rules: AlertRules, bounds: Bounds) -> None:
-    """Raise InputError where a rule names a relation, column or function that `file`, a published file, has not."""
+    """Raise InputError if a rule names a relation, column or function that the published `file` does not have."""
     for rule in rules.rule:
         _rows(file, rule, bounds)
 
@@ -157,10 +152,10 @@ def _rows(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
                 dict(zip(answer.columns, row, strict=True)) for row in islice(answer.rows(), _MOST_ROWS + 1)
             ]
     except InputError as error:
-        # Below an empty line it shows where in our own query the mistake is.
-        told = " ".join(error.message.partition("\n\n")[0].split())
+        # What follows an empty line quotes our own query.
+        reason = " ".join(error.message.partition("\n\n")[0].split())
         raise InputError(
-            f"The rule {rule.name!r} cannot be evaluated: {told}",
+            f"The rule {rule.name!r} cannot be evaluated: {reason}",
             kept="No alert was sent.",
             hint=f'Check its relation and `where`: nightaudit query "DESCRIBE {rule.relation}"',
         ) from None
@@ -174,7 +169,7 @@ def _rows(file: Path, rule: Rule, bounds: Bounds) -> list[Row]:
 
 
 def _named(lake: Lake, rows: list[Row]) -> list[Row]:
-    """Return rows with the names of their properties, where they have some and the names are known."""
+    """Return rows with the known names of their properties."""
     if not any(row.get("property_id") is not None for row in rows):
         return rows
     found = query_published(lake.published_file, "SELECT property_id, property_name FROM mart.property").fetchall()
@@ -183,7 +178,7 @@ def _named(lake: Lake, rows: list[Row]) -> list[Row]:
 
 
 def _placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[Row]:
-    """Return rows with where the page of their case lies: findings of a rule at a property in a market are one case."""
+    """Return rows with the page of their case: findings of a rule at a property in a market are one case."""
     if not case_pages or not any("case_id" in row or "flag_id" in row for row in rows):
         return rows
     found = query_published(lake.published_file, _CASES).fetchall()
@@ -191,7 +186,7 @@ def _placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[
     placed = []
     for row in rows:
         rule, property_id = row.get("rule"), row.get("property_id")
-        # One that has gone quiet in several markets is a case of none of them.
+        # A property that has gone quiet in several markets is a case without a market.
         case_id = (
             row.get("case_id")
             or cases.get((rule, property_id, row.get("market")))
@@ -203,42 +198,35 @@ def _placed(lake: Lake, rows: list[Row], case_pages: Mapping[str, str]) -> list[
 
 
 def confirmed(
-    rule: Rule, rows: Sequence[Row], told: Mapping[str, Mapping[str, str]], confirm: Confirm | None
+    rule: Rule, rows: Sequence[Row], sent: Mapping[str, Mapping[str, str]], confirm: Confirm | None
 ) -> Sequence[Row]:
-    """Return the rows of a rule without flags that are new and were not found again."""
+    """Return the rows of a rule without new flags that were not found again."""
     if not rule.confirm or confirm is None:
         return rows
-    known = {key for keys in told.values() for key in keys}
+    known = {key for keys in sent.values() for key in keys}
     doubtful = [row["flag_id"] for row in rows if row["flag_id"] not in known]
-    stand = confirm(doubtful) if doubtful else set()
-    return [row for row in rows if row["flag_id"] in known or row["flag_id"] in stand]
+    kept = known | (confirm(doubtful) if doubtful else set())
+    return [row for row in rows if row["flag_id"] in kept]
 
 
 def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> dict[str, Tell]:
-    """Return the ways to a receiver, by the name under which it is remembered what went out by each."""
+    """Return the ways to a receiver, by the name under which the outbox keeps what was sent."""
     ways: dict[str, Tell] = {}
     if receiver.webhook_from:
-        ways[who] = partial(_by_webhook, who, receiver.webhook_from)
+        ways[who] = partial(_by_address, webhook, who, receiver.webhook_from)
     if receiver.mail_from:
-        ways[f"{who}, mail" if ways else who] = partial(_by_mail, who, receiver.mail_from)
-    if receiver.block:
-        ways[f"{who}, block {receiver.block}" if ways else who] = partial(_by_block, block, receiver.block)
+        ways[f"{who}, mail" if ways else who] = partial(_by_address, mail, who, receiver.mail_from)
+    if slug := receiver.block:
+        ways[f"{who}, block {slug}" if ways else who] = partial(_by_block, block, slug)
     return ways
 
 
-def _by_webhook(who: str, variable: str, subject: str, text: str) -> None:
-    webhook(_address(who, variable))(subject, text)
-
-
-def _by_mail(who: str, variable: str, subject: str, text: str) -> None:
-    mail(_address(who, variable))(subject, text)
+def _by_address(way: Callable[[str], Tell], who: str, variable: str, subject: str, text: str) -> None:
+    address = os.environ.get(variable)
+    if not address:
+        raise InputError(f"{variable}, the address of [receiver.{who}], is not set.")
+    way(address)(subject, text)
 
 
 def _by_block(block: Callable[[str], Tell] | None, slug: str, subject: str, text: str) -> None:
     through(block, slug)(subject, text)
-
-
-def _address(who: str, variable: str) -> str:
-    if address := os.environ.get(variable):
-        return address
-    raise InputError(f"[receiver.{who}] takes its address from {variable}, which is not set.")

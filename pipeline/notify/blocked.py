@@ -1,7 +1,7 @@
 """Messages about a sweep that the gate blocked: one per cause, repeated until it arrives.
 
-What is to be sent is first written to the lake, separately for each way: whom a message did not reach gets it the
-next time that anything is judged.
+Messages are first recorded in the lake, separately for each way; one that did not arrive is sent again with the next
+audit.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Cause(Protocol):
 
 @dataclass(slots=True)
 class Message:
-    """What is sent of a cause, and whether it has arrived."""
+    """The message of a cause, and whether it has arrived."""
 
     subject: str
     text: str
     is_delivered: bool = False
 
 
-# Checks that must fail with another one that has failed: they are part of its message.
+# Checks that fail together with another one, by those others: they are part of its message.
 _FOLLOWS = {
     "statuses_add_up": ("market_as_planned", "key"),
     "cells_as_planned": ("market_as_planned", "key"),
@@ -59,12 +59,12 @@ _FOLLOWS = {
     "price_changed_share": ("repeated_body_share",),
 }
 
-# Sweep, way of telling and cause.
+# By sweep, way and cause.
 _Held = dict[str, dict[str, dict[str, Message]]]
 
 
 def messages(sweep_id: str, critical: Sequence[Cause], page: Path) -> dict[str, Message]:
-    """Return the message of each cause, however many rows, markets and checks show it."""
+    """Return one message for each cause, however many rows, markets and checks show it."""
     by_root: dict[str, list[Cause]] = {}
     names = {_family(cause) for cause in critical}
     for cause in sorted(critical, key=lambda each: _root(_family(each), names) != _family(each)):
@@ -79,7 +79,7 @@ def messages(sweep_id: str, critical: Sequence[Cause], page: Path) -> dict[str, 
 
 
 def _family(cause: Cause) -> str:
-    # Lead times of one measure, and tables of one check, are one matter.
+    # Lead times of one measure, and tables of one check, have one cause.
     return cause.check_name.partition("_lead_")[0]
 
 
@@ -89,16 +89,11 @@ def _root(name: str, failed: Collection[str]) -> str:
 
 
 def tell_of(
-    lake: Lake,
-    sweep_id: str,
-    critical: Sequence[Cause],
-    page: Path,
-    ways: Ways,
-    published: Collection[str] = (),
+    lake: Lake, sweep_id: str, critical: Sequence[Cause], page: Path, ways: Ways, published: Collection[str] = ()
 ) -> None:
-    """Send by each way what it was not sent yet of a sweep's critical causes, and of sweeps not published since.
+    """Send, by each way, the unsent messages of a sweep's critical causes and of earlier sweeps not published since.
 
-    A message that cannot be sent is a warning: what blocks the sweep is the news. The caller holds the writer lock.
+    A message that cannot be sent is only a warning. The caller holds the writer lock.
     """
     outbox: Outbox[_Held] = Outbox(lake, _OUTBOX, _Held, {})
     before = outbox.held
@@ -107,7 +102,7 @@ def tell_of(
         outbox.save()
     for name, tell in ways.items():
         waiting = [
-            Outgoing(message.subject, message.text, partial(_deliver, message))
+            Outgoing(message.subject, message.text, partial(setattr, message, "is_delivered", True))
             for by_way in outbox.held.values()
             for message in by_way.get(name, {}).values()
             if not message.is_delivered
@@ -117,15 +112,15 @@ def tell_of(
 
 
 def _waiting(held: _Held, audited: str, found: dict[str, Message], ways: Ways, published: Collection[str]) -> _Held:
-    """Return what the outbox is to hold: the audited sweep's causes, and nothing that is no news any more."""
+    """Return the new content of the outbox: the audited sweep's causes, without messages that are outdated."""
     kept = {
         sweep_id: {
             way: {
                 cause: message
-                for cause, message in told.items()
+                for cause, message in messages.items()
                 if message.is_delivered or (cause in found if sweep_id == audited else sweep_id not in published)
             }
-            for way, told in by_way.items()
+            for way, messages in by_way.items()
         }
         for sweep_id, by_way in held.items()
     }
@@ -135,7 +130,3 @@ def _waiting(held: _Held, audited: str, found: dict[str, Message], ways: Ways, p
             fresh = {cause: Message(message.subject, message.text) for cause, message in found.items()}
             by_way[way] = fresh | by_way.get(way, {})
     return kept
-
-
-def _deliver(message: Message) -> None:
-    message.is_delivered = True

@@ -15,10 +15,10 @@ LISTED = 10
 # Characters of a text in a message.
 _LONGEST = 500
 
-# What says where a finding was made, and the words before it.
+# The columns of a finding's place, and the words before them.
 _PLACE = {"property_id": "property ", "market": "", "check_in": "check-in "}
 
-# Under which a row carries the name of its property, and where the page of its case lies, where there are any.
+# Keys of a row for the name of its property and the page of its case.
 PROPERTY_NAME, CASE_PAGE = "property_name", "case_page"
 
 Row = Mapping[str, Any]
@@ -26,34 +26,29 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Keys and words of the rows that a receiver has not received yet, and of those that are resolved."""
+    """Keys and words of the rows that are new to a receiver, and of those that are resolved."""
 
     new: Mapping[str, str]
-    over: Mapping[str, str]
-    standing: int
+    resolved: Mapping[str, str]
+    still_open: int
 
     def __bool__(self) -> bool:
-        return bool(self.new or self.over)
+        return bool(self.new or self.resolved)
 
 
 def key_of(rule: Rule, row: Row) -> str:
-    """Return what a row is known by from night to night."""
+    """Return the text that identifies a row from night to night."""
     return " | ".join(str(row[name]) for name in rule.key)
 
 
 def words_of(rule: Rule, row: Row) -> str:
-    """Return a row in words: where it was found and its finding, where it has one, its key, and its page."""
+    """Return a row in words: its place and finding, if it has one, its key, and its page."""
+    words = _in_a_line(key_of(rule, row))
+    if finding := _in_a_line(row.get("finding") or ""):
+        place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
+        words = f"{place}: {finding} ({words})" if place else f"{finding} ({words})"
     page = row.get(CASE_PAGE)
-    return f"{_words(rule, row)}\n  {page}" if page else _words(rule, row)
-
-
-def _words(rule: Rule, row: Row) -> str:
-    told = _in_a_line(row.get("finding") or "")
-    key = _in_a_line(key_of(rule, row))
-    if not told:
-        return key
-    place = ", ".join(f"{word}{_named(row, name)}" for name, word in _PLACE.items() if row.get(name) is not None)
-    return f"{place}: {told} ({key})" if place else f"{told} ({key})"
+    return f"{words}\n  {page}" if page else words
 
 
 def _named(row: Row, column: str) -> str:
@@ -63,20 +58,20 @@ def _named(row: Row, column: str) -> str:
 
 
 def _in_a_line(text: str) -> str:
-    """Return a text that may be the supplier's: one that begins no line of a message, and does not fill it."""
+    """Return a text that may be the supplier's on one line and cut, so that it cannot disguise as part of a message."""
     line = printable(" ".join(text[: 2 * _LONGEST].split()))
     return line if len(line) <= _LONGEST and len(text) <= 2 * _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def news(rule: Rule, rows: Sequence[Row], told: Mapping[str, str]) -> News:
-    """Return what has changed for a receiver who was sent `told`.
+def news(rule: Rule, rows: Sequence[Row], sent: Mapping[str, str]) -> News:
+    """Return what has changed for a receiver since `sent`.
 
-    With fewer rows than the rule's least there is no news, and what was sent is resolved.
+    With fewer rows than the rule's `least`, nothing is new, and everything sent is resolved.
     """
     now = {key_of(rule, row): words_of(rule, row) for row in rows} if len(rows) >= rule.least else {}
-    new = {key: words for key, words in now.items() if key not in told}
-    over = {key: words for key, words in told.items() if key not in now}
-    return News(new, over, len(now) - len(new))
+    new = {key: words for key, words in now.items() if key not in sent}
+    resolved = {key: words for key, words in sent.items() if key not in now}
+    return News(new, resolved, len(now) - len(new))
 
 
 def messages(rule: Rule, found: News, where: str) -> list[tuple[str, str]]:
@@ -84,12 +79,12 @@ def messages(rule: Rule, found: News, where: str) -> list[tuple[str, str]]:
     written = []
     if found.new:
         subject = f"nightaudit [{rule.severity}] {rule.name}: {len(found.new):,} new"
-        standing = f"\n{found.standing:,} reported before are still open." if found.standing else ""
-        written.append((subject, f"{_listed(found.new)}{standing}\n{where}"))
-    if found.over:
-        subject = f"nightaudit [resolved] {rule.name}: {len(found.over):,} resolved"
-        left = found.standing + len(found.new)
-        written.append((subject, f"{_listed(found.over)}\n{left:,} still open.\n{where}"))
+        others = f"\n{found.still_open:,} reported before are still open." if found.still_open else ""
+        written.append((subject, f"{_listed(found.new)}{others}\n{where}"))
+    if found.resolved:
+        subject = f"nightaudit [resolved] {rule.name}: {len(found.resolved):,} resolved"
+        left = found.still_open + len(found.new)
+        written.append((subject, f"{_listed(found.resolved)}\n{left:,} still open.\n{where}"))
     return written
 
 

@@ -1,7 +1,7 @@
 """The outbox: messages are sent one by one, and each is recorded once it has arrived.
 
-What was sent is written down in the lake after each message, by whom it was sent to and by which way: who could not be
-reached gets it the next time, and nothing is sent twice. A message whose sending was cut short may come again.
+Each message is recorded in the lake by receiver and way after it was sent: one that did not arrive is sent the next
+time, and none twice. A message whose sending was interrupted may be sent again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HINT = "Remove the file; open findings are then sent once more."
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message, and what remembers in the outbox that it has arrived."""
+    """A message, and the function that records its arrival."""
 
     subject: str
     text: str
@@ -32,10 +32,10 @@ class Outgoing:
 
 
 class Outbox(Generic[T]):
-    """What was sent, as an object of the lake. The caller holds the lake's writer lock."""
+    """The sent messages, as an object of the lake. The caller holds the lake's writer lock."""
 
     def __init__(self, lake: Lake, path: str, kind: type[T], empty: T) -> None:
-        """Read the outbox. Raises CorruptObject where it cannot be read."""
+        """Read the outbox. Raises CorruptObject if it cannot be read."""
         self._lake = lake
         self._path = path
         try:
@@ -44,11 +44,11 @@ class Outbox(Generic[T]):
             self.held = empty
 
     def save(self) -> None:
-        """Write the outbox down."""
+        """Write the outbox."""
         self._lake.put(self._path, msgspec.json.encode(self.held))
 
     def send(self, tell: Tell, messages: Iterable[Outgoing]) -> str | None:
-        """Send messages by one way, in order; return why one did not arrive, None where all did."""
+        """Send messages by one way, in order; return why one did not arrive, or None."""
         try:
             for message in messages:
                 tell(message.subject, message.text)
@@ -59,6 +59,6 @@ class Outbox(Generic[T]):
         except NotDelivered as error:
             return str(error)
         except Exception as error:
-            # Not the error's text: that of a notification block may hold the secret part of its address.
+            # Not the error's text, which may hold the secret part of a notification block's address.
             return type(error).__name__
         return None

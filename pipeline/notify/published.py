@@ -1,6 +1,6 @@
 """A message to downstream jobs, once a night: where the published night and its changes are.
 
-It is sent after the night is published. Whom it does not reach gets it after the next night, with that night's own.
+It is sent after the night is published. One that does not arrive is sent again after the next night.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _OUTBOX = "notify/published.json"
 
 
 def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -> None:
-    """Send of each published night (sweep id and day, oldest first) what was not sent yet.
+    """Send the messages of published nights (sweep id and day, oldest first) that were not sent yet.
 
-    Nights of before the first message are not sent: only the latest. A message that does not arrive is a warning, for
-    the night is published. The caller holds the lake's writer lock.
+    Of the nights before the first message, only the latest is sent. A message that does not arrive is only a warning.
+    The caller holds the lake's writer lock.
     """
     outbox: Outbox[dict[str, bool]] = Outbox(lake, _OUTBOX, dict[str, bool], {})
     if not outbox.held:
@@ -42,10 +42,4 @@ def tell_published(lake: Lake, nights: Sequence[tuple[str, date]], tell: Tell) -
 
 def _text(lake: Lake, sweep_id: str) -> str:
     changes = lake.local(lake.table_file("offer_change", sweep_id, "x")).parent
-    return "\n".join(
-        [
-            f"sweep: {sweep_id}",
-            f"published: {lake.published_file.as_uri()}",
-            f"changes: {changes.as_uri()}/",
-        ]
-    )
+    return f"sweep: {sweep_id}\npublished: {lake.published_file.as_uri()}\nchanges: {changes.as_uri()}/"

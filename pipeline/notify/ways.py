@@ -19,16 +19,16 @@ from pipeline.domain.servers import FORM, Mailbox, mailbox_of
 _TIMEOUT_SECONDS = 10.0
 
 Tell = Callable[[str, str], None]
-# By the name under which sent messages are remembered.
+# By the name under which the outbox keeps what was sent.
 Ways = Mapping[str, Tell]
 
 
 class NotDelivered(Exception):
-    """Why a message did not arrive, in words that keep its address secret."""
+    """Why a message did not arrive; the text does not contain its address."""
 
 
 def no_server(slug: str) -> SettingsError:
-    """Return the refusal of a Prefect notification block where no Prefect server keeps it."""
+    """Return the error for a Prefect notification block without a Prefect server."""
     return SettingsError(
         f"The notification block {slug} needs a Prefect server, and none is configured (PREFECT_API_URL).",
         hint="Start one (prefect server start), save the block there and set PREFECT_API_URL to its address. Or use a "
@@ -37,22 +37,21 @@ def no_server(slug: str) -> SettingsError:
 
 
 def through(block: Callable[[str], Tell] | None, slug: str) -> Tell:
-    """Return the way through a notification block; `block` gives it, where a Prefect server is configured."""
+    """Return the way through a notification block; `block` is None without a Prefect server."""
     if block is None:
         raise no_server(slug)
     return block(slug)
 
 
 def webhook(address: str) -> Tell:
-    """Return a way to tell an address. `text` is what chat services show of the JSON. It raises NotDelivered."""
-
-    # At INFO httpx logs each address, and this one holds a secret.
+    """Return the way to a web address. Chat services show `text` of the JSON. It raises NotDelivered."""
+    # At INFO httpx logs each address, and this one contains a secret.
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
     def tell(subject: str, text: str) -> None:
         try:
-            # Its status is all that is wanted: a body that drips would hold up the sender.
+            # Only the status is read, as a slow body would hold up the sender.
             with httpx.stream(
                 "POST", address, json={"subject": subject, "text": f"{subject}\n{text}"}, timeout=_TIMEOUT_SECONDS
             ) as answer:
@@ -75,10 +74,10 @@ _MAIL_SECONDS = 30.0
 
 
 def mail(address: str) -> Tell:
-    """Return a way to send e-mail by an address such as FORM. It raises NotDelivered, also where the form is wrong.
+    """Return the way to an e-mail address like FORM. It raises NotDelivered, also if the form is wrong.
 
-    `smtps` speaks TLS from the start, `smtp` asks for it (STARTTLS). Without TLS, only a server on this machine gets
-    anything. Blanks and signs in user and password are written as %20 and so on.
+    `smtps` starts with TLS, `smtp` switches to it (STARTTLS). Without TLS, mail goes only to a server on this machine.
+    User and password are percent-encoded.
     """
 
     def tell(subject: str, text: str) -> None:
@@ -115,7 +114,7 @@ def mail(address: str) -> Tell:
 
 
 def _send(mailbox: Mailbox, message: EmailMessage) -> dict[str, tuple[int, bytes]]:
-    """Hand a message to the server, and return the recipients that it refused, if it took the message for others."""
+    """Send a message, and return the recipients that the server refused if it accepted others."""
     trusted = ssl.create_default_context()
     server = (
         smtplib.SMTP_SSL(mailbox.host, mailbox.port, timeout=_MAIL_SECONDS, context=trusted)
@@ -129,6 +128,6 @@ def _send(mailbox: Mailbox, message: EmailMessage) -> dict[str, tuple[int, bytes
             server.login(mailbox.user, mailbox.password)
         return server.send_message(message)
     finally:
-        # What was taken is sent, whatever the server says to the end of the conversation.
+        # The message is accepted, whatever the server answers now.
         with suppress(smtplib.SMTPException, OSError):
             server.quit()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Protocol
 
 from pipeline.domain.errors import LakeError, NightauditError, SupplierDown
 from pipeline.domain.search import Operation
@@ -14,7 +13,7 @@ from pipeline.quote import ledger
 from pipeline.quote.ledger import Intent, QuoteAnswer
 from pipeline.quote.read_answer import reservation_id_of
 from pipeline.quote.sample import ChosenOffer
-from pipeline.supplier.answer import Answer
+from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.requests import quote_request_for
 
@@ -22,16 +21,9 @@ from pipeline.supplier.requests import quote_request_for
 GIVE_UP_AFTER = 3
 
 
-class Ask(Protocol):
-    """Sends one quote and returns its answer, as `SupplierClient.ask` does."""
-
-    def __call__(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Awaitable[Answer]:
-        """Send `body` and return what it came to."""
-
-
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How quotes are asked. No more than `cap` leave, whatever was chosen."""
+    """How quotes are asked: at most `cap` of them, however many were chosen."""
 
     cap: int
     today: date
@@ -51,9 +43,9 @@ async def ask_quotes(
 ) -> int:
     """Ask a quote for each offer and return how many were asked.
 
-    One whose intent is in the ledger is not asked again. Raises what ends a run: the supplier's errors, SupplierDown
-    after `GIVE_UP_AFTER` quotes in a row without an answer, and LakeError, which names a reservation that could not
-    be written down.
+    A quote whose intent is in the ledger is not asked again. Raises what ends a run: the supplier's errors,
+    SupplierDown after `GIVE_UP_AFTER` quotes in a row without an answer, and LakeError, which names a reservation that
+    could not be recorded.
     """
     asked = unanswered = 0
     for quote_no, offer in enumerate(offers[: asking.cap]):
@@ -69,8 +61,10 @@ async def ask_quotes(
         try:
             answer = await ask(Operation.QUOTE, request, attempts=1)
         except NightauditError as error:
-            # Refused before it could make anything, or never sent.
-            ledger.answered(lake, run_id, quote_no, _not_sent(error, now()))
+            # Refused before it could make a reservation, or never sent.
+            at = now()
+            not_sent = QuoteAnswer(None, "", b"", at, at, type(error).__name__, error.message, None)
+            ledger.answered(lake, run_id, quote_no, not_sent)
             raise
         _write_down(lake, run_id, quote_no, answer, asking.max_body_bytes)
         watch(asked)
@@ -79,6 +73,7 @@ async def ask_quotes(
             raise SupplierDown(
                 f"The supplier left {GIVE_UP_AFTER} quotes in a row without an answer; the last one: {answer.failure}.",
                 kept="Every quote is in the ledger, and none is sent again automatically.",
+                hint="Check the supplier (nightaudit doctor) before you request more quotes.",
             )
     return asked
 
@@ -101,10 +96,6 @@ def _write_down(lake: Lake, run_id: str, quote_no: int, answer: Answer, max_body
     try:
         ledger.answered(lake, run_id, quote_no, written)
     except LakeError as error:
-        # The last place to tell it in.
+        # The error is now the only record of the reservation.
         error.kept = f"The quote {quote_no} of {run_id} made the reservation {reservation_id}. {error.kept}"
         raise
-
-
-def _not_sent(error: NightauditError, at: datetime) -> QuoteAnswer:
-    return QuoteAnswer(None, "", b"", at, at, type(error).__name__, error.message, None)

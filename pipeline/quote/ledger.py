@@ -36,7 +36,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """That a quote is about to be asked."""
+    """The intent to ask a quote."""
 
     quote_no: int
     intended_at: datetime
@@ -46,7 +46,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class QuoteAnswer:
-    """What a quote came to. `body` holds the wire bytes; `failure` says why there is no answer, if there is none."""
+    """The result of a quote. `body` holds the wire bytes; `failure` is the reason if there is no answer."""
 
     http_status: int | None
     content_encoding: str
@@ -60,31 +60,31 @@ class QuoteAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A quote as the ledger knows it. Without an answer its outcome is unknown."""
+    """A quote in the ledger. Without an answer its outcome is unknown."""
 
     intent: Intent
     answer: QuoteAnswer | None
 
 
 def begin(lake: Lake, run: Run) -> bool:
-    """Write down a run. False: there was one of that id."""
+    """Record a run. False: its id exists."""
     return write_record(lake, f"{lake.quotes_folder(run.run_id)}/run.json", run)
 
 
 def intend(lake: Lake, run_id: str, intent: Intent) -> bool:
-    """Write down an intent, before the call. False: it was written before, and must not be asked."""
+    """Record an intent before the call. False: it was recorded before, and must not be asked again."""
     return write_record(lake, _path(lake, run_id, intent.quote_no, "intent"), intent)
 
 
 def answered(lake: Lake, run_id: str, quote_no: int, answer: QuoteAnswer) -> None:
-    """Write down an answer."""
+    """Record an answer."""
     write_record(lake, _path(lake, run_id, quote_no, "answer"), answer)
 
 
 def runs(lake: Lake) -> list[Run]:
     """Return all runs, oldest first."""
-    found = (name for name in sorted(lake.names(lake.quotes_folder(""))))
-    return [_read(lake, f"{lake.quotes_folder(name)}/run.json", Run) for name in found if _has_run(lake, name)]
+    paths = (f"{lake.quotes_folder(name)}/run.json" for name in sorted(lake.names(lake.quotes_folder(""))))
+    return [_read(lake, path, Run) for path in paths if lake.exists(path)]
 
 
 def entries(lake: Lake, run_id: str) -> Iterator[Entry]:
@@ -94,12 +94,9 @@ def entries(lake: Lake, run_id: str) -> Iterator[Entry]:
 
 
 def entry_at(lake: Lake, address: str) -> tuple[str, Entry] | None:
-    """Return the run and the quote that an address of an intent or an answer tells of; None: there is none such.
-
-    Raises CorruptObject.
-    """
+    """Return the run and the quote of an intent's or answer's address; None: unknown. Raises CorruptObject."""
     match = _ADDRESS.fullmatch(address)
-    # Names with dots alone would lead out of the ledger.
+    # Names of only dots would lead out of the ledger.
     if not match or match["run"] in {".", ".."}:
         return None
     run_id, number = match["run"], int(match["number"])
@@ -109,7 +106,7 @@ def entry_at(lake: Lake, address: str) -> tuple[str, Entry] | None:
 
 
 def address(lake: Lake, run_id: str, entry: Entry) -> str:
-    """Return the object that tells most of a quote."""
+    """Return the address of a quote's answer, or of its intent if there is no answer."""
     return _path(lake, run_id, entry.intent.quote_no, "intent" if entry.answer is None else "answer")
 
 
@@ -117,10 +114,6 @@ def _entry(lake: Lake, run_id: str, number: int) -> Entry:
     intent = _read(lake, _path(lake, run_id, number, "intent"), Intent)
     path = _path(lake, run_id, number, "answer")
     return Entry(intent, _read(lake, path, QuoteAnswer) if lake.exists(path) else None)
-
-
-def _has_run(lake: Lake, name: str) -> bool:
-    return lake.exists(f"{lake.quotes_folder(name)}/run.json")
 
 
 def _path(lake: Lake, run_id: str, quote_no: int, part: str) -> str:

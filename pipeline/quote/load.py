@@ -17,9 +17,9 @@ from pipeline.quote.sample import Identity
 
 
 def load_ledger(lake: Lake, max_body_bytes: int) -> None:
-    """Load every run that is not loaded yet. The caller holds the lake's writer lock, so none is under way.
+    """Load every run that is not loaded yet. The caller holds the lake's writer lock, so no run is in progress.
 
-    A quote whose answer was never written down is `unknown` from now on.
+    A quote whose answer was never recorded becomes `unknown`.
     """
     for run in ledger.runs(lake):
         if is_committed(lake, QUOTE, run.run_id):
@@ -28,7 +28,7 @@ def load_ledger(lake: Lake, max_body_bytes: int) -> None:
         for entry in ledger.entries(lake, run.run_id):
             for name, found in rows_of(lake, run, entry, max_body_bytes).items():
                 rows[name] += found
-        # `quote` is the last one: it says that the run is loaded.
+        # `quote` is last, as its rows show that the run is loaded.
         for name, table in reversed(QUOTE_TABLES.items()):
             if rows[name]:
                 made = pa.Table.from_pylist(rows[name], schema=table.schema)
@@ -36,7 +36,7 @@ def load_ledger(lake: Lake, max_body_bytes: int) -> None:
 
 
 def asked_so_far(lake: Lake, max_body_bytes: int) -> tuple[set[Identity], set[tuple[str, Identity]]]:
-    """Return what may hold a unknown reservation, and all that was quoted with its sweep: identities of offers."""
+    """Return identities of offers: those that may have an unknown reservation, and all quoted ones with their sweep."""
     unknown: set[Identity] = set()
     asked: set[tuple[str, Identity]] = set()
     for run in ledger.runs(lake):
@@ -84,7 +84,6 @@ def rows_of(lake: Lake, run: Run, entry: Entry, max_body_bytes: int) -> dict[str
 
 def _quote_row(lake: Lake, run: Run, entry: Entry, result: QuoteResult) -> dict[str, Any]:
     intent, answer, offer = entry.intent, entry.answer, entry.intent.offer
-    # Where nothing was sent there is no time of sending either.
     quoted_at = answer.started_at if answer else None
     names = ("source", "property_id", "sent_property_id", "market", "product_type", "check_in", "nights", "party",
              "currency_asked", "room_id", "board_id", "policy_key", "currency", "sweep_id", "search_id",

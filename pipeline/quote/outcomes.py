@@ -17,17 +17,17 @@ from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.error_bodies import error_codes
 
-# The request may have arrived, and a reservation may have been made, but that is unknown.
+# Failures after which the request may have arrived and made a reservation.
 _MAY_HAVE_ARRIVED = frozenset(
     {Failure.CONNECTION, Failure.TIMEOUT, Failure.TRUNCATED, Failure.BODY_TOO_LARGE, Failure.NOT_JSON}
 )
 _RESERVATION = "reservationId"
-# Without these it is unknown whether the price is the one of what was asked for.
+# Without these it is unknown whether the price is that of the requested product.
 _IDENTIFYING = ("property.propertyId", ".roomId", ".product.productId")
 
 
 class QuoteOutcome(StrEnum):
-    """What came of a quote."""
+    """The outcome of a quote."""
 
     MATCHED = "matched"
     RAISED = "raised"
@@ -44,9 +44,9 @@ _COMPARED = frozenset({QuoteOutcome.MATCHED, QuoteOutcome.RAISED, QuoteOutcome.L
 
 @dataclass(frozen=True, slots=True)
 class QuoteResult:
-    """The outcome of a quote with what its answer said.
+    """The outcome of a quote and the content of its answer.
 
-    `rooms` holds the answered room of each room of the party, None where none was; it is empty without any product.
+    `rooms` holds the answered room for each room of the party, or None; it is empty without any product.
     """
 
     outcome: QuoteOutcome
@@ -63,7 +63,7 @@ class QuoteResult:
 
 
 def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
-    """Return what a quote came to. Never raises for what a supplier may send."""
+    """Return the result of a quote. Never raises for anything that a supplier may send."""
     answer = entry.answer
     if answer is None:
         return QuoteResult(QuoteOutcome.UNKNOWN, True, failure="no answer was written down")
@@ -81,7 +81,7 @@ def result_of(entry: Entry, max_body_bytes: int) -> QuoteResult:
     compared = _compared(entry.intent.offer, said, is_reserved=is_reserved)
     if left_out:
         compared = _in_part(compared, left_out, is_reserved=is_reserved)
-    return _told(compared, said.errors or ())
+    return _with_codes(compared, said.errors or ())
 
 
 def _read(answer: QuoteAnswer, max_body_bytes: int) -> tuple[wire.QuoteAnswer, dict[str, str]]:
@@ -90,8 +90,8 @@ def _read(answer: QuoteAnswer, max_body_bytes: int) -> tuple[wire.QuoteAnswer, d
 
 def _in_part(result: QuoteResult, left_out: dict[str, str], *, is_reserved: bool) -> QuoteResult:
     """Return the result of a partly unreadable answer: those parts are reported, and nothing is guessed from them."""
-    told = "left out: " + "; ".join(f"{place}: {reason}" for place, reason in left_out.items())[:500]
-    result = replace(result, failure=told)
+    parts = "; ".join(f"{place}: {reason}" for place, reason in left_out.items())
+    result = replace(result, failure=f"left out: {parts[:500]}")
     is_unseen = not any(result.rooms) and any(place.startswith("property") for place in left_out)
     if not is_reserved and (_RESERVATION in left_out or is_unseen):
         return replace(result, outcome=QuoteOutcome.UNKNOWN, is_reservation_possible=True)
@@ -101,23 +101,23 @@ def _in_part(result: QuoteResult, left_out: dict[str, str], *, is_reserved: bool
 
 
 def _failed(answer: QuoteAnswer, max_body_bytes: int) -> QuoteResult:
-    told = ": ".join(part for part in (answer.failure, answer.failure_detail) if part)
+    failure = ": ".join(part for part in (answer.failure, answer.failure_detail) if part)
     if answer.failure in _MAY_HAVE_ARRIVED or answer.reservation_id is not None:
-        return QuoteResult(QuoteOutcome.UNKNOWN, True, failure=told)
-    # A server that fails does not say how far it had come.
-    result = QuoteResult(QuoteOutcome.FAILED, answer.failure == Failure.SERVER_ERROR, failure=told)
+        return QuoteResult(QuoteOutcome.UNKNOWN, True, failure=failure)
+    # A server may fail after it has made a reservation.
+    result = QuoteResult(QuoteOutcome.FAILED, answer.failure == Failure.SERVER_ERROR, failure=failure)
     return _with_errors(result, answer, max_body_bytes)
 
 
 def _with_errors(result: QuoteResult, answer: QuoteAnswer, max_body_bytes: int) -> QuoteResult:
     try:
-        return _told(result, _read(answer, max_body_bytes)[0].errors or ())
+        return _with_codes(result, _read(answer, max_body_bytes)[0].errors or ())
     except (UnreadableBody, UnreadableAnswer):
         codes = error_codes(answer.body, answer.content_encoding)
         return replace(result, code=storable_code(codes), codes=tuple(codes))
 
 
-def _told(result: QuoteResult, errors: Sequence[wire.ErrorItem]) -> QuoteResult:
+def _with_codes(result: QuoteResult, errors: Sequence[wire.ErrorItem]) -> QuoteResult:
     codes = tuple(error.number for error in errors if error.number is not None)
     messages = tuple(error.text for error in errors if error.text is not None)
     return replace(result, code=storable_code(codes), codes=codes, messages=messages)
@@ -127,7 +127,7 @@ def _compared(offer: ChosenOffer, said: wire.QuoteAnswer, *, is_reserved: bool) 
     codes = [error.number for error in said.errors or () if error.number is not None]
     rooms = _rooms(said, len(offer.rooms))
     has_product = said.property is not None and any(room.product for room in said.property.room_stays or ())
-    # Only an answer of errors alone says that nothing was reserved.
+    # Only an answer with nothing but errors means that no reservation was made.
     is_possible = is_reserved or has_product or not codes
     if not any(rooms):
         if NO_AVAILABILITY_CODES.intersection(codes):
@@ -166,7 +166,7 @@ def _outcome(
 
 
 def _rooms(said: wire.QuoteAnswer, asked: int) -> tuple[wire.QuotedRoomStay | None, ...]:
-    """Return the answered room of each room asked for: by its id where all have one, else by its place."""
+    """Return the answered room for each requested room: by id if all have one, else by position."""
     found = [room for room in (said.property.room_stays or ()) if room.product is not None] if said.property else []
     by_id = {room.id: room for room in found}
     if asked > 1 and None not in by_id and len(by_id) == len(found):

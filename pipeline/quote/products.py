@@ -1,4 +1,4 @@
-"""A quoted product in the words of the tables: the same columns as a stored offer, its penalties and its promotions."""
+"""A quoted product as rows of the tables, with the same columns as a stored offer, its penalties and promotions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def money(value: Decimal | None) -> Decimal | None:
 
 
 def total_of(product: wire.DetailProduct[Decimal]) -> Decimal | None:
-    """Return what a product costs; None where it does not say, or where that does not fit the tables."""
+    """Return the total of a product; None: not stated, or it does not fit the tables."""
     return money(product.charges.total if product.charges else None)
 
 
 def offer_row(room: wire.QuotedRoomStay, product: wire.DetailProduct[Decimal], currency: str | None) -> dict[str, Any]:
-    """Return what a room's product is: columns of `quote_offer`."""
+    """Return a room's product as columns of `quote_offer`."""
     board, charge = _decode_board(product.board) or _NO_BOARD, product.charges or _NO_CHARGE
     fees = charge.excluded or _NO_FEES
     stated = [_stated(penalty) for penalty in _decode_penalties(product.penalties) or ()]
@@ -75,7 +75,7 @@ def offer_row(room: wire.QuotedRoomStay, product: wire.DetailProduct[Decimal], c
 
 
 def penalty_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:
-    """Return the penalties of a product: columns of `quote_penalty`."""
+    """Return the penalties of a product as columns of `quote_penalty`."""
     rows = []
     for number, penalty in enumerate(_decode_penalties(product.penalties) or ()):
         stated = _stated(penalty)
@@ -87,9 +87,9 @@ def penalty_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:
                 "penalty_nights": stated.penalty_nights,
                 "is_refundable": stated.is_refundable,
                 "start_at": stated.start_at,
-                "start_offset": _offset(penalty.starts),
+                "start_offset": _moment(penalty.starts)[1],
                 "end_at": stated.end_at,
-                "end_offset": _offset(penalty.ends),
+                "end_offset": _moment(penalty.ends)[1],
                 "amount": stated.amount,
             }
         )
@@ -97,7 +97,7 @@ def penalty_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:
 
 
 def promotion_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:
-    """Return the promotions of a product: columns of `quote_promotion`."""
+    """Return the promotions of a product as columns of `quote_promotion`."""
     return [
         {"promotion_no": number, "promo_type": each.promo_type, "description": each.description}
         for number, each in enumerate(_decode_promotions(product.promotions) or ())
@@ -105,22 +105,9 @@ def promotion_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]
 
 
 def _stated(penalty: wire.Penalty[Decimal]) -> Penalty:
-    return Penalty(
-        penalty.window_hours,
-        penalty.penalty_pct,
-        penalty.penalty_nights,
-        penalty.is_refundable,
-        _instant(penalty.starts),
-        _instant(penalty.ends),
-        money(penalty.amount),
-    )
+    terms = (penalty.window_hours, penalty.penalty_pct, penalty.penalty_nights, penalty.is_refundable)
+    return Penalty(*terms, _moment(penalty.starts)[0], _moment(penalty.ends)[0], money(penalty.amount))
 
 
-def _instant(text: str | None) -> datetime | None:
-    found = None if text is None else instant_of(text)
-    return found[0] if found else None
-
-
-def _offset(text: str | None) -> str | None:
-    found = None if text is None else instant_of(text)
-    return found[1] if found else None
+def _moment(text: str | None) -> tuple[datetime | None, str | None]:
+    return (None if text is None else instant_of(text)) or (None, None)

@@ -1,7 +1,7 @@
-"""The answer to a quote, field by field: an unreadable field is left out, and costs no other.
+"""Reads the answer to a quote field by field; an unreadable field is left out and costs no other.
 
-A reservation may hang on an answer, so nothing is refused as long as anything can be read. Amounts are Decimals of
-exactly the digits that were sent, and ids are exact.
+An answer may confirm a reservation, so it is read as far as possible. Amounts are Decimals with exactly the digits
+that were sent, and ids are exact.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipeline.supplier.fields import Field, fields_of
 _MOST_DIGITS = 40
 # More than any double has.
 _MOST_EXPONENT = 400
-# What the tables can number within one product.
+# The highest number of items that the tables can number within one product.
 _MOST_CHILDREN = 2**15
 _INT64 = range(-(2**63), 2**63)
 
@@ -29,18 +29,18 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class UnreadableAnswer(ValueError):
-    """A body is no JSON, or no object: nothing of it can be read."""
+    """A body is not a JSON object, so none of it can be read."""
 
 
 class _LeftOut(ValueError):
-    """A value that cannot be read as what the document says."""
+    """A value that does not fit the document."""
 
 
 def read_answer(body: bytes) -> tuple[wire.QuoteAnswer, dict[str, str]]:
-    """Return what can be read of an inflated body of any status, and why each part is left out that cannot, by place.
+    """Return the readable parts of an inflated body of any status, and the reason for each part left out, by place.
 
-    A field that cannot be read is as if it were not given; an item of an array that cannot be, as if it were not
-    there. Raises UnreadableAnswer where nothing can be read.
+    An unreadable field counts as not given, and an unreadable item of an array as missing. Raises UnreadableAnswer if
+    nothing can be read.
     """
     document = _document(body)
     if not isinstance(document, dict):
@@ -53,10 +53,7 @@ def read_answer(body: bytes) -> tuple[wire.QuoteAnswer, dict[str, str]]:
 
 
 def reservation_id_of(body: bytes) -> int | None:
-    """Return the reservation id of a quote's inflated body, whatever else of it cannot be read.
-
-    A reservation that was made must be written down even if the price beside it makes no sense.
-    """
+    """Return the reservation id of a quote's inflated body, even if nothing else of it can be read."""
     try:
         return read_answer(body)[0].reservation_id
     except UnreadableAnswer:
@@ -64,7 +61,7 @@ def reservation_id_of(body: bytes) -> int | None:
 
 
 class _Reader:
-    """Reads objects by the wire's declaration, and holds what it left out, by its place."""
+    """Reads objects by the wire's declaration; `left_out` has the reasons of parts left out, by place."""
 
     def __init__(self) -> None:
         self.left_out: dict[str, str] = {}
@@ -131,7 +128,7 @@ def _finite(value: object, known: Field) -> Decimal:
 
 
 def _text(value: object, known: Field) -> str:
-    # Half a surrogate pair is a text in JSON and in no file: it is written out as JSON writes it.
+    # JSON texts may hold half a surrogate pair, which no file can store; it is escaped as in JSON.
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else _refuse(value, known)
 
 
@@ -155,7 +152,7 @@ _READ = {"number": _number, "integer": _integer, "text": _text, "date-time": _da
 
 
 def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """Decode a body in which NaN, endless numbers and bytes that are no UTF-8 cost no more than where they stand."""
+    """Decode a body in which NaN, endless numbers and bytes that are not UTF-8 cost only their own part."""
     try:
         text = body.decode(json.detect_encoding(body), "surrogateescape")
         return json.loads(text, parse_float=_decimal, parse_int=_whole)
@@ -169,6 +166,6 @@ def _whole(digits: str) -> int | float:
 
 
 def _decimal(digits: str) -> Decimal | float:
-    # An integer of an endless exponent takes for ever to make; what is out of reach is no finite number.
+    # An integer with a huge exponent takes for ever to compute; such numbers count as not finite.
     number = Decimal(digits)
     return number if abs(number.adjusted()) <= _MOST_EXPONENT else float("nan")

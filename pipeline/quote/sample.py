@@ -20,7 +20,7 @@ Identity = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many offers are quoted, and in which markets and properties; empty: of all. Equal seeds choose alike."""
+    """How many offers are quoted, and in which markets and properties (empty: all). Equal seeds choose equally."""
 
     size: int
     markets: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Sample:
                 hint='List them: nightaudit query "FROM ref.market"',
             )
         if self.size < 1:
-            raise InputError(f"A sample has at least one offer, not {self.size}.", kept="Nothing was sent.")
+            raise InputError(f"A sample needs at least one offer, not {self.size}.", kept="Nothing was sent.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ChosenRoom:
 
 @dataclass(frozen=True, slots=True)
 class ChosenOffer:
-    """A stored offer that is to be quoted, as the search showed it: one product for each room of the party."""
+    """A stored offer to be quoted, with one product for each room of the party."""
 
     source: str
     property_id: int
@@ -74,23 +74,23 @@ class ChosenOffer:
 
     @property
     def total(self) -> Decimal:
-        """What all rooms cost together."""
+        """Cost of all rooms."""
         return sum((room.total for room in self.rooms), Decimal(0))
 
     @property
     def identity(self) -> Identity:
-        """What makes two stored offers the same one, whichever answer showed them and for whichever property.
+        """Equal for stored offers that are the same one, from whichever answer.
 
-        A branded property is quoted under the unbranded id, so the id that is sent counts.
+        A branded property is quoted under its unbranded id, so the id that is sent counts.
         """
         room_stays = tuple(room.room_stay_id for room in self.rooms)
         return (*self._stay, self.currency, room_stays, self.room_id, self.board_id, self.policy_key)
 
     @property
     def identities(self) -> tuple[Identity, Identity]:
-        """The identity, and what a quote would send: offers that share one of the two are not both asked.
+        """The identity, and the content of the quote: of offers that share one of the two, only one is quoted.
 
-        The first outlives a product id that changes, the second a room or a policy that is stated in two ways.
+        The first stays the same if a product id changes, the second if a room or a policy is stated in two ways.
         """
         return self.identity, (*self._stay, tuple(room.product_id for room in self.rooms))
 
@@ -128,26 +128,26 @@ def choose(
     never: Collection[Identity] = (),
     asked_before: Collection[tuple[str, Identity]] = (),
 ) -> list[ChosenOffer]:
-    """Return the offers of a sample in the order of its seed, each of what would be sent once.
+    """Return the offers of a sample in the order of its seed, each quote once.
 
-    Offers with an identity in `never` are left out, and so are those of the same sweep in `asked_before`. Raises
-    InputError where nothing is published.
+    Offers with an identity in `never` are left out, and those in `asked_before` of the same sweep. Raises InputError if
+    nothing is published.
     """
-    # Most offers share an identity with no other one, or with that of the other property of an opaque pair.
+    # Most offers share an identity with none, or with the other property of an opaque pair.
     most = 2 * (sample.size + len(never) + len(asked_before))
     while True:
-        told = _told(published_file, sample, today, most)
-        fresh = _fresh(told, never, asked_before)
-        if len(fresh) >= sample.size or len(told) < most:
+        sampled = _sampled(published_file, sample, today, most)
+        fresh = _fresh(sampled, never, asked_before)
+        if len(fresh) >= sample.size or len(sampled) < most:
             return fresh[: sample.size]
         most *= 4
 
 
 def _fresh(
-    told: Iterable[ChosenOffer], never: Collection[Identity], asked_before: Collection[tuple[str, Identity]]
+    sampled: Iterable[ChosenOffer], never: Collection[Identity], asked_before: Collection[tuple[str, Identity]]
 ) -> list[ChosenOffer]:
     fresh, chosen = [], set[Identity]()
-    for offer in told:
+    for offer in sampled:
         if any(each in never or each in chosen or (offer.sweep_id, each) in asked_before for each in offer.identities):
             continue
         chosen.update(offer.identities)
@@ -155,21 +155,12 @@ def _fresh(
     return fresh
 
 
-def _told(published_file: Path, sample: Sample, today: date, most: int) -> list[ChosenOffer]:
+def _sampled(published_file: Path, sample: Sample, today: date, most: int) -> list[ChosenOffer]:
     """Return up to `most` offers in the order of the seed."""
     chosen = relation("staging", "quote_sample").sql
     query = f"WITH wanted AS ({_WANTED}) SELECT {_FIELDS} FROM ({chosen}) AS sample"  # noqa: S608 - our own names
-    result = query_published(
-        published_file,
-        query,
-        {
-            "today": today,
-            "seed": sample.seed,
-            "size": most,
-            "markets": list(sample.markets),
-            "property_ids": list(sample.property_ids),
-        },
-    )
+    wanted = {"markets": list(sample.markets), "property_ids": list(sample.property_ids)}
+    result = query_published(published_file, query, {"today": today, "seed": sample.seed, "size": most, **wanted})
     return [
         ChosenOffer(**row | {"rooms": tuple(ChosenRoom(**room) for room in row["rooms"])}) for row in rows_of(result)
     ]

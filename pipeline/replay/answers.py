@@ -22,14 +22,14 @@ from pipeline.replay.finding import Row
 _ASKED = ("market", "product_type", "check_in", "nights", "party", "currency_asked")
 
 Answers = dict[tuple[str, int], tuple[Row, Evidence]]
-"""By sweep and search: the row of the table `search`, and what lies at its raw address."""
+"""By sweep and search: the row of the table `search`, and its raw answer."""
 
 
 def answers_behind(lake: Lake, flags: Iterable[Row]) -> Answers:
     """Return every answer about the cells of some flags, from their first evidence to their last.
 
-    Between the two, nights are part of the evidence too: that nothing else was seen in them. What is found of a
-    property as a whole rests on observations without an offer, and on every answer about it.
+    The nights between the two are evidence too, as nothing else was seen in them. A finding about a complete property
+    rests on observations without an offer, and on every answer about it.
     """
     items = [item for flag in flags for item in flag["evidence"]]
     if not items:
@@ -51,7 +51,7 @@ def answers_behind(lake: Lake, flags: Iterable[Row]) -> Answers:
         same = " AND ".join(
             f"wanted.{name} IS NOT DISTINCT FROM about.{name}" for name in ("operation", "property_id", *_ASKED)
         )
-        # A cell that was not swept has no answer to look at.
+        # A cell that was not swept has no answer.
         query = f"""
             WITH about AS (
                 SELECT * FROM cell WHERE property_id IN ({ids}) AND status <> 'not_swept'
@@ -95,7 +95,7 @@ def _raw(lake: Lake, search: Row, records_of: Callable[[Lake, str, str], Sequenc
 
 
 def _changed(search: Row, record: RawRecord) -> str:
-    """Return what of a record, beside its body, is not what the tables hold of its search; empty: nothing."""
+    """Return which part of a record, other than its body, differs from the tables; empty: none."""
     if record.started_at != search["started_at"]:
         return "start (started_at)"
     if record.http_status != search["http_status"]:

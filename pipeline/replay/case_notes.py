@@ -16,7 +16,7 @@ from pipeline.lake.delta import commit_rows
 from pipeline.replay.finding import Row
 
 PREFIX = "case-"
-# Order of cases: those that wait for a decision first, the most severe and those with most behind them before others.
+# Order of cases: those without a decision first, then by severity and exposure.
 _ORDER = (
     "CASE status WHEN 'new' THEN 0 WHEN 'open' THEN 1 WHEN 'acknowledged' THEN 2 WHEN 'muted' THEN 3 ELSE 4 END, "
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, exposure_weight DESC, flags DESC, case_id"
@@ -30,9 +30,9 @@ _NAMED = (
 
 
 def cases_query(places: Mapping[str, str | None]) -> str:
-    """Return a query of the cases that are not closed and no part of a wider one, the most urgent first.
+    """Return a query of the cases that are neither closed nor part of a wider one, the most urgent first.
 
-    `places` has values of columns of `mart.property`, in any case of letters; None: all.
+    `places` has values of columns of `mart.property`, in upper or lower case; None: all.
     """
     chosen = "".join(f" AND lower(named.{of}) = lower({quoted(it)})" for of, it in places.items() if it is not None)
     return f"{_NAMED} WHERE status NOT IN ('closed', 'part_of'){chosen} ORDER BY {_ORDER}"
@@ -48,7 +48,7 @@ def open_cases(lake: Lake, limit: int, places: Mapping[str, str | None] | None =
 
 
 def case_row(lake: Lake, case_id: str) -> Row:
-    """Return a case. Raises InputError where there is none of that id."""
+    """Return a case. Raises InputError for an unknown id."""
     found = _rows(lake, f"{_NAMED} WHERE case_id = $case_id", {"case_id": case_id})
     if not found:
         raise InputError(
@@ -58,9 +58,9 @@ def case_row(lake: Lake, case_id: str) -> Row:
 
 
 def flags_of_cases(lake: Lake, ids: Sequence[str]) -> list[str]:
-    """Return flag ids as they are, and of each case its flags that say it best, the most severe first.
+    """Return flag ids unchanged, and for each case its most telling flags, the most severe first.
 
-    Raises InputError for a case that is unknown.
+    Raises InputError for an unknown case.
     """
     flags: list[str] = []
     for each in ids:
@@ -83,7 +83,7 @@ def say_of_case(
 ) -> None:
     """Record an annotation of a case; earlier ones are kept. The caller holds the lake's writer lock.
 
-    Raises InputError for a case that is unknown.
+    Raises InputError for an unknown case.
     """
     case_row(lake, case_id)
     said: Mapping[str, str | None] = {

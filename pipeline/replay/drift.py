@@ -1,8 +1,8 @@
 """Contract drift: the structure of a sweep's raw answers, compared with the supplier's document.
 
-One pass over the raw zone, one shard in memory at a time. Answers repeat a few shapes a hundred thousand times, so an
-object is only counted by its shape (its fields and the kinds of their values), and the few distinct shapes are compared
-with the document at the end. Every field is optional there: a missing one is no mistake, but its share tells a change.
+One pass over the raw zone, with one shard in memory at a time. Answers repeat a few shapes a hundred thousand times, so
+objects are only counted by shape (their fields and the kinds of their values), and the few distinct shapes are compared
+with the document at the end. Every field is optional, so a missing one is no mistake, but its share shows a change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pipeline.supplier.fields import Field, fields_of
 from pipeline.supplier.wire import ANSWERS
 
 _KINDS = {dict: "object", list: "array", str: "text", bool: "flag", int: "integer", float: "number", type(None): "null"}
-# What else is taken for a kind without being another one: 1 is a number, and a date is written as text.
+# Kinds that are accepted for another kind: 1 is a number too.
 _ALSO = {"number": {"integer"}}
 _MOST_SHAPES = 5_000
 _MOST_UNKNOWN = 1_000
@@ -37,7 +37,7 @@ _Shape = tuple[str, tuple[str, ...], tuple[type, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One kind of deviation at one path: how often, of how many, and where to see one."""
+    """One kind of deviation at one path: its count, the total, and an example."""
 
     kind: str
     operation: str
@@ -56,7 +56,7 @@ class Finding:
 def drift_of(lake: Lake, manifest: Manifest, max_body_bytes: int) -> list[Finding]:
     """Compare every landed answer of a sweep with the document, most important kinds first.
 
-    Raises CorruptObject where a shard is damaged.
+    Raises CorruptObject if a shard is damaged.
     """
     there = landed(lake, manifest.sweep_id)
     counts: dict[Operation, _Counts] = {}
@@ -67,7 +67,7 @@ def drift_of(lake: Lake, manifest: Manifest, max_body_bytes: int) -> list[Findin
             if shard.name not in there:
                 continue
             for row, record in enumerate(read_shard(lake, manifest.sweep_id, shard.name)):
-                # An answer that is no answer of the service says nothing about its document.
+                # Other statuses are not answers of the service.
                 if record.http_status in {200, 400, 500} and not record.is_split:
                     address = raw_address(manifest.sweep_id, shard.name, row)
                     is_own = record.http_status != 500
@@ -78,7 +78,7 @@ def drift_of(lake: Lake, manifest: Manifest, max_body_bytes: int) -> list[Findin
 
 
 class _Counts:
-    """What the answers of one operation are made of."""
+    """Counts the shapes in the answers of one operation."""
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation.value
@@ -94,7 +94,7 @@ class _Counts:
         self._address = ""
 
     def add(self, body: bytes, encoding: str, address: str, max_body_bytes: int, *, is_own: bool = True) -> None:
-        """Count one answer. `is_own` False: it may be that of a server in between, and is passed over if unreadable."""
+        """Count one answer. `is_own` False: it may come from a server in between, and is skipped if unreadable."""
         try:
             document = msgspec.json.decode(inflate(body, encoding, limit_bytes=max_body_bytes))
         except (UnreadableBody, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -113,7 +113,7 @@ class _Counts:
             self._fold()
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what deviates."""
+        """Yield the deviations."""
         self._fold()
         for (kind, path, detail), occurrences in self._found.items():
             parent = path.rpartition(".")[0]
@@ -137,18 +137,15 @@ class _Counts:
     def _field(self, path: str, known: Field, value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
         if known.is_list:
             for item in value if isinstance(value, list) else ():
-                self._item(f"{path}[]", known, item)
+                if known.struct is not None and isinstance(item, dict):
+                    self._object(f"{path}[]", known.struct, item)
+                elif _KINDS[type(item)] != known.kind:
+                    self._note("changed_type", f"{path}[]", f"{_KINDS[type(item)]} instead of {known.kind}")
         elif known.struct is not None:
             if isinstance(value, dict):
                 self._object(path, known.struct, value)
-        elif (told := _deviation(path, known.kind, value)) is not None:
-            self._note(told[0], path, told[1])
-
-    def _item(self, path: str, known: Field, item: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-        if known.struct is not None and isinstance(item, dict):
-            self._object(path, known.struct, item)
-        elif _KINDS[type(item)] != known.kind:
-            self._note("changed_type", path, f"{_KINDS[type(item)]} instead of {known.kind}")
+        elif deviation := _deviation(path, known.kind, value):
+            self._note(deviation[0], path, deviation[1])
 
     def _note(self, kind: str, path: str, detail: str, times: int = 1, address: str | None = None) -> None:
         what = (kind, path, detail)
@@ -169,7 +166,7 @@ class _Counts:
                 elif not _fits(known[name], kind):
                     wanted = "array" if known[name].is_list else known[name].kind
                     self._note("changed_type", prefix + name, f"{_KINDS[kind]} instead of {wanted}", times, address)
-            # The envelope holds either its content or errors: there, and in errors, nothing is missing.
+            # The envelope has either content or errors, so nothing is missing there or in errors.
             if path and not path.startswith("errors"):
                 stated = {name for name, kind in zip(names, kinds, strict=True) if kind is not type(None)}
                 for name in known.keys() - stated:
@@ -178,7 +175,7 @@ class _Counts:
         self._shape_at.clear()
 
     def _bounded(self, path: str, name: str) -> str:
-        """Return the name of an unknown field; of very many, the later ones share a name."""
+        """Return the name of an unknown field; after very many, further ones share a name."""
         place = f"{path}.{name[:100]}"
         if place not in self._unknown and len(self._unknown) >= _MOST_UNKNOWN:
             return _OTHERS
@@ -197,7 +194,7 @@ def _fits(known: Field, kind: type) -> bool:
 
 
 def _deviation(path: str, kind: str, value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever JSON can hold
-    """Return what is new about a value of a documented kind; None: nothing is."""
+    """Return how a value of a documented kind deviates; None: it does not."""
     if kind == "date-time":
         return (
             ("changed_type", "text instead of date-time") if isinstance(value, str) and not _is_moment(value) else None

@@ -1,6 +1,6 @@
-"""A finding traced to its raw answers: what was asked, what came back, and whether the rule finds it again.
+"""A finding traced to its raw answers: request, answer, and whether the rule finds it again. Offline.
 
-Offline. The answers behind a flag are normalised again, published in memory, and judged by the SQL of the rule.
+The answers behind a flag are normalised again, published in memory, and judged by the SQL of the rule.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ from pipeline.replay.finding import Row, finding_row, flag_row, rows_in
 from pipeline.replay.normalise_again import nights_of
 from pipeline.replay.republish import findings, replayed
 
-_NOT_COMPARED = {"subject_key"}
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One observation that a flag rests on: its answer, and its offer in it as normalised again; None: not in it."""
+    """One observation that a flag rests on: its answer, and its offer normalised again; None: not in the answer."""
 
     role: str
     search: Row
@@ -40,7 +38,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One number or text of a flag, and what the rule says now."""
+    """One value of a flag, and its recomputed value."""
 
     name: str
     flagged: object
@@ -48,47 +46,47 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether they are the same. A sum of floats may differ in its last bits."""
+        """Whether they are equal; a sum of floats may differ in its last bits."""
         return _same(self.flagged, self.recomputed)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A flag, or a finding that is none, with all that leads to its verdict."""
+    """A flag, or a finding that is not a flag, with all the evidence for its verdict."""
 
     flag: Row
     is_flag: bool
-    """False: `flag` is a row of the relation that finds it, as it is now, and has nothing of nights."""
+    """False: `flag` is a present row of the relation, without the columns about nights."""
     rule: Relation
     observations: tuple[Observation, ...]
     sweeps: tuple[str, ...]
     prices: tuple[Row, ...]
-    """Selling prices of the cell; is_flagged: the one that the finding is about; NULL: the rule is about no price."""
+    """Selling prices of the cell; is_flagged: the one in the finding; NULL: the rule is not about one price."""
     comparisons: tuple[Comparison, ...]
     is_found: bool
 
     @property
     def is_reproduced(self) -> bool:
-        """Whether the rule finds the same in the raw answers again, number by number."""
+        """Whether the rule finds the same values in the raw answers again."""
         return self.is_found and all(comparison.is_same for comparison in self.comparisons)
 
     @property
     def makes_flags(self) -> bool:
-        """Whether nights make flags of what the rule finds."""
+        """Whether findings of the rule become flags."""
         return self.rule.full_name in detectors()
 
     @property
     def definition(self) -> str:
-        """What a row of the relation is, and when it is a finding of this rule."""
+        """The grain of the relation, and when a row is a finding of this rule."""
         rule = finding_rules().get(self.flag["rule"])
         return f"{self.rule.grain}\n{rule.meaning}" if rule else self.rule.grain
 
 
 def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
-    """Lead a flag back to its raw answers and judge them again; of a finding that is no flag, the same.
+    """Trace a flag, or a finding that is not a flag, to its raw answers and judge them again.
 
-    Raises InputError for an id that the published file does not know, LakeError where raw answers are gone, and
-    CorruptObject where they are not the ones that were loaded.
+    Raises InputError for an unknown id, LakeError if raw answers are gone, and CorruptObject if they are not the ones
+    that were loaded.
     """
     is_flag = bool(rows_in(lake, "SELECT 1 FROM report.flag_history WHERE flag_id = $flag_id", {"flag_id": flag_id}))
     flag = flag_row(lake, flag_id) if is_flag else finding_row(lake, flag_id) or flag_row(lake, flag_id)
@@ -99,7 +97,7 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
         entry = next(entry for entry in sweeps if entry.sweep_id == flag["last_flagged_sweep_id"])
         as_of = entry.published_at
     else:
-        # What is found now is found with all that is loaded now.
+        # A present finding uses everything that is loaded.
         entry, as_of = sweeps[-1], None
     rule = relation(*flag["relation"].split("."))
     with replayed(lake, nights, analysis_of(entry.analysis, flag, answers), as_of) as session:
@@ -119,9 +117,9 @@ def explain(lake: Lake, flag_id: str, max_body_bytes: int) -> Explanation:
 
 
 def analysis_of(analysis: Analysis, flag: Row, answers: Answers) -> Analysis:
-    """Return what the night compared with.
+    """Return the thresholds of the night, with its reference market.
 
-    Which market has the most offers, and whether one sold nothing at all, does not follow from a few answers.
+    A few answers do not show which market has the most offers, or whether one sold nothing.
     """
     analysis = replace(analysis, silent_nights=0)
     if analysis.reference_market is not None:
@@ -156,7 +154,7 @@ def _selling_prices(session: duckdb.DuckDBPyConnection, flag: Row, rule: Relatio
 
 def _compared(flag: Row, found: Row) -> Iterable[Comparison]:
     for column in FINDING_COLUMNS:
-        if column.name not in _NOT_COMPARED:
+        if column.name != "subject_key":
             yield Comparison(column.name, _ordered(flag[column.name]), _ordered(found[column.name]))
 
 

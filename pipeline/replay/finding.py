@@ -19,12 +19,12 @@ _FLAG_ID = re.compile(r"(?P<rule>[a-z_0-9]+)-(?P<subject_key>[0-7][0-9a-f]{15})"
 
 
 def flag_row(lake: Lake, flag_id: str) -> Row:
-    """Return the last time that a flag stood. Raises InputError, with flags like it, where there is none of that id."""
+    """Return the last row of a flag. Raises InputError, with similar flags, for an unknown id."""
     return flag_rows(lake, [flag_id])[0]
 
 
 def flag_rows(lake: Lake, flag_ids: Sequence[str]) -> list[Row]:
-    """Return the last time that each of some flags stood, in their order. Raises InputError as `flag_row` does."""
+    """Return the last row of each flag, in their order. Raises InputError like `flag_row`."""
     query = (
         "SELECT * FROM report.flag_history WHERE list_contains($flag_ids::VARCHAR[], flag_id) ORDER BY first_flagged_at"
     )
@@ -48,14 +48,14 @@ def _unknown(lake: Lake, flag_id: str) -> InputError:
 
 
 def finding_row(lake: Lake, flag_id: str) -> Row | None:
-    """Return a finding from the one relation that the rule of its id names, as it is now; None: there is none."""
+    """Return the present finding from the relation of the rule in its id; None: there is none."""
     named = _FLAG_ID.fullmatch(flag_id)
     rule = finding_rules().get(named["rule"]) if named else None
     if named is None or rule is None:
         return None
     found_in = rule.full_name
-    # By the key, which relations have that were published before they had the id. A key that is there twice is the
-    # larger finding, as it is of flags.
+    # By the key, because relations published earlier have no id. Of two findings with one key the larger one counts, as
+    # with flags.
     columns = ", ".join(column.name for column in FINDING_COLUMNS)
     query = (
         f"SELECT $flag_id AS flag_id, {columns}, '{found_in}' AS relation FROM {found_in} "  # noqa: S608 - our own names

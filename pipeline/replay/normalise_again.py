@@ -13,17 +13,16 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import REJECT
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.database import OF_OFFERS
 from pipeline.lake.raw_answer import Evidence
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.normalise.segment import rows_of_answers
 from pipeline.replay.answers import Answers
 from pipeline.replay.republish import ReplayedNight
 
-_OF_OFFERS = ("offer", "penalty", "promotion")
-
 
 def nights_of(lake: Lake, answers: Answers, max_body_bytes: int) -> list[ReplayedNight]:
-    """Return the sweeps of some answers, oldest first, with the rows that the answers are normalised to again."""
+    """Return the sweeps of some answers, oldest first, with the rows of these answers."""
     by_sweep: dict[str, dict[tuple[str, str], list[Evidence]]] = defaultdict(lambda: defaultdict(list))
     for (sweep_id, _), (search, evidence) in sorted(answers.items(), key=lambda answer: answer[0]):
         by_sweep[sweep_id][search["operation"], search["market"]].append(evidence)
@@ -56,7 +55,7 @@ def sweep_table(lake: Lake, sweep_id: str) -> pa.Table:
 
 
 def _without_quarantine(lake: Lake, sweep_id: str, rows: dict[str, list[pa.Table]]) -> dict[str, list[pa.Table]]:
-    """Return the rows without offers that the audit of the time took out, and with the rejects that they are now."""
+    """Return the rows with the offers that the audit removed as rejects."""
     file = quarantine_file(lake, sweep_id)
     if not file.exists():
         return rows
@@ -65,7 +64,7 @@ def _without_quarantine(lake: Lake, sweep_id: str, rows: dict[str, list[pa.Table
     quarantine = pq.read_table(file, schema=REJECT.schema)
     taken = quarantine.filter(pc.is_in(quarantine["search_id"], value_set=searches))
     keys = set(zip(taken["search_id"].to_pylist(), taken["offer_no"].to_pylist(), strict=True))
-    kept = {name: [_but(table, keys) for table in rows[name]] for name in _OF_OFFERS if name in rows}
+    kept = {name: [_but(table, keys) for table in rows[name]] for name in OF_OFFERS if name in rows}
     return rows | kept | {"reject": [*rows.get("reject", ()), taken]}
 
 

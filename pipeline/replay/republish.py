@@ -1,6 +1,6 @@
-"""Some answers of some nights, published again in memory: the same steps and views, nothing else.
+"""Publishes some answers of some nights again in memory, with the same steps and views.
 
-What a rule finds in such a file follows from these answers alone.
+The findings of a rule then depend on these answers alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.tables import TABLES, Table
+from pipeline.domain.tables import SEGMENT_TABLES, TABLES, Table
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, rows_of, sql_type
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
@@ -31,13 +31,10 @@ from pipeline.publish.state import (
     write_view_macros,
 )
 
-# What a sweep's answers are rows of.
-_OF_ANSWERS = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell")
-
 
 @dataclass(frozen=True, slots=True)
 class ReplayedNight:
-    """A sweep, as one row of the table `sweep`, and the rows of those of its answers that are replayed, by table."""
+    """A sweep as one row of the table `sweep`, with the rows of its replayed answers by table."""
 
     sweep: pa.Table
     rows: Mapping[str, Sequence[pa.Table]]
@@ -47,9 +44,9 @@ class ReplayedNight:
 def replayed(
     lake: Lake, nights: Sequence[ReplayedNight], analysis: Analysis, as_of: datetime | None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a session over the state and the views that publishing these nights, in this order, leaves behind.
+    """Open a session with the state and views after publishing these nights in this order.
 
-    The lake gives what users have loaded, by `as_of` if it is given.
+    User files come from the lake, as of `as_of` if given.
     """
     with connect(lake) as session:
         session.execute("ATTACH ':memory:' AS nightaudit")
@@ -62,7 +59,7 @@ def replayed(
             session.execute(create(f"lake.{name}", table))
         for night in nights:
             _fill(session, "memory.night.sweep", TABLES["sweep"], [night.sweep])
-            for name in _OF_ANSWERS:
+            for name in SEGMENT_TABLES:
                 _fill(session, f"memory.sweep_files.{name}", TABLES[name], night.rows.get(name, ()))
                 session.execute(f"INSERT INTO lake.{name} FROM memory.sweep_files.{name}")
             session.execute("INSERT INTO lake.sweep FROM memory.night.sweep")
@@ -76,7 +73,7 @@ def replayed(
 
 
 def findings(session: duckdb.DuckDBPyConnection, relation: str) -> dict[str, dict[str, object]]:
-    """Return what a rule finds in a replay, by flag. `relation` is its full name. Raises duckdb.Error."""
+    """Return the findings of a rule in a replay, by flag. `relation` is its full name. Raises duckdb.Error."""
     find(session, [relation])
     if session.execute("SELECT count(*) FROM memory.night.failed_rule").fetchall() != [(0,)]:
         session.execute(f"SELECT * FROM {relation}").fetchall()  # noqa: S608 - our own names

@@ -2,14 +2,7 @@
 
 from pipeline.report.markdown import as_markdown
 from pipeline.report.scope import Scope
-from pipeline.report.write import (
-    REPORTS,
-    Written,
-    reports_page,
-    write_dictionary,
-    write_reports,
-    written_case_pages,
-)
+from pipeline.report.write import REPORTS, Written, reports_page, write_dictionary, write_reports, written_case_pages
 
 __all__ = [
     "REPORTS",

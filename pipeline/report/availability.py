@@ -11,15 +11,11 @@ from pipeline.report.read import Reader
 from pipeline.report.words import said
 
 _TWICE = "This section fills with the second night that sees the same offers."
-# Rows that a chart shows before they cannot be read any more.
+# The most rows that are readable in a chart.
 _MOST_ROWS = 24
 _LEAD_DAYS_SHOWN = 10
-# What came of a cell that was answered, in words and colours.
-_STATES = {
-    "offered": ("on sale", "#2c64a0"),
-    "no_offer": ("no offer", "#b08d1a"),
-    "absent": ("absent", "#b9c6d2"),
-}
+# States of an answered cell, with words and colours.
+_STATES = {"offered": ("on sale", "#2c64a0"), "no_offer": ("no offer", "#b08d1a"), "absent": ("absent", "#b9c6d2")}
 
 
 def page(reader: Reader) -> Page:
@@ -29,7 +25,7 @@ def page(reader: Reader) -> Page:
         where="sweep_id = (SELECT max_by(sweep_id, started_at) FROM mart.sweep)",
         order="operation, availability, market, product_type",
     )
-    # List and detail answers are about different properties; the lists are those of all.
+    # List and detail answers cover different properties; lists cover all.
     operation = "multi" if "multi" in latest["operation"] else "single"
     of_each = {row["operation"]: row for row in reader.figures("answered_total").rows(named=True)}
     counts = of_each.get(operation, dict.fromkeys(("answered", "offered", "no_offer", "absent"), 0))
@@ -53,7 +49,7 @@ def page(reader: Reader) -> Page:
 
 def _by_market(latest: pl.DataFrame) -> Section:
     listed = latest.filter(pl.col("answered") > 0).sort("availability", "market", "product_type", "operation")
-    # List and detail searches are about different properties, and are not drawn side by side.
+    # List and detail searches cover different properties, so only one kind is drawn.
     operation = "multi" if "multi" in listed["operation"] else "single"
     of_one = listed.filter(pl.col("operation") == operation)
     rows = of_one.head(_MOST_ROWS)
@@ -92,7 +88,7 @@ def _by_market(latest: pl.DataFrame) -> Section:
 
 def _heatmap(reader: Reader) -> Section:
     days = reader.named(reader.figures("on_sale_day"))
-    # Where there are more than fit, those whose availability varies most; then those with the least on sale.
+    # If not all fit: those whose availability varies most, then those with the least on sale.
     on_sale = pl.col("on_sale_pct")
     first = 1000 * on_sale.std().fill_null(0) - on_sale.mean()
     painted = calendar(days, "on_sale_pct", "Cells on sale, percent", first)
@@ -117,7 +113,7 @@ def _sell_out(reader: Reader) -> Section:
         "report.sell_out_curve", where="operation = 'multi'", order="ending DESC, market, product_type, lead_days DESC"
     )
     sold_out = int(curves.filter(pl.col("ending") == "sold_out")["ended"].sum())
-    # What is not named in answers any more may be sold out, or not: it is drawn where nothing better is known.
+    # A cell that answers no longer name may or may not be sold out, so that curve is the second choice.
     drawn = "sold_out" if sold_out else "off_sale"
     curve = curves.filter(pl.col("ending") == drawn)
     ended = int(curve["ended"].sum())
@@ -223,7 +219,7 @@ def _regret(reader: Reader) -> Section:
 
 
 def _waiting(regret: pl.DataFrame) -> str:
-    """Say what waiting from a week ahead, or the next lead time that is known, has brought where most is comparable."""
+    """Return the effect of waiting from about a week ahead, where most offers are comparable."""
     known = regret.filter((pl.col("comparable") > 0) & pl.col("lowest_later_pct").is_not_null())
     if known.height == 0:
         return "No observed stay has begun yet"

@@ -1,6 +1,6 @@
-"""What lies behind a page of a case: its best findings, the answers that each rests on, and their raw records.
+"""The evidence on the page of a case: its best findings, the answers that each rests on, and their raw records.
 
-Read from the tables by sweep and search, as the findings name them; every raw record that is shown is compared with the
+It is read from the tables by the sweeps and searches in the findings; every raw record shown is compared with the
 SHA-256 of what was loaded.
 """
 
@@ -26,20 +26,20 @@ from pipeline.lake.sweep_files import sweep_files
 
 Row = Mapping[str, Any]
 
-# Roles of the subject of a finding; the others are what it is compared with, the nearest first.
+# Roles of the subject of a finding, and of what it is compared with, the best first.
 _SUBJECTS = ("market", "currency", "detail", "package", "better_room", "floor", "offer", "without_offer")
 _AGAINST = (
     "reference", "base_currency", "list", "hotel", "lesser_room", "held_against", "first", "floor_began", "last_offer"
 )  # fmt: skip
-# Answers of a finding that are listed beside the two that are shown.
+# Further answers of a finding that are listed.
 _LISTED = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one search said about a finding's subject.
+    """The answer of one search about a finding's subject.
 
-    `offer` is missing where it is about none, or not kept any more; `raw` is missing where `lost` says why.
+    `offer` is None if there is none, or it is no longer kept; `raw` is None for the reason in `lost`.
     """
 
     role: str
@@ -54,18 +54,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A finding of a case with the one or two answers that show it, and others that it rests on."""
+    """A finding of a case with the one or two answers that show it, and further evidence."""
 
     flag: Row
     answers: Sequence[Answer]
     others: Sequence[Answer]
     more: int
     price: Row | None
-    """The selling price that the finding is about, of rules about one."""
+    """The selling price in the finding, for rules about prices."""
 
 
 def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[str]) -> dict[str, Piece]:
-    """Return the open findings of some ids with the answers that they rest on, by id."""
+    """Return open findings with their evidence, by id."""
     query, values = "SELECT * FROM report.flag WHERE list_contains($ids::VARCHAR[], flag_id)", {"ids": sorted(flag_ids)}
     flags = rows_of(session.execute(query, values))
     chosen = {flag["flag_id"]: _chosen(flag["evidence"]) for flag in flags}
@@ -94,12 +94,12 @@ def pieces(session: duckdb.DuckDBPyConnection, lake: Lake, flag_ids: Iterable[st
 
 
 def _chosen(evidence: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the observation that a finding is about, the one that it is compared with, and all others."""
+    """Return the observation that a finding is about with the one that it is compared with, and all others."""
     subject = next((item for role in _SUBJECTS for item in reversed(evidence) if item["role"] == role), evidence[-1])
     against = next((item for role in _AGAINST for item in reversed(evidence) if item["role"] == role), None)
     compared = [item for item in evidence if item["role"] == "market"]
     if len(compared) > 1 and against is not None:
-        # Several markets agree, and the reference market is the one that deviates: it is what the finding is about.
+        # Several markets agree and the reference market deviates, so the finding is about the reference market.
         subject, against = against, compared[0]
     main = [subject, *([against] if against is not None and against is not subject else [])]
     places = [(_place(item), item["offer_no"]) for item in main]
@@ -115,7 +115,7 @@ def _place(item: Row) -> tuple[str, int]:
 
 
 class _Tables:
-    """The rows of the tables that some observations name."""
+    """The rows of the tables that some observations refer to."""
 
     def __init__(
         self, session: duckdb.DuckDBPyConnection, lake: Lake, shown: Sequence[Row], listed: Sequence[Row]
@@ -146,7 +146,7 @@ class _Tables:
         )
 
     def _of(self, table: str, wanted: Iterable[tuple[str, int, int | None]], third: str = "offer_no") -> Sequence[Row]:
-        """Return the rows of a table by sweep, search and a third column, where that is given."""
+        """Return the rows of a table by sweep, search and, if given, a third column."""
         keys = pl.DataFrame(
             list(wanted), schema={"sweep_id": pl.String, "search_id": pl.Int64, third: pl.Int64}, orient="row"
         ).unique()
@@ -154,7 +154,7 @@ class _Tables:
             return []
         held = sweep_files(self._lake, {each.name: each for each in (SEARCH, OFFER, PENALTY, PROMOTION, CELL)}[table])
         files = [file for sweep in sorted(set(keys["sweep_id"])) for file in held.get(sweep, [])]
-        # The list lets whole parts of the files be skipped.
+        # With this list, DuckDB can skip parts of the files.
         searches = ", ".join(map(str, sorted(set(keys["search_id"]))))
         same = f"(wanted.{third} IS NULL OR wanted.{third} = held.{third})" if table != SEARCH.name else "true"
         self._session.register("wanted", keys.to_arrow())
@@ -172,7 +172,7 @@ class _Tables:
 def _raw(
     lake: Lake, address: str, search: Row, records_of: Callable[[Lake, str, str], Sequence[RawRecord]]
 ) -> tuple[Evidence | None, str]:
-    """Return the raw record of a search; None and why, where it cannot be shown."""
+    """Return the raw record of a search, or None and why it cannot be shown."""
     if not lake.exists(address.partition("#")[0]):
         return None, "The raw answer is no longer kept (NIGHTAUDIT_RAW_NIGHTS); the numbers come from the tables."
     try:
@@ -182,7 +182,7 @@ def _raw(
 
 
 def _prices(session: duckdb.DuckDBPyConnection, flags: Sequence[Row]) -> dict[str, Row]:
-    """Return the selling price of each flag that is about one, as the rule finds it now."""
+    """Return the selling prices of flags that are about one, as the rule finds them now."""
     of_rule = defaultdict(list)
     for flag in flags:
         rule = finding_rules().get(flag["rule"])

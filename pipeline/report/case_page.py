@@ -1,7 +1,7 @@
-"""The page of a case: what it is, and its best evidence, two answers side by side with what led to each.
+"""The page of a case: its summary and best evidence, two answers side by side with their requests.
 
-A case has a page of its own, and not a part of its property's page: a case may be of a market. How many there are is
-bounded, so that a night of thousands of cases costs no more than this.
+A case has its own page and no section on a property's page, because it may be about a market. The number of pages is
+limited, so that thousands of cases cost no more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer as a page shows it: its heading in the comparison, and what was asked, when, and where it lies."""
+    """An answer as a page shows it: its heading in the comparison, its request and time, and its address."""
 
     heading: str
     asked: str
@@ -57,7 +57,7 @@ class Shown:
 
 
 def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
-    """Give the file name and the text of the page of each case that has one; `links` are the menu's."""
+    """Yield file name and text of each case's page; `links` are those of the menu."""
     cases = reader.cases.filter(pl.col("case_id").is_in(list(reader.case_pages)))
     if cases.is_empty():
         return
@@ -95,7 +95,7 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
 
 
 def whom(case: Row) -> str:
-    """Return in words whom a case is about: the property and market, the market, or the supplier."""
+    """Return the subject of a case in words: property and market, market, or supplier."""
     if case["scope"] == "supplier":
         return "the supplier"
     pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
@@ -111,7 +111,7 @@ def _markets(case: Row) -> str:
 
 
 def _tiles(case: Row) -> list[tuple[str, str]]:
-    # What is of a property as a whole, such as one gone quiet, is of no stay.
+    # A case about a complete property, such as one gone quiet, has no stays.
     over = f"{'offer' if case['offers'] == 1 else 'offers'} over {counted(case['stays'], 'stay')}"
     size = (case["offers"], over) if case["stays"] else (case["flags"], "findings" if case["flags"] > 1 else "finding")
     return [
@@ -134,7 +134,7 @@ def _notes(case: Row) -> list[str]:
 
 
 def _placed(flag: Row) -> str:
-    """Return in words which stay a finding is about."""
+    """Return the stay of a finding in words."""
     said_of = [
         f"check-in {flag['check_in']}" if flag["check_in"] else "",
         counted(flag["nights"], "night") if flag["nights"] else "",
@@ -151,12 +151,12 @@ def _placed(flag: Row) -> str:
 
 
 def _answers(piece: Piece, hosts: Mapping[str, str]) -> tuple[list[Shown], list[str], int]:
-    """Return the answers that are compared, the others in a line each, and how many more there are."""
+    """Return the compared answers, a line for each of the others, and how many more there are."""
     others = [
         f"{_heading(answer)}: {stated(answer, 'total') or stated(answer, 'status') or 'no offer kept'}"
         for answer in piece.others
     ]
-    # Several searches of a night may have said the same.
+    # Several searches of a night may have the same line.
     return [_shown(answer, hosts) for answer in piece.answers], list(dict.fromkeys(others)), piece.more
 
 
@@ -171,7 +171,7 @@ def _shown(answer: Answer, hosts: Mapping[str, str]) -> Shown:
     search = answer.search
     if search is None:
         return Shown(_heading(answer), "", [], "", answer.lost)
-    # Of the address, the host is kept with each sweep, and nothing that could be a secret.
+    # A sweep keeps only the host of the address, and no secret.
     address = f"{hosts.get(search['sweep_id'], '')} {Operation(search['operation']).path}".strip()
     facts = [
         ("Request", f"POST {address}"),
@@ -189,7 +189,7 @@ def _body(answer: Answer, search: Row) -> str:
     assert answer.raw is not None  # noqa: S101 - the caller has looked
     sent = json.loads(answer.raw.record.request)
     if search["sent_property_id"] is not None:
-        # Under which id an opaque offer is sold is the user's secret.
+        # The id of an opaque offer is the user's secret.
         sent |= {name: "from your private id map" for name in ("propertyId", "propertyIds") if name in sent}
     elif len(sent.get("propertyIds", ())) > 1:
         sent["propertyIds"] = counted(len(sent["propertyIds"]), "property id")

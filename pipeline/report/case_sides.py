@@ -1,4 +1,4 @@
-"""Two answers side by side: their fields, which of them a finding rests on, and how they differ."""
+"""Two answers side by side: their fields, those that a finding rests on, and their differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.report.words import said
 
 _Value = str | int | float | Decimal | None
 
-# Columns of an offer in the order in which people compare them, and what they are called; money is money of the offer.
+# Columns of an offer in the order in which people compare them, with their labels.
 _FIELDS: Final = {
     "room_name": "Room",
     "board_name": "Board",
@@ -38,13 +38,13 @@ _FIELDS: Final = {
     "available_rooms": "Rooms left",
 }
 
-# What an answer without an offer says of the property.
+# Statuses of an answer without an offer.
 _STATUSES: Final = {"offered": "on sale", "absent": "not in the answer"}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A field of the answers that are compared: its values, which of them the finding rests on, and how they differ."""
+    """A field of the compared answers: its values, those that the finding rests on, and their difference."""
 
     label: str
     values: Sequence[str]
@@ -53,7 +53,7 @@ class Line:
 
 
 def lines_of(piece: Piece) -> list[Line]:
-    """Return the fields of a finding's answers, side by side, without those that none of them states."""
+    """Return the fields of a finding's answers side by side, without those that no answer states."""
     rule = finding_rules().get(piece.flag["rule"])
     rests_on = set(rule.numbers) if rule else set()
     lines = []
@@ -69,18 +69,18 @@ def lines_of(piece: Piece) -> list[Line]:
     if piece.price is not None:
         price = piece.price
         sold = f"{as_sent(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
-        # It stands below the answer that the finding is about.
+        # It is in the column of the answer that the finding is about.
         empty = [""] * (len(piece.answers) - 1)
         seen, below = f"{sold}, {shown(price['observed_at'])} UTC", _below(piece)
-        # Where one answer stands alone, there is no column for what differs.
+        # With a single answer there is no column for differences.
         seen = f"{seen}: {below}" if below and not empty else seen
         lines.append(Line("Your selling price", [seen, *empty], [True, *(False for _ in empty)], below))
-    # What the finding rests on stands first.
+    # Fields that the finding rests on come first.
     return sorted(lines, key=lambda line: not any(line.marked))
 
 
 def _below(piece: Piece) -> str:
-    """Say how a selling price differs from the floor of the answer that it is compared with."""
+    """Return how a selling price differs from the floor of the answer that it is compared with."""
     offer, price = piece.answers[0].offer, piece.price
     floor = offer["floor"] if offer else None
     if not price or not offer or not floor or offer["currency"] != price["currency"]:
@@ -89,7 +89,7 @@ def _below(piece: Piece) -> str:
 
 
 def stated(answer: Answer, name: str) -> str:
-    """Return what an answer states of a field, as people read it; empty where it states nothing."""
+    """Return a field of an answer in words; empty if not stated."""
     return _text(answer, name, _value(answer, name))
 
 
@@ -105,7 +105,7 @@ def _value(answer: Answer, name: str) -> _Value:
 
 
 def _text(answer: Answer, name: str, value: _Value) -> str:
-    """Return a value as people read it; empty where there is none."""
+    """Return a value in words; empty for None."""
     if value is None:
         return ""
     if name == "status" and isinstance(value, str):
@@ -139,7 +139,7 @@ def _penalty(row: Row, answer: Answer) -> str:
 
 
 def _difference(values: Sequence[_Value], texts: Sequence[str], currencies: set[str | None]) -> str:
-    """Say how the first of two values differs from the second; empty where it does not, or there is one alone."""
+    """Return how the first of two values differs from the second; empty if it does not, or there is only one."""
     if len(values) < 2 or texts[0] == texts[1]:
         return ""
     one, other = values
@@ -156,6 +156,6 @@ def _difference(values: Sequence[_Value], texts: Sequence[str], currencies: set[
 
 
 def as_sent(value: Decimal) -> str:
-    """Return money with cents, and with all the digits that were sent."""
+    """Return money with at least two decimals and all digits that were sent."""
     digits = -int(value.normalize().as_tuple().exponent)
     return shown(value, max(2, digits))

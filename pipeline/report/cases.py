@@ -1,4 +1,4 @@
-"""Cases on a page: findings that have one cause to call about, the ones to look at first before others."""
+"""Cases on a page, the most urgent first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALLS = 3
 
 
 def standing_cases(reader: Reader) -> pl.DataFrame:
-    """Return the cases that are not closed and no part of a wider one."""
+    """Return the cases that are neither closed nor part of a wider one."""
     reader.note_cases()
     texts = pl.col("evidence").list.eval(pl.element().struct.field("flag_id")).list.join(", ").alias("flag_ids")
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
@@ -34,7 +34,7 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
 
 
 def ended_cases(reader: Reader) -> pl.DataFrame:
-    """Return the cases that ended with the last night, without those that a wider one speaks for."""
+    """Return the cases that ended with the last night, without those covered by a wider one."""
     held = reader.named(reader.rows("report.finding_case", order="rule, scope, market, property_id"))
     tonight = held.filter((pl.col("status") != "closed") | (pl.col("closed_at") == reader.night["started_at"]))
     rule, of_market = pl.col("rule"), pl.struct("rule", "market")
@@ -54,7 +54,7 @@ def _markets() -> pl.Expr:
 
 
 def calls(cases: pl.DataFrame) -> pl.DataFrame:
-    """Return one line for each property and rule, in the order of the cases: one call, in however many markets."""
+    """Return one line (one call) for each property and rule, over all its markets, in the order of the cases."""
     if not cases.height:
         return cases
     is_many = pl.len() > 1
@@ -63,7 +63,7 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
     many = named.explode().drop_nulls().unique().sort()
     lowest, highest = pl.col("lowest_pct").cast(float).min().round(1), pl.col("highest_pct").cast(float).max().round(1)
     example = pl.col("example").first()
-    # Said once: by the example where all have its size.
+    # If all have the size in the example, it is not repeated.
     is_said = (lowest == highest) & example.str.contains(
         pl.format("(?:^|[^0-9.]){}0?%", lowest.abs().cast(pl.String).str.escape_regex())
     )
@@ -140,14 +140,14 @@ def cases_section(cases: pl.DataFrame) -> Section:
 
 
 def cases_points(cases: pl.DataFrame) -> list[Point]:
-    """Say how many cases wait, and which properties to call first and why."""
+    """Return how many cases need a decision, and which properties to call first and why."""
     waiting = _waiting(cases)
     if not waiting.height:
         return [Point("No open case needs a decision.", "cases", "good")]
     first = calls(waiting).unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
     new = waiting.filter(pl.col("status") == "new").height
     tone = "bad" if first["severity"][0] == "high" else "warn"
-    told = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
+    points = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
     for row in first.iter_rows(named=True):
         is_of_property = row["scope"] == "property"
         name = row["property_name"] or f"property {row['property_id']}"
@@ -156,18 +156,18 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
         # A case of several markets names them itself.
         place = "" if place in row["finding"] else place
         text = f"{whom}{' about' if is_of_property else ''}: {row['rule_words']}{place}. {row['finding']}"
-        told.append(Point(text, "cases", tone, row["case_page"] or "", row["property_page"] or ""))
-    return told
+        points.append(Point(text, "cases", tone, row["case_page"] or "", row["property_page"] or ""))
+    return points
 
 
 def ended_points(ended: pl.DataFrame) -> list[Point]:
-    """Say which cases ended: there is nothing left to call about."""
+    """Return which cases ended, so that there is nothing left to call about."""
     if not ended.height:
         return []
     whom = pl.when(pl.col("scope") == "property").then(
         pl.coalesce("property_name", pl.format("property {}", "property_id"))
     )
-    # What ended in several markets of a property is one problem less.
+    # One problem of a property may end in several markets.
     problems = (
         ended.sort("scope", maintain_order=True)
         .group_by("scope", "property_id", whom.alias("whom"), "rule_words", maintain_order=True)
@@ -177,8 +177,8 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
         pl.format("{} ({})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True))
     )
     first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
-    told = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
-    return [Point(f"{counted(ended.height, 'case')} ended: {told}.", "ended_findings", "good")]
+    listed = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
+    return [Point(f"{counted(ended.height, 'case')} ended: {listed}.", "ended_findings", "good")]
 
 
 def _without_page(cases: pl.DataFrame) -> str:

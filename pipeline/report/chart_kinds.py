@@ -12,28 +12,28 @@ from markupsafe import Markup
 from pipeline.report.charts import PAPER, WIDTH, AnyChart, chart, svg
 from pipeline.report.page import percent, shown
 
-# Below, at and above nothing: mid tones that can be seen on white paper and on black.
+# Below, at and above zero: mid tones that are visible on white and on black.
 _BELOW, _EVEN, _ABOVE = "#2c64a0", "#d9d9d6", "#b2412f"
-# As many days and properties as a page can show and a reader can tell apart.
+# The most days that a reader can distinguish on a page.
 _MOST_DAYS: Final = 60
-# Dates that stand side by side on a phone as well, and so few that each field has room for its value.
+# Dates that fit on a phone, and few enough that each field has room for its value.
 _MOST_DATES: Final = 16
 _FEW_DATES: Final = 8
 _MOST_PROPERTIES: Final = 40
-# Days without an answer after which a new line begins.
+# After so many days without an answer, a new line begins.
 _BREAK_DAYS: Final = 7
-# Lines that stay distinct; all are in the figures.
+# Lines that stay distinguishable; all are in the figures.
 _MOST_MARKETS: Final = 6
 # Characters of a name, and pixels for it and the id.
 _LONGEST_NAME: Final = 30
 _ID_AND_NAME: Final = 290
 
-# Text upon colours of ours, and how far along a scale they are so deep that it has to be light.
+# Text on our colours, and the part of a scale from which it must be light.
 _LIGHT, _DARK = "#ffffff", "#1c2430"
 _DEEP: Final = 0.55
 # Between the colours that need light text and those that need dark text: 2 red + 7 green + 1 blue, of 2550.
 _MIDDLE: Final = 1250
-# Two charts beside each other.
+# Two charts side by side.
 _HALF: Final = 460
 # A part of a bar in which its share can be written, on a phone too.
 _ROOM_PCT: Final = 11
@@ -44,12 +44,10 @@ _PERCENT: Final = alt.Scale(domain=[0, 100])
 def calendar(
     days: pl.DataFrame, measure: str, title: str, first: pl.Expr, scale: alt.Scale = _PERCENT, digits: int = 0
 ) -> Sequence[Markup]:
-    """Return a heatmap of a measure by property and check-in, on the first 60 of these; nothing where there are none.
+    """Return a heatmap of a measure by property and check-in, for the first 60 check-ins; empty without data.
 
-    Where there are few check-ins, the fields have their values, with `digits`.
-
-    `days` has `property_id`, its `property_name` where one is known, and `check_in`. `first` is what makes a property
-    come before others: the highest 40 are drawn, and none of which it is NULL.
+    With few check-ins, the fields show their values, with `digits`. `days` has `property_id`, `property_name` and
+    `check_in`. The 40 properties with the highest `first` are drawn, and none with NULL.
     """
     ranked = days.group_by("property_id").agg(first.alias("first")).drop_nulls("first")
     properties = ranked.sort("first", "property_id", descending=[True, False])["property_id"].head(_MOST_PROPERTIES)
@@ -59,7 +57,7 @@ def calendar(
     drawn = days.filter(pl.col("property_id").is_in(properties.implode()) & pl.col("check_in").is_in(dates.implode()))
     is_crowded, is_roomy = dates.len() > _MOST_DATES, dates.len() <= _FEW_DATES
     deepest = scale.to_dict().get("domain", [100])[-1]
-    # A name is cut before its id, which tells two long ones apart.
+    # A long name is cut; the id that follows distinguishes two of them.
     name = pl.col("property_name")
     short = pl.when(name.str.len_chars() > _LONGEST_NAME).then(name.str.head(_LONGEST_NAME - 1) + "…").otherwise(name)
     labelled = drawn.with_columns(
@@ -88,9 +86,9 @@ def calendar(
 
 
 def shares(rows: pl.DataFrame, named: Sequence[str], parts: Mapping[str, tuple[str, str]], title: str) -> AnyChart:
-    """Return a bar for each row, of which every part is as long as its share, with the shares written on it.
+    """Return a bar for each row, divided into labelled shares.
 
-    `named` are the columns that say what a row is; `parts` has the columns of counts, each with its word and colour.
+    `named` are the columns that identify a row; `parts` has the columns of counts, each with its word and colour.
     """
     of_all = pl.sum_horizontal(*parts)
     bars = pl.concat(
@@ -127,7 +125,7 @@ def shares(rows: pl.DataFrame, named: Sequence[str], parts: Mapping[str, tuple[s
 
 
 def _is_light(colour: str) -> bool:
-    """Return whether dark text is read better upon a colour than light text."""
+    """Return whether dark text is more readable on a colour than light text."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return 2 * red + 7 * green + blue > _MIDDLE
 
@@ -138,7 +136,7 @@ _PALE_UP_TO: Final = 2.0
 def around_zero(values: pl.Series) -> alt.Scale:
     """Return a colour scale that is as deep for a value above 0 as for its opposite."""
     furthest = max((abs(value) for value in values if value is not None), default=0.0)
-    # A tenth of a percent is not to look like a tenth of the price.
+    # A tenth of a percent must not look like a tenth of the price.
     furthest = max(furthest, _PALE_UP_TO)
     return alt.Scale(domain=[-furthest, 0, furthest], range=[_BELOW, _EVEN, _ABOVE], interpolate="rgb")
 
@@ -146,11 +144,11 @@ def around_zero(values: pl.Series) -> alt.Scale:
 def towards_the_stay(
     frame: pl.DataFrame, measure: str, title: str, *, weight: str, steps: bool = False, zero: bool = False
 ) -> Sequence[Markup]:
-    """Return lines of a measure by days before check-in, the stay at the right: a chart for each product type.
+    """Return lines of a measure by days before check-in, with the stay at the right: a chart for each product type.
 
-    A line each market, of the six with most of `weight`. Thinner ones lie upon thicker ones, so that lines which
-    coincide are all seen. A line that is no curve of steps breaks where nothing was seen for long. `zero` begins the
-    upright axis there.
+    The six markets with most of `weight` have a line each. Thinner lines are drawn over thicker ones, so that all are
+    visible where they coincide. Lines break where nothing was seen for long, unless they are `steps`. `zero` includes 0
+    in the vertical axis.
     """
     markets = (
         frame.group_by("market").agg(pl.col(weight).sum()).sort([weight, "market"], descending=[True, False])["market"]
@@ -165,7 +163,7 @@ def towards_the_stay(
     # From the first market to the last one.
     widths = [5.0, 1.5] if len(kept) > 1 else [2.0, 2.0]
     products = drawn.partition_by("product_type", maintain_order=True)
-    # What is side by side is read against each other.
+    # Charts side by side share their scales.
     days, heights = _reach(drawn["lead_days"]), _reach(drawn[measure], *([0.0] if zero else []))
     charts = []
     for of_product in products:
@@ -188,6 +186,6 @@ def towards_the_stay(
 
 
 def _reach(values: pl.Series, *others: float) -> alt.Scale:
-    """Return a scale over values, and over others."""
+    """Return a scale that covers `values` and `others`."""
     numbers = [*map(float, values.drop_nulls()), *others] or [0.0]
     return alt.Scale(domain=[min(numbers), max(numbers)], nice=True, zero=False)

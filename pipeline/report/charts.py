@@ -1,6 +1,6 @@
-"""Charts as SVG that stands in the page itself, in the page's own colours, by day and by night.
+"""Charts as inline SVG in the page's colours, light and dark.
 
-A chart is drawn with stand-ins for the colours of the page; in the SVG they become the page's CSS variables.
+A chart is drawn with placeholders for the colours of the page; in the SVG they become the page's CSS variables.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from markupsafe import Markup, escape
 
 from pipeline.report.words import UNNAMED, drawable, printed
 
-# Stand-ins that no palette contains, and the variables of `layout.html.j2` that they stand for.
+# Placeholders that no palette contains, and the variables of `layout.html.j2` that replace them.
 _NAMES: Final = ("ink", "soft", "line", "accent", "good", "bad", "warn", "paper")
 INK, SOFT, LINE, ACCENT, GOOD, BAD, WARN, PAPER = (f"#0102{number:02x}" for number in range(3, 11))
 _VARIABLES: Final = {
     stand_in: f"var(--{name})"
     for stand_in, name in zip((INK, SOFT, LINE, ACCENT, GOOD, BAD, WARN, PAPER), _NAMES, strict=True)
 }
-# Distinct by day and by night, and by people who do not see all colours.
+# Distinguishable in light and dark pages, and by colour-blind readers.
 SERIES: Final = ("#4477aa", "#ee7733", "#228833", "#aa3377", "#66a9c9", "#b08d1a", "#8a8a8a", "#d65a6f")
-# Low to high: mid tones that can be seen on white paper and on black.
+# Low to high: mid tones that are visible on white and on black.
 SEQUENTIAL: Final = ("#dbe6f3", "#9dbfe0", "#5a93c6", "#2c5f9e", "#173a68")
 
-# Pixels of the plot alone, as wide as a page leaves room for and as wide as a phone does.
+# Width of the plot in pixels, on a page and on a phone.
 WIDTH: Final = 940
 _NARROW: Final = 285
-# The widths of letters that the drawing library reckons with.
+# The fonts whose letter widths the drawing library knows.
 _FONT: Final = "Arial, Liberation Sans, Helvetica, sans-serif"
 _NUMBERED = re.compile(r"\b(?:gradient_|clip)\d+\b")
-# What a screen reader would read of each part of a drawing, and no reader needs: the drawing is one image.
+# Labels of a drawing's parts for screen readers, removed because the drawing is one image.
 _ROLES = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true")')
 _STANDING_IN = re.compile("|".join(_VARIABLES), re.IGNORECASE)
-# Labels beside bars: names get what room is left, cut off at its end.
+# Room for labels beside bars; longer names are cut.
 _LABEL, _LABEL_NARROW = 230, 120
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
 
 
 def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.Chart:
-    """Return an empty chart over a frame, in the size that pages leave room for."""
+    """Return an empty chart over a frame, by default in the size of a page."""
     return alt.Chart(frame).properties(width=width, height=height)
 
 
 def svg(made: AnyChart, caption: str = "") -> Markup:
-    """Return a chart for a page, drawn twice: for a screen or paper, and for a phone. The page shows one of them."""
+    """Return a chart for a page, drawn twice: for screen and paper, and for a phone. The page shows one of them."""
     spec = cast("dict[str, Any]", _drawable(made.to_dict()))
     named = f"<figcaption>{escape(printed(caption))}</figcaption>" if caption else ""
     drawn = _drawn(spec, _LABEL)
@@ -61,7 +61,7 @@ def svg(made: AnyChart, caption: str = "") -> Markup:
 
 
 def _drawable(part: object) -> object:
-    """Return a part of a chart with text that can be drawn: the library ends the process at a control character."""
+    """Return a part of a chart without control characters, at which the library would end the process."""
     if isinstance(part, dict):
         return {name: _drawable(value) for name, value in part.items()}
     return [_drawable(value) for value in part] if isinstance(part, list) else drawable(part)
@@ -71,7 +71,7 @@ def _drawn(spec: dict[str, Any], label_limit: int) -> str:
     """Return a chart as an SVG element in the page's colours."""
     drawn = vl_convert.vegalite_to_svg(spec | {"config": _config(label_limit)})
     coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], _ROLES.sub("", drawn))
-    # As wide as it was drawn, or as what room there is.
+    # At most as wide as it was drawn.
     sized = re.sub(
         r'<svg ([^>]*?)width="([\d.]+)" height="[\d.]+"',
         rf'<svg \1role="img" aria-label="{UNNAMED}" style="width:\2px"',
@@ -83,7 +83,7 @@ def _drawn(spec: dict[str, Any], label_limit: int) -> str:
 
 @cache
 def _config(label_limit: int) -> dict[str, Any]:
-    """Return how charts look: made once, as the library holds each part of it against its schema."""
+    """Return the look of charts. Cached, because the library validates each part against its schema."""
     axis = alt.AxisConfig(
         labelColor=SOFT,
         titleColor=SOFT,
@@ -97,13 +97,13 @@ def _config(label_limit: int) -> dict[str, Any]:
         labelLimit=label_limit,
         labelSeparation=10,
     )
-    # The title of the upright axis stands level above it, where it is read, and where no label meets it.
+    # The title of the vertical axis is horizontal above it, where it is readable and meets no label.
     upright = alt.AxisConfig(
         titleAngle=0, titleAlign="left", titleAnchor="start", titleBaseline="bottom", titleX=0, titleY=-9
     )
     config: dict[str, Any] = alt.Config(
         background="transparent",
-        # A label for each mark would be most of the page, and say no more than the figures beside it.
+        # A label for each mark would be most of the page, without more information than the figures.
         aria=False,
         font=_FONT,
         padding={"left": 6, "right": 12, "top": 5, "bottom": 5},
@@ -119,7 +119,7 @@ def _config(label_limit: int) -> dict[str, Any]:
             labelFontSize=12,
             titleLimit=400,
             orient="top",
-            # Above the title of the upright axis.
+            # Above the title of the vertical axis.
             offset=26,
             columns=0 if label_limit == _LABEL else 2,
         ),
@@ -136,7 +136,7 @@ def _config(label_limit: int) -> dict[str, Any]:
 
 
 def _with_own_ids(drawn: str) -> str:
-    """Name what a chart refers to after the chart: the library counts on, over charts and from page to page."""
+    """Derive the ids in a chart from its content, as the library numbers them across charts and pages."""
     places = {name: place for place, name in enumerate(dict.fromkeys(_NUMBERED.findall(drawn)))}
     chart_id = sha256(_NUMBERED.sub(lambda found: f"{places[found[0]]}", drawn).encode()).hexdigest()[:10]
     return _NUMBERED.sub(lambda found: f"c{chart_id}-{places[found[0]]}", drawn)

@@ -1,6 +1,6 @@
-"""The data dictionary: what each relation of the published file is, column by column, what it is made of, and a query.
+"""The data dictionary: for each relation of the published file its columns, its sources and a query.
 
-It says what the file says about itself, so it is right for the night that it was written from.
+It is made from the comments in the file, so it is correct for the night that it was written from.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import duckdb
 
 from pipeline.lake.relations import read_by, views
 
-# Schemas in the order in which a reader needs them, and what is in them.
+# Schemas in the order in which a reader needs them, with their content.
 SCHEMAS: Final[Mapping[str, str]] = {
     "mart": "Offers, cells and comparisons, one row each, with the ids of their raw answers.",
     "report": "The figures of the pages: counts with their denominators, and findings.",
@@ -34,7 +34,7 @@ class DescribedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One relation. `grain` says what a row is; `reads` and `read_by` are full names of relations beside it."""
+    """One relation; `reads` and `read_by` are full names of its neighbours."""
 
     schema: str
     name: str

@@ -16,12 +16,12 @@ from pipeline.report.words import said
 
 _STATUS_COLOURS = ("#4477aa", "#b9c6d2", "#8a8a8a", "#d65a6f", "#b2412f", "#e0c060")
 _FIRST_NIGHT = "This is the first published night: price changes appear from the second night on."
-# Nights that are drawn, and moves that are listed.
+# Nights drawn, and moves listed.
 _NIGHTS, _LARGEST = 30, 10
 
 
 def page(reader: Reader) -> Page:
-    """Return the digest of the night that was published last."""
+    """Return the digest of the last published night."""
     cases, over = standing_cases(reader), ended_cases(reader)
     changes = Changes(
         cases=cases,
@@ -131,7 +131,7 @@ def _coverage(reader: Reader) -> Section:
     reader.whole("mart.sweep")
     sweeps = pl.DataFrame(reader.nights[:_NIGHTS]).select("sweep_id", "started_at", "planned", *STATUSES).reverse()
     words = [said("status", name) for name in STATUSES]
-    # Where a day has one sweep, its day is its name.
+    # If each day has one sweep, sweeps are labelled by day.
     is_daily = not sweeps["started_at"].dt.date().is_duplicated().any()
     form = "%d %b" if is_daily else "%d %b %H:%M"
     long = sweeps.unpivot(STATUSES, index=["started_at"], variable_name="status", value_name="cells").with_columns(

@@ -1,7 +1,7 @@
 """The figures of a report as files: CSV for spreadsheets, Parquet for programs, JSON for machines.
 
-What a supplier sent as text may begin like a formula, which a spreadsheet would run, or hold what a terminal obeys: CSV
-and JSON show such text, and Parquet holds it as it came.
+Text from a supplier may start like a formula, which a spreadsheet would run, or contain control characters: CSV and
+JSON neutralise such text, and Parquet keeps it as received.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def as_json(page: dict[str, Any]) -> bytes:
 
 
 def _guarded(texts: pl.Series) -> pl.Series:
-    # Hardly any column has such a text, and polars finds that out without Python.
+    # Few columns have such text, and polars finds out quickly.
     return texts.map_elements(in_a_cell, pl.String) if texts.str.contains(GUARDED).any() else texts
 
 

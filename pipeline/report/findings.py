@@ -15,8 +15,16 @@ GRAVEST_FIRST = (
     "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, abs(size_pct) DESC NULLS LAST, flag_id"
 )
 
-# So many of a rule are shown, so that one rule does not crowd out the others.
+# Findings shown of a rule, so that one rule does not crowd out the others.
 _OF_A_RULE = 5
+# The first columns of a table of findings.
+WHAT_AND_WHERE = (
+    Column("rule_words", "Finding", is_wide=True),
+    Column("severity", "Severity"),
+    PROPERTY,
+    Column("market", "Market"),
+    Column("check_in", "Check-in"),
+)
 
 
 def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
@@ -26,13 +34,13 @@ def flags(reader: Reader, rules: Sequence[str]) -> pl.DataFrame:
 
 
 def worded(reader: Reader, found: pl.DataFrame) -> pl.DataFrame:
-    """Return flags with what their rule finds in words, and the names of their properties."""
+    """Return flags with their rule in words and the names of their properties."""
     said = pl.col("rule").map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
     return reader.with_cases(reader.named(found)).with_columns(said)
 
 
 def by_severity(found: pl.DataFrame) -> str:
-    """Return in words how many flags there are of each severity."""
+    """Return the number of flags by severity, in words."""
     counts = dict(found.group_by("severity").len().iter_rows())
     if len(counts) == 1 and found.height > 1:
         return f"all {next(iter(counts))}"
@@ -40,7 +48,7 @@ def by_severity(found: pl.DataFrame) -> str:
 
 
 def gravest_first(found: pl.DataFrame, of_a_rule: int = _OF_A_RULE) -> tuple[pl.DataFrame, int]:
-    """Return flags with the most severe of each rule first, one a property and few of a rule, and their number."""
+    """Return flags with the most severe of each rule first (one per property, few of a rule), and their number."""
     each = found.unique(subset=["rule", "property_id"], keep="first", maintain_order=True)
     gravest = each.filter(pl.int_range(pl.len()).over("rule") < of_a_rule)
     return pl.concat([gravest, found.join(gravest, on="flag_id", how="anti", maintain_order="left")]), gravest.height
@@ -55,7 +63,7 @@ def findings(
     are: tuple[str, str] = ("is open", "are open"),
     of_a_rule: int = _OF_A_RULE,
 ) -> Section:
-    """Return a section of flags; its title counts them by severity, its table shows the worst of each property."""
+    """Return a section of flags; its title counts them by severity, and its table shows the worst of each property."""
     placed, shown = gravest_first(found, of_a_rule)
     left = found.height - shown
     rest = f"; {counted(left, 'more is', 'more are')} in the figures" if left else ""
@@ -69,11 +77,7 @@ def findings(
         "its raw answers and recomputes it.",
         placed.drop("case_page"),
         columns=[
-            Column("rule_words", "Finding", is_wide=True),
-            Column("severity", "Severity"),
-            PROPERTY,
-            Column("market", "Market"),
-            Column("check_in", "Check-in"),
+            *WHAT_AND_WHERE,
             Column("size_pct", "Size", "%", 1),
             Column("snapshots", "Nights seen", digits=0),
             Column("finding", "In words, and the flag", is_wide=True, below="flag_id", links="pages"),

@@ -1,15 +1,15 @@
-"""What became of findings in the last night: those that are new, those that ended, and how many each rule has."""
+"""Changes of findings in the last night: new ones, ended ones, and how many each rule has."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from pipeline.report.findings import GRAVEST_FIRST, findings, gravest_first, worded
-from pipeline.report.page import PROPERTY, Column, Section, counted
+from pipeline.report.findings import GRAVEST_FIRST, WHAT_AND_WHERE, findings, gravest_first, worded
+from pipeline.report.page import Column, Section, counted
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
-# The digest is one page: of each rule the most severe.
+# The digest shows only the most severe of each rule.
 _OF_A_RULE = 1
 # Longer times are shown in days.
 _HOURS_AS_SUCH = 48
@@ -44,7 +44,7 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     """Return the section of findings that ended, with the time that each took."""
     resolved = ended["hours_to_resolve"].drop_nulls()
     median = resolved.median()
-    told = (
+    took = (
         f"{'' if resolved.len() == ended.height else f'; {resolved.len():,} were resolved'}, "
         f"half of them within {_took(median)}"
         if isinstance(median, float)
@@ -53,17 +53,13 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     placed, shown = gravest_first(ended, _OF_A_RULE)
     return Section(
         "ended_findings",
-        f"{counted(ended.height, 'finding')} ended{told}" if ended.height else "No finding ended",
+        f"{counted(ended.height, 'finding')} ended{took}" if ended.height else "No finding ended",
         "A finding ends when an answer no longer shows it, when one of its offers is gone, or when its stay begins. "
         "Hours count from the sweep that first flagged it; a finding whose stay began was not resolved and has none. "
         "The table shows the most severe of each rule, one per property.",
         placed.drop("case_page"),
         columns=[
-            Column("rule_words", "Finding", is_wide=True),
-            Column("severity", "Severity"),
-            PROPERTY,
-            Column("market", "Market"),
-            Column("check_in", "Check-in"),
+            *WHAT_AND_WHERE,
             Column("ended_by", "Why it ended", is_wide=True),
             Column("hours_to_resolve", "To resolve", "hours", 0),
             Column("finding", "What it was, and the flag", is_wide=True, below="flag_id"),

@@ -71,7 +71,7 @@ def headroom_calendar(reader: Reader) -> Section:
 def floor_compliance(reader: Reader) -> Section:
     """Return how many selling prices keep the floor."""
     compliance = reader.rows("report.floor_compliance", order="match_grade DESC, source DESC, market")
-    # A price is compared with the list and the detail answer of its offer, but counts once, by the list.
+    # A price is compared with the list and the detail answer of its offer, but counted only for the list.
     closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
     breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
     later = reader.total("floor_breach_new")["prices"]

@@ -13,14 +13,14 @@ from pipeline.report.page import Column, Section, counted, percent, shown
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
-# Why a section has nothing to show.
+# Why a section is empty.
 ONE_MARKET = (
     "Nothing could be compared yet. A comparison needs the same stay in the reference market and in another market, "
     "answered in the same sweep, and reference rates if the currencies differ."
 )
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
 _WATERFALLS = 3
-# Pixels of a step of a waterfall, and the part of its width that is kept for the amounts.
+# Height of a waterfall's step in pixels, and the part of its width for amounts.
 _STEP, _FOR_AMOUNTS = 24, 0.3
 
 # Percent below which a median is written as 0.00.
@@ -28,7 +28,7 @@ _SEEN_PCT = 0.005
 
 
 def in_one_currency(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows in the currency that most pairs are compared in: sums in different ones cannot be compared."""
+    """Return the rows in the currency of most pairs, as sums in different currencies cannot be compared."""
     most = (
         parts.group_by("currency")
         .agg(pl.col("comparable").sum())
@@ -38,16 +38,22 @@ def in_one_currency(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def gap_decomposition(reader: Reader) -> Section:
-    """Return what the gaps to the reference market consist of, drawn for the largest."""
+    """Return the parts of the gaps to the reference market, drawn for the largest."""
     parts = reader.rows(
         "report.gap_decomposition", order="match_grade DESC, source DESC, market, product_type, currency"
     )
-    # The closest comparison that there is: grades are never shown as if they were one.
+    # Only the exact grade is drawn, as grades are never mixed.
     exact = parts.filter(
         (pl.col("source") == "multi") & (pl.col("match_grade") == "exact") & (pl.col("comparable") > 0)
     )
     largest = in_one_currency(exact).sort(pl.col("gap").abs(), descending=True).head(_WATERFALLS)
-    drawn = [svg(_steps(row), _pairs_of(row)) for row in largest.iter_rows(named=True)]
+    drawn = [
+        svg(
+            _steps(row),
+            f"{row['market']}, {row['product_type']}, {row['currency']}: {counted(row['comparable'], 'exact pair')}",
+        )
+        for row in largest.iter_rows(named=True)
+    ]
     first = largest.row(0, named=True) if largest.height else None
     return Section(
         "gap_decomposition",
@@ -85,10 +91,6 @@ def gap_decomposition(reader: Reader) -> Section:
     )
 
 
-def _pairs_of(row: dict[str, Any]) -> str:
-    return f"{row['market']}, {row['product_type']}, {row['currency']}: {counted(row['comparable'], 'exact pair')}"
-
-
 def _steps(row: dict[str, Any]) -> AnyChart:
     steps: list[dict[str, object]] = []
     reached = 0.0
@@ -99,27 +101,25 @@ def _steps(row: dict[str, Any]) -> AnyChart:
         steps.append({"part": label, "from": reached, "to": reached + amount, "kind": kind, "amount": amount})
         reached += amount
     steps.append({"part": "gap", "from": 0.0, "to": reached, "kind": "the gap", "amount": reached})
-    told = pl.DataFrame(steps).with_columns(
+    bars_of = pl.DataFrame(steps).with_columns(
         pl.max_horizontal("from", "to").alias("top"),
         pl.col("amount").map_elements(_signed, return_dtype=pl.String).alias("text"),
     )
-    low, high = min(0.0, *told["from"], *told["to"]), max(0.0, *told["from"], *told["to"])
-    # Steps go down the page, so that their names have room on a phone too, and the amounts stand right of the bars.
+    low, high = min(0.0, *bars_of["from"], *bars_of["to"]), max(0.0, *bars_of["from"], *bars_of["to"])
+    # Steps run down the page, so that their names fit on a phone; amounts are right of the bars.
     across = alt.Scale(domain=[low, high + _FOR_AMOUNTS * ((high - low) or 1.0)], nice=False)
-    base = chart(told, height=_STEP * told.height).encode(
+    base = chart(bars_of, height=_STEP * bars_of.height).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelOverlap=False, labelLimit=170))
     )
     bars = base.mark_bar().encode(
         x=alt.X("from:Q", title=f"Sum over the pairs, {row['currency']}", scale=across),
         x2=alt.X2("to"),
         color=alt.Color(
-            "kind:N",
-            title=None,
-            scale=alt.Scale(domain=["dearer", "cheaper", "the gap"], range=[BAD, GOOD, SOFT]),
+            "kind:N", title=None, scale=alt.Scale(domain=["dearer", "cheaper", "the gap"], range=[BAD, GOOD, SOFT])
         ),
     )
     amounts = base.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(x="top:Q", text="text:N")
-    return alt.layer(bars, amounts).properties(width=WIDTH, height=_STEP * told.height)
+    return alt.layer(bars, amounts).properties(width=WIDTH, height=_STEP * bars_of.height)
 
 
 def _signed(amount: float | Decimal) -> str:

@@ -1,4 +1,4 @@
-"""How a lake grows: a picture of the bytes that each night has written, by what they are."""
+"""A chart of a lake's growth: the bytes that each night has written, by kind."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pipeline.lake.inventory import Stock
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report.charts import SERIES
 
-# Kinds that are drawn apart; the others are small, and are one.
+# Kinds with a colour of their own; the other, small ones share one.
 _MOST_KINDS = 6
 
 
 def draw_growth(stocks: Iterable[Stock], place: Path, nights: int) -> Path:
-    """Write the picture of the latest `nights` as SVG. Raises InputError where there is no night."""
+    """Write the chart of the latest `nights` as SVG. Raises InputError if there is no night."""
     refuse_tight_limits(more_mb=CHARTS_MB)
     rows = [(stock.kind, f"{stock.night}", stock.bytes / 1e6) for stock in stocks if stock.night is not None]
     frame = pl.DataFrame(rows, schema={"kind": pl.String, "night": pl.String, "megabytes": pl.Float64}, orient="row")

@@ -1,8 +1,8 @@
-"""Who may read what `nightaudit serve` serves: a browser that was given the printed address, and no page elsewhere.
+"""Access control of `nightaudit serve`: only a browser that opened the printed address may read pages.
 
-Any web site that is open in a browser may send requests to this machine, with cookies or through a name of its own
-(DNS rebinding). So every request and WebSocket is held to its Host, its Origin and a token, and no answer may be read,
-framed or included from another origin.
+Any web site open in a browser can send requests to this machine, with cookies or through its own name (DNS rebinding).
+So the Host, Origin and token of every request and WebSocket are checked, and no answer may be read, framed or included
+from another origin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline.report.script import TABLES_SOURCE
 
 TOKEN_PARAMETER = "access_token"  # noqa: S105 - the name of a parameter
 _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
-# What browsers say of a request that a page of another origin has caused. A link in a terminal is `none`.
+# Sec-Fetch-Site of a request caused by another origin's page; that of a link in a terminal is `none`.
 _FOREIGN = frozenset({"cross-site", "same-site"})
 _POLICY_VIOLATION = 1008
 
@@ -33,7 +33,7 @@ _REPORT_POLICY = (
     "form-action 'none'; "
     "frame-ancestors 'none'"
 )
-# marimo's page starts with scripts of its own in it; charts compile expressions, and widgets are modules in memory.
+# marimo's page has inline scripts; charts compile expressions, and widgets are modules in memory.
 _NOTEBOOK_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
@@ -45,32 +45,32 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # What was read with a token is not for who comes to this browser without one.
+    # Pages must not be readable from the browser's cache without a token.
     "Cache-Control": "no-store",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What opens the pages: the token of the printed address, and what the browser keeps after its first visit."""
+    """The secrets that open the pages: the token in the printed address, and the session cookie of a browser."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
     def address(self, page: str) -> str:
-        """Return the address of a page with the token in it."""
+        """Return the address of a page with the token."""
         return f"{page}?{urlencode({TOKEN_PARAMETER: self.token})}"
 
 
 class Guard:
-    """ASGI middleware around everything that is served."""
+    """ASGI middleware around the complete server."""
 
     def __init__(self, app: ASGIApp, key: Key) -> None:
         self._app = app
         self._key = key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request or socket if it may be answered, and refuse it if not."""
+        """Pass an allowed request or WebSocket on, and refuse any other."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
@@ -83,7 +83,7 @@ class Guard:
                 await _refuse(scope, receive, guarded, 403, "Refused: the request came from a page of another site.")
             else:
                 await self._app(scope, receive, guarded)
-        elif not self._has_token(scope):
+        elif not any(_is_same(value, self._key.token) for name, value in _query(scope) if name == TOKEN_PARAMETER):
             await _refuse(scope, receive, guarded, 403, "Open the address printed by nightaudit serve.")
         elif scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}:
             await self._app(scope, receive, guarded)
@@ -97,13 +97,10 @@ class Guard:
             return False
         return cookie is not None and _is_same(cookie.value, self._key.session)
 
-    def _has_token(self, scope: Scope) -> bool:
-        return any(_is_same(value, self._key.token) for name, value in _query(scope) if name == TOKEN_PARAMETER)
-
     def _open_session(self, scope: Scope) -> RedirectResponse:
-        """Return the way to the same page without the token, which would stay in the history and in logs."""
+        """Return a redirect to the same page without the token, which would stay in history and logs."""
         left = urlencode([(name, value) for name, value in _query(scope) if name != TOKEN_PARAMETER])
-        # One slash: two would be the address of another host.
+        # One slash, as two would address another host.
         page = "/" + scope["path"].lstrip("/")
         response = RedirectResponse(f"{page}?{left}" if left else page, status_code=303)
         response.set_cookie(_cookie_name(scope), self._key.session, httponly=True, samesite="strict", path="/")
@@ -111,7 +108,7 @@ class Guard:
 
 
 def _cookie_name(scope: Scope) -> str:
-    # Cookies know no ports: another process that serves would overwrite it.
+    # Cookies do not depend on the port, so another server on this machine would overwrite it.
     return f"nightaudit-{(scope.get('server') or ('', 0))[1]}"
 
 
@@ -124,7 +121,7 @@ def _is_same(given: str, expected: str) -> bool:
 
 
 def _foreign(headers: Headers) -> str:
-    """Say what is wrong with the host or origin of a request; nothing if it is this machine's own."""
+    """Return why the host or origin of a request is refused; empty if it is this machine's own."""
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     if len(hosts) != 1 or _host_of(hosts[0]) not in _HOSTS:
         return "Refused: use a name of this machine."
@@ -154,7 +151,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, why: 
 
 
 def _guarded(scope: Scope, send: Send) -> Send:
-    """Return `send` with our headers on every answer, and without those that open it to other origins."""
+    """Return `send` with our headers on every answer, and without those that allow other origins."""
     is_notebook = scope["path"].startswith(_OF_NOTEBOOKS)
 
     async def sent(message: MutableMapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The digest in short: its title, its sentences for a reader in a hurry, and the numbers that stand first."""
+"""The summary of the digest: its title, main sentences and main numbers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
 from pipeline.report.whole_night import of_whole_night
 
-# Share of the planned cells that failed or were not asked above which a night is reported as bad.
+# Share of failed, rejected or not swept cells from which a night counts as bad.
 _MANY_LOST = 0.05
-# Nights over which offers that came and went are added up beside those of the last one.
+# Nights over which new and gone offers are added up.
 _RECENT = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What became of cases, findings and prices: how many moved, and of each property what moved most."""
+    """Changes of cases, findings and prices: the number of moves, and the largest move of each property."""
 
     cases: pl.DataFrame
     ended_cases: pl.DataFrame
@@ -46,16 +46,16 @@ def headline(reader: Reader, changes: Changes) -> str:
     new = changes.cases.filter(pl.col("status") == "new").height
     moved = counted(changes.moves["offers"], "price")
     if reader.scope.property_id is not None:
-        # Where little is new, what is open is what a call is about.
+        # A property has little that is new; calls are about its open cases.
         whom = reader.about or f"Property {reader.scope.property_id}"
         return f"{whom}: {standing} open, {new:,} new; {moved} changed"
     return f"{counted(new, 'new case')}, {changes.ended_cases.height:,} ended; {moved} changed"
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:
-    """Return what a reader in a hurry is to know; of a limited digest only what is limited.
+    """Return the main sentences; in a filtered digest, only those about the filtered data.
 
-    What concerns all properties comes first: it may be the reason not to call one.
+    Sentences about all properties come first, as they may be the reason not to call one.
     """
     changed = [
         *cases_points(changes.cases),
@@ -69,7 +69,7 @@ def points(reader: Reader, changes: Changes) -> list[Point]:
 
 
 def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
-    """Return the numbers that stand first; of a limited digest only those that are limited."""
+    """Return the main numbers; in a filtered digest, only those about the filtered data."""
     night = reader.night
     limited = [
         (shown(changes.moves["offers"], 0), "prices changed"),
@@ -95,9 +95,9 @@ def tiles(reader: Reader, changes: Changes) -> list[tuple[str, str]]:
 
 
 def _came_and_went(reader: Reader) -> tuple[int, int, str]:
-    """Return how many offers were new or back, and gone, over the last nights, and which these are.
+    """Return how many offers were new or back, and gone, over the last nights, and how many nights these are.
 
-    On many a night none is; of the first night of all, every offer is new.
+    The very first night is left out, as all its offers are new.
     """
     recent = reader.nights[:-1][:_RECENT]
     new = sum(night["offers_first"] + night["offers_back"] for night in recent)
@@ -105,20 +105,19 @@ def _came_and_went(reader: Reader) -> tuple[int, int, str]:
 
 
 def answered(night: Mapping[str, Any]) -> int:
-    """Return how many cells of a night were answered."""
+    """Return the number of a night's answered cells."""
     return int(night["offered"] + night["no_offer"] + night["absent"])
 
 
 def _of_findings(reader: Reader, changes: Changes) -> list[Point]:
-    """Say what became of findings."""
+    """Return the sentence about findings."""
     new, ended, standing = changes.new, changes.ended.height, changes.standing.height
     if new.height == 0:
         return [Point(f"No new findings; {ended:,} ended, {standing:,} are open.", "ended_findings", "good")]
     tone = "bad" if "high" in new["severity"] else "warn"
     when = "because this is the first night" if reader.is_first_night else f"{ended:,} ended"
-    told = f"{counted(new.height, 'new finding')} ({by_severity(new)}), {when}; {standing:,} are open."
-    # Which one to look at first is said by the cases.
-    return [Point(told, "new_findings", tone)]
+    text = f"{counted(new.height, 'new finding')} ({by_severity(new)}), {when}; {standing:,} are open."
+    return [Point(text, "new_findings", tone)]
 
 
 def _named(row: Mapping[str, Any]) -> str:
@@ -127,7 +126,7 @@ def _named(row: Mapping[str, Any]) -> str:
 
 
 def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
-    """Say how many prices moved, and the largest move."""
+    """Return the sentence about price changes and the largest one."""
     if reader.is_first_night:
         return []
     if changes.largest.height == 0:
@@ -144,7 +143,7 @@ def _of_prices(reader: Reader, changes: Changes) -> list[Point]:
 
 
 def _of_coverage(reader: Reader) -> Point:
-    """Say how much of what was planned was answered, and whether it was more the night before."""
+    """Return the sentence about answered cells, compared with the night before."""
     night = reader.night
     told = f"{share(answered(night), night['planned'])} of {counted(night['planned'], 'planned cell')} were answered"
     lost = night["failed"] + night["not_swept"] + night["rejected"]
@@ -161,7 +160,7 @@ def _of_coverage(reader: Reader) -> Point:
 
 
 def _of_quality(reader: Reader) -> Point:
-    """Say what the audit came to."""
+    """Return the sentence about the audit."""
     night, counts = reader.night, checks(reader)
     if not counts:
         return Point("The night was published without an audit.", "quality", "warn")
@@ -182,6 +181,6 @@ def _of_quality(reader: Reader) -> Point:
 
 
 def checks(reader: Reader) -> dict[str, int]:
-    """Return how many checks the audit of the night has, and what came of them; nothing where there was no audit."""
+    """Return the night's checks by result; empty without an audit."""
     counts = reader.total("quality_total")
     return counts if counts["checks"] else {}

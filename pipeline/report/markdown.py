@@ -1,4 +1,4 @@
-"""A night's reports as Markdown, for an artifact in Prefect's UI: what the first page says, its charts, and links."""
+"""A night's reports as Markdown for an artifact in Prefect's UI: the first page's summary, its charts, and links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SVG = re.compile(r"<svg .*?</svg>", re.DOTALL)
 
 
 def as_markdown(written: Sequence[Written]) -> str:
-    """Return what the first report says in short, its charts, and links to all pages."""
+    """Return the first report's summary and charts, and links to all pages."""
     lines = []
     for first in written[:1]:
         lines += [f"# {in_markdown(first.title)}", "", *(["**Simulated data.**", ""] if first.is_simulated else [])]
@@ -27,7 +27,7 @@ def as_markdown(written: Sequence[Written]) -> str:
 
 
 def _as_image(chart: str) -> str:
-    """Return a page's chart as a picture that stands alone, on white whatever the colours around it."""
+    """Return a page's chart as a self-contained picture on white."""
     drawn = _SVG.search(chart)
     assert drawn is not None  # noqa: S101 - each chart is one
     tag, _, inside = drawn[0].partition(">")

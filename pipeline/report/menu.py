@@ -1,4 +1,4 @@
-"""The menu of a night's pages, and which pages of it there are."""
+"""The menu of a night's pages."""
 
 from __future__ import annotations
 
@@ -19,46 +19,42 @@ LABELS: Final[Mapping[str, str]] = {
 _FRONT_PAGE = "digest"
 # The list of the pages of properties.
 _PROPERTIES = ("Properties", f"{PROPERTY_PAGES}/index.html")
-# What the audit has written beside them.
+# The page that the audit has written.
 _QUALITY = ("Quality", "quality.html")
 _HERE = ' aria-current="page"'
 
 
 def pages_of(root: Path, sweep_id: str) -> list[tuple[str, str]]:
-    """Return the pages there are of a night, the limited ones last: what each is called, and where it lies."""
+    """Return the labels and files of a night's pages, the filtered ones last."""
     folder = root / sweep_id
     known = [(label, file_name(name)) for name, label in LABELS.items()] + [_PROPERTIES, _QUALITY]
     limited = [
-        (f"{label} ({_limits_of(file.stem)})", file.name)
+        (f"{label} ({', '.join(part.replace('-', ' ', 1) for part in file.stem.split('--')[1:])})", file.name)
         for name, label in LABELS.items()
         for file in sorted(folder.glob(f"{name}--*.html"))
     ]
     return [(label, f"{sweep_id}/{file}") for label, file in known + limited if (folder / file).exists()]
 
 
-def _limits_of(stem: str) -> str:
-    return ", ".join(part.replace("-", " ", 1) for part in stem.split("--")[1:])
-
-
 def file_name(name: str, suffix: str = "") -> str:
-    """Return the file of a report's page; `suffix` is that of its limits."""
+    """Return the file name of a report's page; `suffix` names its filters."""
     return f"{'index' if name == _FRONT_PAGE and not suffix else name}{suffix}.html"
 
 
 def links_of(folder: Path, wanted: Sequence[str], scope: Scope) -> list[tuple[str, str, str]]:
-    """Return the menu of a page: the whole reports that lie beside it, or are written along with it."""
+    """Return the menu of a page: the complete reports that exist, or are being written."""
     along = () if scope.suffix else wanted
     pages = [(name, label, file_name(name)) for name, label in LABELS.items()] + [
         ("properties", *_PROPERTIES),
         ("quality", *_QUALITY),
     ]
-    # Whole reports have a page for each property, and a list of them.
+    # Complete reports include pages of properties and a list of them.
     along = [*along, "properties"] if along else along
     return [(name, label, file) for name, label, file in pages if name in along or (folder / file).exists()]
 
 
 def link_quality_page(folder: Path, links: Sequence[tuple[str, str, str]]) -> None:
-    """Give the quality page, which the audit has written before there were reports, the menu of the other pages."""
+    """Add the menu to the quality page, which the audit wrote before there were reports."""
     page = folder / _QUALITY[1]
     if not page.exists():
         return

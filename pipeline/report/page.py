@@ -1,6 +1,6 @@
-"""A page: sections that each say one finding, show it, and say what may and may not be read from it.
+"""A page: sections that each state one result, show it, and explain what it does and does not mean.
 
-Text that came from the supplier is data to the templates, which escape it.
+The templates escape text from the supplier.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from markupsafe import Markup, escape
 from pipeline.report.script import TABLES, TABLES_SOURCE
 from pipeline.report.words import UNNAMED, printed, said
 
-# Rows that a page shows of a table; all of them lie beside it as CSV and Parquet.
+# Rows of a table that a page shows; CSV and Parquet files have all.
 ROWS_SHOWN = 25
 
-# Further rows that a page holds, for its script to show, sort and filter.
+# Rows that a page holds for its script to show, sort and filter.
 _ROWS_HELD = 250
 
 # Characters of a text that a table shows; the figures have all of it.
@@ -32,11 +32,11 @@ _LONGEST = 240
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table on a page: where its values are, and how they are written.
+    """A column of a table on a page, and how its values are written.
 
-    Numbers have `digits`, and a sign before gains where they are changes; `currency` names the column with that of an
-    amount. Text that may be long is `is_wide` and wraps. `below` names what stands small beneath it, or alone where the
-    column has no value; `links` names the pages that are linked there, each with a text and an href.
+    Numbers have `digits`, changes a sign; `currency` is the column with the currency of an amount. Long text is
+    `is_wide` and wraps. `below` is the column shown in small print below it, or instead of a missing value; `links` is
+    the column of links, each with a text and an href.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Column:
     links: str | None = None
 
     def text(self, row: Mapping[str, Any]) -> str:
-        """Return the value of a row as people read it."""
+        """Return the value of a row as text."""
         value = row[self.name]
         if value is None and self.below:
             return str(row[self.below])
@@ -60,12 +60,12 @@ class Column:
         return f"{sign}{written}{unit}"
 
     def small(self, row: Mapping[str, Any]) -> str | None:
-        """Return what stands beneath the value of a row."""
+        """Return the small print below the value of a row."""
         small = row[self.below] if self.below and row[self.name] is not None else None
         return None if small is None else str(small)
 
     def linked(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
-        """Return the pages that are linked beneath the value of a row."""
+        """Return the links below the value of a row."""
         return (row[self.links] or ()) if self.links else ()
 
 
@@ -74,10 +74,10 @@ PROPERTY = Column("property_name", "Property", is_wide=True, below="property_id"
 
 @dataclass(frozen=True)
 class Section:
-    """One finding: `title` says it, `note` says what is and what is not comparable.
+    """One result: `title` states it, and `note` explains what is and is not comparable.
 
-    `figures` are the numbers behind it, read from the relation `source` and written beside the page under `name`.
-    `why_empty` stands where there is nothing to see.
+    `figures` are its numbers, read from the relation `source` and written to files under `name`. `why_empty` is shown
+    if there is nothing to see.
     """
 
     name: str
@@ -90,11 +90,11 @@ class Section:
     shown: int = ROWS_SHOWN
     source: str = ""
     lines: pl.DataFrame | None = None
-    """What the table shows where a line of it stands for several rows of the figures."""
+    """Rows of the table, if they summarise several rows of the figures."""
 
     @property
     def table(self) -> pl.DataFrame:
-        """What the table of the page is taken from."""
+        """The rows for the page's table."""
         return self.figures if self.lines is None else self.lines
 
     @property
@@ -104,7 +104,7 @@ class Section:
 
     @property
     def more(self) -> list[dict[str, Any]]:
-        """The rows after these that the page's script can show."""
+        """The further rows that the page's script can show."""
         return list(self.table[self.shown : _ROWS_HELD].iter_rows(named=True)) if self.columns else []
 
     @property
@@ -115,9 +115,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A sentence of the summary that a page begins with, and the section that shows more. `tone`: good, warn or bad.
+    """A sentence of a page's summary, and the section that shows more. `tone`: good, warn or bad.
 
-    `page` is that of the case which the sentence is about, and `about` that of its property, where there are such.
+    `page` and `about` are the pages of its case and property, if any.
     """
 
     text: str
@@ -129,7 +129,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Page:
-    """A report: what it is called, what a reader in a hurry is to know, the numbers that stand first, its sections."""
+    """A report: name and title, main sentences (`points`), main numbers (`tiles`) and sections."""
 
     name: str
     title: str
@@ -146,7 +146,7 @@ def render(template: str, context: Mapping[str, Any]) -> str:
 
 
 def day_colours() -> str:
-    """Return the colours of a page by day, as a rule of CSS."""
+    """Return the light colours of a page as a CSS rule."""
     loader = _environment().loader
     assert loader is not None  # noqa: S101 - made with one
     found = re.search(r":root \{[^}]*\}", loader.get_source(_environment(), "layout.html.j2")[0])
@@ -155,7 +155,7 @@ def day_colours() -> str:
 
 
 def shown(value: object, digits: int | None = None) -> str:
-    """Return a value as people read it; a missing one as a dash."""
+    """Return a value as text; a missing one as a dash."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -170,19 +170,19 @@ def shown(value: object, digits: int | None = None) -> str:
 
 
 def percent(value: float, digits: int = 1, *, is_change: bool = False) -> str:
-    """Return percent points as people read them; changes have a sign."""
+    """Return a percentage as text; changes have a sign."""
     return _level(f"{value:{'+' if is_change else ''},.{digits}f}%")
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in percent, never rounded to all or to none of it."""
+    """Return a share in percent, never rounded to 0% or 100%."""
     if part in (0, whole) or whole == 0:
         return "100%" if part and whole else "0%"
     return percent(min(99.9, max(0.1, 100 * part / whole)))
 
 
 def money(amount: object, currency: str | None) -> str:
-    """Return an amount with its currency, which an answer may leave out."""
+    """Return an amount with its currency, which may be missing."""
     return f"{shown(amount)} {currency or '(currency not stated)'}"
 
 
@@ -192,17 +192,17 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def cut(text: str) -> str:
-    """Return a text as a table shows it: cut where it is long."""
+    """Return a text for a table, cut if it is long."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
 
 
 def measured(value: float) -> str:
-    """Return a measure whose unit is not known here: a count whole, a share with four digits."""
+    """Return a measure of any unit: whole numbers as counts, others with four digits."""
     return _level(f"{value:,.0f}" if value == int(value) else f"{value:,.4g}")
 
 
 def _level(number: str) -> str:
-    """Return a number with a minus sign in place of a hyphen; what rounds to nothing has no sign."""
+    """Return a number with a minus sign instead of a hyphen, and without one if it rounds to zero."""
     return number.replace("-", "−" if _is_seen(number) else "")
 
 
@@ -230,11 +230,11 @@ def _environment() -> Environment:
 
 
 def _coded(text: str) -> Markup:
-    """Return a note with the commands in it, between backticks, as code."""
+    """Return a note with its commands (in backticks) as code."""
     parts = [str(escape(printed(part))) for part in text.split("`")]
     return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)))  # noqa: S704 - escaped
 
 
 def _named(chart: Markup, title: str) -> Markup:
-    """Return a chart that says what it shows to those who do not see it."""
+    """Return a chart with a text alternative for screen readers."""
     return chart.replace(UNNAMED, f"Chart: {printed(title)}")

@@ -18,7 +18,7 @@ _VERDICTS = {
     "meet": ("meet: within the tolerance", "#b9c6d2"),
     "lose": ("lose: dearer", "#b2412f"),
 }
-# Rows that a chart shows before they cannot be read any more.
+# The most rows that are readable in a chart.
 _MOST_ROWS = 24
 _SCORES_SHOWN = 12
 
@@ -34,7 +34,7 @@ def page(reader: Reader) -> Page:
     counts = reader.total("parity_total")
     pairs, lose = counts["pairs"], counts["lose"]
     kept, kept_of_each = share(pairs - lose, pairs), share(counts["kept"], counts["properties"])
-    # One property with many offers is not the market.
+    # A property with many offers must not stand for its market.
     each = "" if kept == kept_of_each else f"; {kept_of_each} where each property counts once"
     reference = reader.query("SELECT reference_market FROM mart.reference_market").to_series().to_list()
     against = f"the reference market {reference[0]}" if reference and reference[0] else "the reference market"
@@ -76,6 +76,9 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
     worst = counted.sort("parity_score", "market", "product_type", "currency")
     lowest = worst.head(_MOST_ROWS)
     drawn = shares(lowest, ["market", "product_type", "currency"], _VERDICTS, "Offers, percent of the pairs")
+    left = (
+        f"The chart shows the {lowest.height} lowest scores, of {worst.height}." if lowest.height < worst.height else ""
+    )
     first = worst.row(0, named=True) if worst.height else None
     return Section(
         "score",
@@ -89,7 +92,7 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         "products: they have rows of their own and are never added to exact ones. A market is scored on pairs in one "
         "currency wherever there are any.",
         score,
-        [svg(drawn, _of_all(lowest.height, worst.height))] if worst.height else (),
+        [svg(drawn, left)] if worst.height else (),
         [
             Column("match_grade", "Match"),
             Column("source", "Answers"),
@@ -102,21 +105,17 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
             Column("property_score", "By property", digits=1),
             Column("market_score", "By market", digits=1),
             Column("weighted_parity_score", "Weighted", digits=1),
-            *([Column("market_weight", "Weight of the market", digits=2)] if _are_weighed(score) else []),
+            *(
+                [Column("market_weight", "Weight of the market", digits=2)]
+                if (score["market_weight"] != 1).any()
+                else []
+            ),
             Column("median_gap_pct", "Median gap", "%", 2, is_change=True),
         ],
         why_empty=ONE_MARKET,
         shown=_SCORES_SHOWN,
         source="report.market_parity",
     )
-
-
-def _are_weighed(score: pl.DataFrame) -> bool:
-    return score.filter(pl.col("market_weight") != 1).height > 0
-
-
-def _of_all(drawn: int, in_all: int) -> str:
-    return f"The chart shows the {drawn} lowest scores, of {in_all}." if drawn < in_all else ""
 
 
 def _calendar(reader: Reader) -> Section:

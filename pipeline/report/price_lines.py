@@ -1,6 +1,6 @@
-"""Small charts of prices night by night, for pages that there are many of.
+"""Small charts of prices night by night, for the pages of properties.
 
-Drawn by hand: the drawing library takes a tenth of a second for each, and a night has hundreds of these.
+They are drawn without the drawing library, which takes a tenth of a second for each of the hundreds in a night.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pipeline.report.page import shown
 from pipeline.report.words import UNNAMED, printed
 
 _WIDTH, _HEIGHT = 310, 150
-# Room for the amounts at the left, and for the dates below.
+# Margins for the amounts at the left and the dates at the bottom.
 _LEFT, _BOTTOM, _TOP = 58, 20, 8
-# Lines that coincide are all seen: thin ones lie upon thick ones.
+# Thin lines are drawn over thick ones, so that all are visible where they coincide.
 _WIDEST, _THINNEST = 6.0, 1.5
 _STEPS: Final = 3
 
@@ -26,13 +26,13 @@ Path = Sequence[tuple[date, float]]
 
 
 def price_lines(paths: Mapping[str, Path], places: Mapping[str, int], nights: Sequence[date], caption: str) -> Markup:
-    """Return a chart of the price of each market over `nights`; `places` gives each market its colour.
+    """Return a chart of each market's price over `nights`; `places` determines each market's colour.
 
     A line breaks on nights without a price.
     """
     prices = [price for path in paths.values() for _, price in path]
     low, high = min(prices), max(prices)
-    # A price that does not move is a line in the middle.
+    # A constant price is a line in the middle.
     margin = (high - low) * 0.06 or max(high * 0.02, 0.01)
     low, high = low - margin, high + margin
     at = {night: place for place, night in enumerate(nights)}
@@ -46,7 +46,7 @@ def price_lines(paths: Mapping[str, Path], places: Mapping[str, int], nights: Se
         f'<text x="{_LEFT - 6}" y="{y(price) + 4:.1f}" text-anchor="end">{shown(price, 0 if high >= 100 else 2)}</text>'
         for price in (low + margin + (high - low - 2 * margin) * part / (_STEPS - 1) for part in range(_STEPS))
     ]
-    # Prices that are all one have one label.
+    # A constant price has one label.
     grid = list(dict.fromkeys(grid))
     thinner = (_WIDEST - _THINNEST) / max(1, len(paths) - 1)
     lines = [
@@ -67,7 +67,7 @@ def price_lines(paths: Mapping[str, Path], places: Mapping[str, int], nights: Se
 
 
 def key(places: Mapping[str, int]) -> Markup:
-    """Return which colour is which market."""
+    """Return the legend of the markets' colours."""
     named = " ".join(
         f'<span class="key"><svg viewBox="0 0 12 12" aria-hidden="true"><rect width="12" height="12" '
         f'fill="{SERIES[place % len(SERIES)]}"/></svg>{escape(market)}</span>'
@@ -77,7 +77,7 @@ def key(places: Mapping[str, int]) -> Markup:
 
 
 def _steps(path: Path, at: Mapping[date, int], step: float, y: Callable[[float], float]) -> str:
-    """Return the path of a line: level during a night, broken where a night has no price."""
+    """Return the path of a line: horizontal during a night, and broken on nights without a price."""
     drawn, before = [], None
     for night, price in path:
         left, level = _LEFT + at[night] * step, y(price)

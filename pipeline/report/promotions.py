@@ -1,4 +1,4 @@
-"""Promotions: how often and how deep, whether they keep what they say, and when they run."""
+"""Promotions: how often and how deep they are, whether they are real, and when they run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RULES = (
 )
 _VERDICTS = {"honest": "#228833", "above_lowest": "#b08d1a", "never_charged": "#b2412f"}
 _DRAWN_OFFERS = 4
-# Rows of a chart, and bars of a panel, before they cannot be read any more.
+# The most rows of a chart, and bars of a panel, that are readable.
 _MOST_ROWS, _MOST_BARS = 24, 12
 _PANEL = 300
 _ROWS_SHOWN = 10
@@ -75,7 +75,7 @@ def _incidence(reader: Reader) -> Section:
         .map_elements(lambda row: _value_said(row["dimension"], row["value"]), return_dtype=pl.String)
         .alias("value_words")
     )
-    # Where no offer has a total, there is no share of them.
+    # Without a total there is no share.
     places = targeting.filter(
         (pl.col("source") == "multi") & pl.col("dimension").is_in(list(_PANELS)) & pl.col("incidence_pct").is_not_null()
     )
@@ -122,7 +122,7 @@ def _incidence(reader: Reader) -> Section:
     )
 
 
-# What incidence is drawn by.
+# The dimensions for which incidence is drawn.
 _PANELS = {"market": "Market", "lead_days": "Days before check-in", "weekday": "Weekday of check-in"}
 
 
@@ -133,10 +133,10 @@ def _value_said(dimension: str, value: str) -> str:
 
 
 def _counted(reader: Reader) -> dict[str, Any]:
-    """Return how many reference prices could be judged, were never charged, or never end, by list answers."""
+    """Return how many reference prices in list answers could be judged, were never charged, or never end."""
     if reader.scope.words:
         return reader.total("reference_price_total")
-    # Summed up when the night was published: to go through the history of every offer again takes most of a report.
+    # Read from sums made when the night was published, as the history of every offer takes long to read.
     lists = reader.rows("report.promotion_honesty", where="source = 'multi'")
     return lists.select(pl.col("comparable", "never_charged", "evergreen").sum()).row(0, named=True)
 
@@ -222,7 +222,7 @@ def _titled(offer: pl.DataFrame) -> str:
 
 
 def _history(offer: pl.DataFrame) -> AnyChart:
-    """Draw what was charged and what was stated beside it, by intervals in which neither changed."""
+    """Return a chart of charged and struck-through prices, by intervals in which neither changed."""
     first, last = offer.row(0, named=True), offer.tail(1)
     days = alt.X(
         "valid_from:T",

@@ -1,6 +1,6 @@
-"""The page of a property: its cases, its prices night by night, floors, promotions, and how its markets compare.
+"""The page of a property: its cases, prices night by night, floors, promotions, and a comparison of its markets.
 
-All pages of a night are made from a handful of queries. How many there are is bounded, those with open cases first.
+All pages of a night are made from a few queries. Their number is limited; properties with open cases come first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OVERVIEW: Final = "index.html"
 
 
 def property_pages(reader: Reader, links: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
-    """Give the file name and the text of the page of each property that has one, and of the list of them."""
+    """Yield file name and text of the properties' pages and of their list."""
     ids = list(reader.property_pages)
     if not ids:
         return
@@ -59,20 +59,20 @@ def _by_property(rows: pl.DataFrame, ids: Sequence[int]) -> dict[int, pl.DataFra
 
 
 def _not_on_sale(cells: pl.DataFrame) -> str:
-    """Say why a property has no offers: what came of its cells."""
+    """Return why a property has no offers, by the status of its cells."""
     if not cells.height:
         return "Nothing is on sale: no stay that is still ahead was requested."
     most_first = cells.sort(["cells", "status"], descending=[True, False]).iter_rows(named=True)
-    came = ", ".join(f"{row['cells']:,} {said('status', row['status'])}" for row in most_first)
+    by_status = ", ".join(f"{row['cells']:,} {said('status', row['status'])}" for row in most_first)
     asked = counted(int(cells["cells"].sum()), "cell")
     return (
-        f"Nothing is on sale. Of {asked} whose stay is still ahead: {came}. Absent means that the answer does not name "
-        "the property, which is not the same as sold out."
+        f"Nothing is on sale. Of {asked} whose stay is still ahead: {by_status}. Absent means that the answer does not "
+        "name the property, which is not the same as sold out."
     )
 
 
 def _facts(place: Mapping[str, Any]) -> str:
-    """Return in words what the file of properties says of one."""
+    """Return the facts about a property from the user's file, in words."""
     stars = place.get("stars")
     said = (
         ", ".join(filter(None, (place.get("city"), place.get("country")))),
@@ -85,7 +85,7 @@ def _facts(place: Mapping[str, Any]) -> str:
 
 
 def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, Any]]) -> Section:
-    """Return the list of properties: where they are, to whom they belong, and what is open."""
+    """Return the list of properties with place, group and open cases."""
     named = ("property_name", "city", "country", "stars", "brand", "property_group", "own_code")
     rows = pl.DataFrame(
         [

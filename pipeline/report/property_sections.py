@@ -11,13 +11,13 @@ from markupsafe import Markup
 from pipeline.report.page import Column, Section, counted, shown
 from pipeline.report.price_lines import key, price_lines
 
-# Check-ins that have a chart, and markets that have a line.
+# Check-ins with a chart, and markets with a line.
 _CHARTS, _MARKETS = 6, 6
 
 
 @dataclass(frozen=True, slots=True)
 class OfProperty:
-    """What is known of one property: rows of the queries of `property_pages`, its open problems, and its offers."""
+    """The data of one property: rows of the queries in `property_pages`, open problems, and number of offers."""
 
     prices: pl.DataFrame
     parity: pl.DataFrame
@@ -28,12 +28,12 @@ class OfProperty:
 
     @property
     def cases(self) -> int:
-        """How many cases are open."""
+        """Number of open cases."""
         return int(self.problems["cases"].sum()) if self.problems.height else 0
 
 
 def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
-    """Return the numbers at the top of the page, with what they count."""
+    """Return the numbers at the top of the page with their labels."""
     floors, pairs = known.floors, int(known.parity["pairs"].sum())
     return [
         (shown(known.cases, 0), "open cases"),
@@ -66,8 +66,7 @@ def _cases(lines: pl.DataFrame) -> Section:
         lines = lines.with_columns(
             pl.col("pages").list.eval(
                 pl.struct(
-                    pl.element().struct.field("text"),
-                    (pl.lit("../") + pl.element().struct.field("href")).alias("href"),
+                    pl.element().struct.field("text"), (pl.lit("../") + pl.element().struct.field("href")).alias("href")
                 )
             )
         )

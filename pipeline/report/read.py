@@ -13,12 +13,12 @@ import polars as pl
 from pipeline.lake.relations import relation
 from pipeline.report.scope import Scope
 
-# Where the pages of cases lie, beside those of their night.
+# Folder of the pages of cases.
 CASES = "cases"
-# Cases that have a page, the most urgent one of each problem before others: so many cost some seconds, and a manager
-# calls about fewer.
+# The most cases with a page, the most urgent of each problem first: they take some seconds, and a manager calls about
+# fewer.
 CASE_PAGES = 200
-# Where the pages of properties lie, and how many there are at most.
+# Folder of the pages of properties, and how many there are at most.
 PROPERTY_PAGES = "properties"
 PROPERTIES = 100
 _FIRST = (
@@ -33,15 +33,15 @@ class Reader:
 
     session: duckdb.DuckDBPyConnection
     scope: Scope
-    # Relations that could not be limited as asked, with the limits that they do not know: what is of them is left out.
+    # Relations that cannot be filtered as requested, with the filters they do not have; their sections are left out.
     wider: dict[str, str] = field(default_factory=dict)
 
     def rows(
         self, name: str, *, order: str = "ALL", limit: int | None = None, where: str = "true", qualify: str = ""
     ) -> pl.DataFrame:
-        """Return rows of a relation, such as `report.parity_score`, within the scope; one order, so the same bytes.
+        """Return rows of a relation, such as `report.parity_score`, within the scope, in a fixed order.
 
-        `qualify` is a condition over windows of the rows that are left.
+        `qualify` is a QUALIFY condition on these rows.
         """
         columns = self.columns(name)
         limits, values = self.scope.condition(*columns)
@@ -52,7 +52,7 @@ class Reader:
         return self.query(f"SELECT * FROM {name} {chosen} ORDER BY {order}{top}", values)  # noqa: S608 - our own names; what users give is a parameter
 
     def query(self, sql: str, values: dict[str, Any] | None = None) -> pl.DataFrame:
-        """Return what a query of ours finds."""
+        """Return the result of one of our queries."""
         return pl.DataFrame(self.session.sql(sql, params=values).to_arrow_table())
 
     def columns(self, relation: str) -> list[str]:
@@ -80,7 +80,7 @@ class Reader:
         return self.figures(name).row(0, named=True)
 
     def note_cases(self) -> None:
-        """Take down that a section is of cases, whatever has read them before."""
+        """Note that a section shows cases, if they cannot be filtered as requested."""
         if missing := self.scope.missing("property_id", "market"):
             self.wider["report.finding_case"] = missing
 
@@ -90,26 +90,26 @@ class Reader:
 
     @property
     def cases(self) -> pl.DataFrame:
-        """The cases that are not closed and no part of a wider one, with names, the most urgent first."""
+        """The cases that are neither closed nor part of a wider one, with names, the most urgent first."""
         return self._unclosed.filter(pl.col("status") != "part_of")
 
     @cached_property
     def case_pages(self) -> frozenset[str]:
-        """The cases that have a page; none where cases are not known within the limits."""
+        """The cases with a page; none if cases cannot be filtered as requested."""
         if self.scope.missing("property_id", "market"):
             return frozenset()
-        # No problem of a property is crowded out by another one's many markets.
+        # The first case of each problem comes before further markets of another.
         problem = pl.struct("rule", pl.coalesce(pl.col("property_id").cast(pl.String), "case_id"))
         is_further = pl.int_range(pl.len()).over(problem) > 0
         return frozenset(self.cases.sort(is_further, maintain_order=True)["case_id"].head(CASE_PAGES))
 
     def case_page(self, case_id: str | None) -> str | None:
-        """Return where the page of a case lies beside the others; None: it has none."""
+        """Return the page of a case, relative to the others; None: it has none."""
         return f"{CASES}/{case_id}.html" if case_id in self.case_pages else None
 
     @cached_property
     def property_pages(self) -> tuple[int, ...]:
-        """The properties that have a page, those with the most urgent cases first; none of a market or of some days."""
+        """The properties with a page, those with the most urgent cases first; none if markets or days are filtered."""
         scope = self.scope
         if scope.words and scope != Scope(property_id=scope.property_id):
             return ()
@@ -120,8 +120,8 @@ class Reader:
         return tuple(urgent[:PROPERTIES]) if scope.property_id is None else (scope.property_id,)
 
     def with_cases(self, flags: pl.DataFrame) -> pl.DataFrame:
-        """Return flags with the open case that each is part of, and where its page lies."""
-        # A pair of currencies makes a case of a market; every other rule has narrower ones, of a property.
+        """Return flags with their open cases and the pages of these."""
+        # Cases of a currency pair are about a market; all other rules have cases about properties.
         is_pair = pl.col("fx").struct.field("from_currency").is_not_null() & (pl.col("rule") == "fx_markup")
         keys = {
             "case_rule": pl.col("rule"),
@@ -139,7 +139,7 @@ class Reader:
         found = flags.with_columns(**keys).join(
             known, on=list(keys), how="left", nulls_equal=True, maintain_order="left"
         )
-        # A property that has gone quiet in several markets is a case of none of them.
+        # A property that has gone quiet in several markets is a case without a market.
         of_several = known.filter(pl.col("case_market").is_null() & pl.col("case_property").is_not_null()).select(
             "case_rule", "case_property", pl.col("case_id").alias("of_several")
         )
@@ -149,7 +149,7 @@ class Reader:
         return found.drop(*keys).with_columns(page)
 
     def whole(self, relation: str) -> None:
-        """Take down that a section reads all of a relation of the night, whatever the limits are."""
+        """Note that a section reads a relation unfiltered."""
         if self.scope.words:
             self.wider[relation] = self.scope.missing()
 
@@ -161,7 +161,7 @@ class Reader:
 
     @cached_property
     def properties(self) -> pl.DataFrame:
-        """The rows of `mart.property`: what is known of properties."""
+        """The rows of `mart.property`."""
         return self.query("SELECT * FROM mart.property")
 
     @cached_property
@@ -170,7 +170,7 @@ class Reader:
 
     @cached_property
     def places(self) -> dict[int, dict[str, str]]:
-        """Where properties are and to whom they belong, as far as known: what tables can be filtered by."""
+        """City, brand and group of properties, by which tables can be filtered."""
         known = {"data-city": "city", "data-brand": "brand", "data-group": "property_group"}
         return {
             row["property_id"]: {name: row[column] for name, column in known.items() if row[column]}
@@ -179,14 +179,14 @@ class Reader:
 
     @property
     def has_names(self) -> bool:
-        """Whether most properties of the night have a name; those without one stand by their id."""
+        """Whether most properties of the night have a name; the others are shown by id."""
         asked = self.query("SELECT DISTINCT property_id FROM mart.cell_latest")
         named = asked.join(self._names.drop_nulls("property_name"), on="property_id", how="semi")
         return 2 * named.height >= asked.height
 
     @property
     def about(self) -> str:
-        """The name of the property that the report is about; empty where it has none, or there is no such property."""
+        """The name of the report's property; empty if it is unknown, or there is no such property."""
         names = self._names.filter(pl.col("property_id").eq_missing(self.scope.property_id))[
             "property_name"
         ].drop_nulls()
@@ -194,18 +194,18 @@ class Reader:
 
     @property
     def limits(self) -> str:
-        """The limits in words, with the name of the property that the report is about; empty where there is none."""
+        """The filters in words, with the name of the report's property; empty without filters."""
         number, words = self.scope.property_id, self.scope.words
         return words.replace(f"property {number}", f"property {number} ({self.about})", 1) if self.about else words
 
     @cached_property
     def nights(self) -> list[dict[str, Any]]:
-        """The rows of `mart.sweep` of the nights published, the last one first."""
+        """The rows of `mart.sweep` of the published nights, the last one first."""
         return self.query("SELECT * FROM mart.sweep ORDER BY started_at DESC").rows(named=True)
 
     @cached_property
     def night(self) -> dict[str, Any]:
-        """The row of `mart.sweep` of the night that was published last."""
+        """The row of `mart.sweep` of the last published night."""
         return self.nights[0]
 
     @property

@@ -11,21 +11,20 @@ from typing import Any
 from pipeline.domain.errors import InputError
 from pipeline.lake.database import quoted
 
-# Limits that choose properties, as conditions over what `mart.property` says of them.
-# Names with their relation: those without one are of the rows that are chosen.
+# Conditions on columns of `mart.property` that choose properties. Names without a relation belong to the chosen rows.
 _CHOSEN_BY = {
     name: f"property_id IN (SELECT place.property_id FROM mart.property AS place WHERE lower({of}) = lower(${name}))"  # noqa: S608 - our own names
     for name, of in (("city", "place.city"), ("brand", "place.brand"), ("group", "place.property_group"))
 }
-# A case of a property may be one of several markets.
+# A case of a property may have several markets.
 _OF_MARKET = "(market = $market OR (property_id IS NOT NULL AND list_contains(markets, $market)))"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Limits of a report; None: no limit. `first` and `last` are days of check-in, both included.
+    """Filters of a report; None: no filter. `first` and `last` are days of check-in, both included.
 
-    `city`, `brand` and `group` are as `mart.property` has them, in any case of letters.
+    `city`, `brand` and `group` are values of `mart.property`, in upper or lower case.
     """
 
     property_id: int | None = None
@@ -38,11 +37,15 @@ class Scope:
 
     def __post_init__(self) -> None:
         if self.first and self.last and self.first > self.last:
-            raise InputError(f"The first check-in date, {self.first}, is after the last one, {self.last}.")
+            raise InputError(
+                f"The first check-in date, {self.first}, is after the last one, {self.last}.",
+                kept="No report was written.",
+                hint="Exchange --from and --to.",
+            )
 
     @property
     def suffix(self) -> str:
-        """Part of file names that keeps a limited report apart from the whole one; empty where there is no limit."""
+        """Part of file names that distinguishes a filtered report from the complete one; empty without filters."""
         parts = [
             f"property-{self.property_id}" if self.property_id is not None else "",
             self.market or "",
@@ -54,7 +57,7 @@ class Scope:
 
     @property
     def words(self) -> str:
-        """The limits in words; empty where there is none."""
+        """The filters in words; empty if there are none."""
         parts = [
             f"property {self.property_id}" if self.property_id is not None else "",
             f"market {self.market}" if self.market else "",
@@ -66,13 +69,13 @@ class Scope:
 
     @property
     def choices(self) -> str:
-        """A query of what the limits can be."""
+        """A query for the possible values of the filters."""
         if self._chosen():
             return "SELECT DISTINCT city, brand, property_group FROM mart.property"
         return "SELECT DISTINCT property_id, market FROM mart.cell_latest"
 
     def missing(self, *columns: str) -> str:
-        """Return in words the limits that a relation with these columns cannot be held to; empty: none."""
+        """Return in words the filters that cannot be applied to a relation with these columns; empty: none."""
         asked = [
             ("property_id", "property", self.property_id),
             ("market", "market", self.market),
@@ -95,21 +98,21 @@ class Scope:
 
     @property
     def expression(self) -> str:
-        """The condition over `its_property_id`, `its_market` and `its_check_in`, values written out: for a macro.
+        """The condition over `its_property_id`, `its_market` and `its_check_in` with literal values, for a macro.
 
-        Parameters of a macro must not be named like columns: views that it reads would take them for theirs.
+        Parameters of a macro must not have names of columns, which views in it would resolve to the parameters.
         """
         text, values = self.condition("property_id", "market", "check_in")
         named = re.sub(r"(?<![.$])\b(property_id|market|check_in)\b", r"its_\1", text)
         return re.sub(r"\$(\w+)", lambda found: quoted(str(values[found[1]])), named)
 
     def _chosen(self) -> list[tuple[str, str]]:
-        """Return the limits that `mart.property` decides, and their values."""
+        """Return the filters on `mart.property` and their values."""
         limits = [("city", self.city), ("brand", self.brand), ("group", self.group)]
         return [(name, value) for name, value in limits if value is not None]
 
 
 def _in_a_file_name(text: str) -> str:
-    """Return a user's text as part of a file name; what had to be changed is kept apart by a hash of all of it."""
+    """Return a user's text as part of a file name, with a hash if characters had to be changed."""
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40]
     return plain if plain == text.lower() else f"{plain}-{hashlib.sha256(text.lower().encode()).hexdigest()[:6]}"

@@ -1,4 +1,4 @@
-"""The one script of our pages, which sorts and filters tables, and what lets a browser run it and no other."""
+"""The one script of our pages, which sorts and filters tables, and the hash that permits only it."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pathlib import Path
 from typing import Final
 
 TABLES: Final = Path(__file__).with_name("tables.js").read_text(encoding="utf-8")
-# A source of a content security policy: the script that has this hash.
+# For the content security policy: permits the script with this hash.
 TABLES_SOURCE: Final = f"'sha256-{b64encode(sha256(TABLES.encode()).digest()).decode()}'"

@@ -26,10 +26,9 @@ _NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 def application(lake: Lake, key: Key) -> Starlette:
     """Return the web application: `/reports/` is the lake's folder of that name, `/notebooks/…` are the notebooks.
 
-    The notebooks read the published file of the settings; where they are not installed, there are only the reports.
-
-    A request without the token of `key` is refused, and so is what a page of another site asks: see `guard`.
-    Raises InputError where there are no reports yet.
+    The notebooks read the published file of the settings; without installed notebooks there are only reports. Requests
+    without the token of `key`, or from pages of other sites, are refused: see `guard`.
+    Raises InputError if there are no reports yet.
     """
     folder = lake.root / "reports"
     if not (folder / "index.html").exists():
@@ -47,12 +46,12 @@ def application(lake: Lake, key: Key) -> Starlette:
 
 
 def notebook_names() -> list[str]:
-    """Return the names of the notebooks beside the packages; none where only the packages are installed."""
+    """Return the names of the notebooks; none if only the packages are installed."""
     return sorted(file.stem for file in _NOTEBOOKS.glob("*.py"))
 
 
 def _ending(notebooks: Starlette | None) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-    """Return a lifespan that ends what opened notebooks have left running: their threads would keep the process."""
+    """Return a lifespan that ends the threads of opened notebooks, which would keep the process alive."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -70,14 +69,14 @@ def _notebooks() -> Starlette:
     builder = marimo.create_asgi_app(quiet=True, include_code=False)
     for name in notebook_names():
         builder = builder.with_app(path=f"/{name}", root=str(_NOTEBOOKS / f"{name}.py"))
-    # It is one where no folder of notebooks is served as it changes; the type says less.
+    # The declared type is wider, for folders that are watched.
     return cast("Starlette", builder.build())
 
 
 def serve_reports(lake: Lake, port: int, tell: Callable[[list[str]], None]) -> None:
-    """Serve until interrupted. `tell` is given the addresses, with their token, once nothing is in the way.
+    """Serve until interrupted. `tell` is called with the addresses and their token just before.
 
-    Raises InputError where there are no reports, or the port is taken.
+    Raises InputError if there are no reports, or the port is taken.
     """
     key = Key()
     app = application(lake, key)

@@ -1,4 +1,4 @@
-"""What is unusual about a night as a whole: silent markets, prices that moved alike, a new reference market."""
+"""Unusual events of a complete night: silent markets, prices that moved alike, a new reference market."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from pipeline.report.page import Point, counted, percent
 from pipeline.report.read import Reader
 
-# Percentage points within which the medians of several markets are one move.
+# Percentage points within which the medians of several markets count as one move.
 _ALIKE = 0.5
 
 
 def of_whole_night(reader: Reader) -> list[Point]:
-    """Return what is unusual about the night as a whole."""
+    """Return the sentences about unusual events of the night."""
     return [*_of_silent_markets(reader), *_of_alike(reader), *_of_reference(reader), *_of_rules(reader)]
 
 
 def _of_silent_markets(reader: Reader) -> list[Point]:
-    """Say which markets sell nothing tonight, although several of their properties did: it is no property's doing."""
+    """Return the markets without offers tonight that had several properties on sale; the cause is not a property."""
     return [
         Point(
             f"Call the supplier about market {row['market']}: none of its {counted(row['answered'], 'answered cell')} "
@@ -31,7 +31,7 @@ def _of_silent_markets(reader: Reader) -> list[Point]:
 
 
 def _of_alike(reader: Reader) -> list[Point]:
-    """Say in which markets most offers moved alike: no property is to be called about what all of them do."""
+    """Return the markets where most offers moved alike, which is no reason to call a property."""
     if reader.is_first_night:
         return []
     together: list[list[Mapping[str, Any]]] = []
@@ -61,31 +61,31 @@ def _moved(rows: Sequence[Mapping[str, Any]]) -> Point:
         else f"{len(markets)} of {of_all} markets ({', '.join(markets)})"
     )
     by = percent(sorted(row["median_pct"] for row in rows)[len(rows) // 2], is_change=True)
-    told = f"Most offers moved alike in {where}, by a median of {by}"
+    moved = f"Most offers moved alike in {where}, by a median of {by}"
     if rows[0]["rate_pct"] is None:
-        return Point(f"{told}: ask the supplier before you call any property.", "price_changes", "warn")
+        return Point(f"{moved}: ask the supplier before you call any property.", "price_changes", "warn")
     currencies = ", ".join(sorted({row["currency"] for row in rows}))
-    return Point(f"{told}, as the reference rate of {currencies} did: no call is needed.", "price_changes")
+    return Point(f"{moved}, as the reference rate of {currencies} did: no call is needed.", "price_changes")
 
 
 def _of_reference(reader: Reader) -> list[Point]:
-    """Say that another market is the reference from this night on: gaps and scores begin again with it."""
-    # A file that an earlier version wrote does not say when.
+    """Return whether the reference market has changed, with which gaps and scores start again."""
+    # Files of earlier versions lack this column.
     if "chosen_sweep_id" not in reader.columns("mart.reference_market"):
         return []
     chosen = reader.query("SELECT reference_market, chosen_sweep_id FROM mart.reference_market").row(0, named=True)
     if reader.is_first_night or chosen["chosen_sweep_id"] != reader.night["sweep_id"]:
         return []
-    told = (
+    text = (
         f"From this night on, markets are compared with {chosen['reference_market']}: the previous reference market "
         "had no offers for too long. Gaps, scores and losing streaks start again."
     )
-    return [Point(told, "cases", "warn")]
+    return [Point(text, "cases", "warn")]
 
 
 def _of_rules(reader: Reader) -> list[Point]:
-    """Say which rules could not be asked: without it their silence would look like good news."""
-    # A file that an earlier version wrote has no such table.
+    """Return the rules that could not be evaluated, so that their silence does not look like good news."""
+    # Files of earlier versions lack this table.
     there = "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'state' AND table_name = 'failed_rule'"
     if reader.query(there).is_empty():
         return []

@@ -1,4 +1,4 @@
-"""The words in which people read what our columns say in codes. Figures beside a page keep the codes."""
+"""Words for the codes in our columns, on pages. The figures in files keep the codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from pipeline.lake.relations import finding_rules
 
-# By the name of a column, its values.
+# By column and value.
 _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "rule": {name: rule.title for name, rule in finding_rules().items()},
     "source": {"multi": "list", "detail": "detail"},
@@ -43,49 +43,49 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-# What a chart is called until the page says what it shows.
+# The label of a chart until the page gives it one.
 UNNAMED: Final = "Chart of the figures linked below it"
 
 
 def said(column: str, value: str) -> str:
-    """Return the words for a value of a column; a value without any is its own word."""
+    """Return the words for a value of a column; by default the value itself."""
     return _VALUES.get(column, {}).get(value, value)
 
 
-# Control characters and others that no XML may hold, and those that change the direction of writing for what follows.
+# Characters that XML forbids, and those that change the direction of the text after them.
 _DISTURBING: Final = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ufffe\\uffff]"
 )
 
 
 def readable(value: object) -> object:
-    """Return text without the characters that would turn round what is written beside it, or that is unreadable."""
+    """Return text without unreadable characters and those that reverse the text around them."""
     if not isinstance(value, str) or not _DISTURBING.search(value):
         return value
-    # A value that is markup stays such.
+    # Markup stays markup.
     return type(value)(_DISTURBING.sub("", value))
 
 
-# Characters of a text that a chart draws: the drawing library takes time and memory with the square of a text's length.
+# Characters of a text in a chart: the drawing library's time and memory grow with the square of the length.
 _DRAWN: Final = 120
-# Characters of a text that a page shows in one place, whatever a supplier has called a property.
+# Characters of one text on a page, however long a supplier's texts are.
 _PRINTED: Final = 2_000
 
 
 def drawable(value: object) -> object:
-    """Return text as a chart can draw it: readable, and short. Texts that differ stay different."""
+    """Return text for a chart, readable and short; different texts stay different."""
     text = readable(value)
     if not isinstance(text, str) or len(text) <= _DRAWN:
         return text
     return f"{text[: _DRAWN - 6].rstrip()}… {sha256(text.encode('utf-8', 'replace')).hexdigest()[:4]}"
 
 
-# A hyphen that stands for a minus: before a share in percent, as findings write it.
+# A hyphen as a minus sign before a percentage, as in findings.
 _HYPHEN: Final = re.compile(r"(?<![\w.,-])-(?=[\d.,]+%)")
 
 
 def printed(value: object) -> object:
-    """Return text as a page can hold it: readable, with minus signs, and cut where it is longer than anyone reads."""
+    """Return text for a page: readable, with minus signs, and cut if it is very long."""
     text = readable(value)
     if not isinstance(text, str) or isinstance(text, Markup):
         return text
@@ -96,17 +96,17 @@ def printed(value: object) -> object:
 
 
 def rule_said(rule: str) -> str:
-    """Return what a rule finds, in words."""
+    """Return the title of a rule."""
     return _VALUES["rule"].get(rule) or rule.replace("_", " ").capitalize()
 
 
 def lead_days_said(step: str) -> str:
-    """Return a step of lead days, such as `007-013`, as people write it: `7–13`."""
+    """Return a step of lead days, such as `007-013`, as `7–13`."""
     first, dash, last = step.partition("-")
     ends = [end.lstrip("0") or "0" for end in (first, last) if end]
     return "–".join(ends) if dash else step
 
 
 def kinds_said(kinds: str) -> str:
-    """Return kinds of promotions, such as `discount_off,value_add`, as people write them."""
+    """Return kinds of promotions, such as `discount_off,value_add`, in words."""
     return kinds.replace("_", " ").replace(",", " and ")

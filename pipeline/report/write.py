@@ -1,4 +1,4 @@
-"""Writing a night's reports: the pages, the figures beside them, and the page over all nights."""
+"""Writing a night's reports: pages, figures, and the page of all nights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipeline.report.read import CASES, PROPERTY_PAGES, Reader
 from pipeline.report.scope import Scope
 from pipeline.report.words import said
 
-# What makes each report. The first one is the night's front page.
+# The function of each report; the first is the night's front page.
 _MADE: Mapping[str, Callable[[Reader], Page]] = {
     "digest": digest.page,
     "parity": parity.page,
@@ -42,7 +42,7 @@ _ROWS_OF_JSON = 1000
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A report that was written: its name, its page, and what the page says in short."""
+    """A written report with its page and the page's summary."""
 
     name: str
     title: str
@@ -53,11 +53,15 @@ class Written:
     is_simulated: bool = False
 
 
-def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Scope()) -> list[Written]:  # noqa: B008 - frozen
+def write_reports(
+    lake: Lake,
+    names: Iterable[str] = REPORTS,
+    scope: Scope = Scope(),  # noqa: B008 - frozen
+) -> list[Written]:
     """Write reports of the published file under `reports/<sweep_id>` of the lake, and return their pages.
 
-    Writing them again writes the same bytes. Raises InputError where nothing is published, or the limits hold nothing,
-    and LakeError where they cannot be written.
+    Writing them again writes the same bytes. Raises InputError if nothing is published or the filters match nothing,
+    and LakeError if the reports cannot be written.
     """
     refuse_tight_limits(more_mb=CHARTS_MB)
     written, wanted = [], tuple(names)
@@ -96,7 +100,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
                 f"{lake.published_file} does not hold what this version of nightaudit reads: {first_line(error)}",
                 kept="Earlier reports are unchanged.",
                 hint="If another version published it, build it again from the lake's tables: nightaudit publish. "
-                "If the message stays, it is a defect of nightaudit.",
+                "If it fails again, please report it.",
             ) from None
         except OSError as error:
             ours = as_ours(error) or LakeError(
@@ -109,7 +113,7 @@ def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Sco
 
 
 def _within(page: Page, wider: Mapping[str, str]) -> Page:
-    """Return a page without the sections that could not be limited as asked, named in a note instead of shown."""
+    """Return a page without the sections that cannot be filtered as requested; a note names them."""
     left_out = [said("section", each.name).replace("_", " ") for each in page.sections if each.source in wider]
     if not left_out:
         return page
@@ -120,9 +124,9 @@ def _within(page: Page, wider: Mapping[str, str]) -> Page:
 
 
 def write_dictionary(lake: Lake) -> Path:
-    """Write the data dictionary beside the nights, link it from the page over them, and return its place.
+    """Write the data dictionary, link it from the page of all nights, and return its file.
 
-    Raises InputError where nothing is published.
+    Raises InputError if nothing is published.
     """
     with open_published(lake.published_file) as session:
         reader = Reader(session, Scope())
@@ -133,12 +137,12 @@ def write_dictionary(lake: Lake) -> Path:
 
 
 def reports_page(lake: Lake) -> Path:
-    """Return where the page over all nights lies."""
+    """Return the page of all nights."""
     return lake.root / "reports" / "index.html"
 
 
 def written_case_pages(lake: Lake) -> dict[str, str]:
-    """Return where the pages of cases lie that were written for the night published last, by the ids of the cases."""
+    """Return the written pages of cases of the last published night, by case id."""
     with open_published(lake.published_file) as session:
         folder = lake.root / "reports" / Reader(session, Scope()).night["sweep_id"] / CASES
     return {page.stem: str(page) for page in sorted(folder.glob("*.html"))}

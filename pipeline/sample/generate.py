@@ -1,7 +1,6 @@
 """Samples of what users load, made for the sandbox of seed 1: `python -m pipeline.sample.generate [FOLDER] [DAY]`.
 
-The files beside this module are those of `DAY`. Made for today, they name the very stays that the sample spec asks
-about tonight.
+The files in this folder are those of `DAY`. Made for today, they name stays that the sample spec requests tonight.
 """
 
 from __future__ import annotations

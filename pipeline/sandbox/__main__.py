@@ -83,12 +83,14 @@ def sandbox(
             "room only.",
         ),
     ] = 0,
-    nulls: Annotated[bool, typer.Option(" /--no-nulls", help="Omit fields whose value is null.")] = True,
+    nulls: Annotated[
+        bool, typer.Option(" /--no-nulls", help="Omit fields whose value is null.", show_default=False)
+    ] = True,
     client_id: Annotated[str, typer.Option(help="Client id that is granted a token.")] = DEFAULT_CLIENT_ID,
     client_secret: Annotated[str, typer.Option(help="Its secret.")] = DEFAULT_CLIENT_SECRET,
     expires_in_s: Annotated[int, typer.Option("--expires-in", help="Lifetime of a token in seconds.")] = 3600,
     rate_type_required: Annotated[
-        bool, typer.Option(" /--rate-type-optional", help="Accept searches without a rateType.")
+        bool, typer.Option(" /--rate-type-optional", help="Accept searches without a rateType.", show_default=False)
     ] = True,
     faults: Annotated[Faults, typer.Option(parser=_read_faults, metavar="JSON", help=_FAULTS)] = "{}",  # type: ignore[assignment]
 ) -> None:

@@ -150,8 +150,7 @@ Market = Annotated[str, PlainValidator(_market)]
 Currency = Annotated[str, PlainValidator(_currency)]
 AskedParty = Annotated[Party, PlainValidator(_party), PlainSerializer(str)]
 SweptOperation = Annotated[
-    Operation,
-    BeforeValidator(_one_of("an operation of a sweep", ("multi", "single"), " A quote makes a reservation.")),
+    Operation, BeforeValidator(_one_of("an operation of a sweep", ("multi", "single"), " A quote makes a reservation."))
 ]
 SoldType = Annotated[ProductType, BeforeValidator(_one_of("a product type", tuple(ProductType)))]
 AnchorName = Annotated[Anchor, BeforeValidator(_one_of("an anchor", tuple(Anchor)))]

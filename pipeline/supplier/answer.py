@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
+
+from pipeline.domain.search import Operation
 
 
 class Failure(StrEnum):
@@ -44,3 +47,10 @@ class Answer:
     failure: Failure | None = None
     failure_detail: str = ""
     headers_of_interest: Mapping[str, str] = field(default_factory=dict)
+
+
+class Ask(Protocol):
+    """Sends one request and returns its answer, as `SupplierClient.ask` does."""
+
+    def __call__(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Awaitable[Answer]:
+        """Send `body` and return the answer."""

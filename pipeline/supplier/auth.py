@@ -140,10 +140,13 @@ class ClientCredentials(httpx.Auth):
             raise TokenUnavailable("the token address answered 200 with something that is not a JSON object")
         value, kind = fields.get("access_token"), fields.get("token_type", "Bearer")
         if not isinstance(value, str) or not value or not all("!" <= letter <= "~" for letter in value):
-            raise TokenRefused("The token address answered 200 without an access_token that could be sent.")
+            raise TokenRefused(
+                "The token address answered 200, but without a usable access_token.", hint="Check NIGHTAUDIT_AUTH_URL."
+            )
         if not isinstance(kind, str) or kind.lower() != "bearer":
             raise TokenRefused(
-                f"The token address issued a token of type {self._safe(kind)}; only Bearer tokens are supported."
+                f"The token address issued a token of type {self._safe(kind)}; only Bearer tokens are supported.",
+                hint="Check NIGHTAUDIT_AUTH_URL, and ask the supplier how to get a Bearer token.",
             )
         lifetime = _lifetime_seconds(fields.get("expires_in"))
         margin = min(_MARGIN_SECONDS, lifetime * _MARGIN_SHARE)

@@ -115,9 +115,7 @@ def proxy_for(address: str) -> str | None:
         return proxy_address(proxies[name], f"{name}_proxy")
     except ValueError as error:
         raise SettingsError(
-            str(error),
-            kept="Nothing was sent.",
-            hint="Correct it in the environment, or name the host in no_proxy.",
+            str(error), kept="Nothing was sent.", hint="Correct it in the environment, or name the host in no_proxy."
         ) from None
 
 

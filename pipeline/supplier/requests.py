@@ -184,7 +184,9 @@ def request_for(search: Search, *, today: date, send_rate_type: bool = True) -> 
         return checked(MultiRequest, asked | {"propertyIds": search.property_ids}, today)
     if search.operation is Operation.SINGLE:
         return checked(SingleRequest, asked | _one_property(search), today)
-    raise RequestRefused("A quote names a product for each room; a search has none (error 1021).", codes=(1021,))
+    raise RequestRefused(
+        "This request was not sent: a quote needs a product for each room (error 1021).", codes=(1021,)
+    )
 
 
 def quote_request_for(
@@ -197,8 +199,8 @@ def quote_request_for(
     if len(product_ids) != len(search.party.rooms):
         codes = (1021,) if len(product_ids) < len(search.party.rooms) else ()
         raise RequestRefused(
-            f"This request was not sent: {len(product_ids)} products for the {len(search.party.rooms)} rooms of "
-            f"party {search.party}.",
+            f"This request was not sent: it has {len(product_ids)} products for the {len(search.party.rooms)} rooms of "
+            f"the party {search.party}.",
             codes=codes,
         )
     rooms = [
@@ -228,7 +230,7 @@ def _room(number: int, adults: int, child_ages: tuple[int, ...]) -> dict[str, An
 def _one_property(search: Search) -> dict[str, int]:
     if len(search.property_ids) > 1:
         raise RequestRefused(
-            f"This request was not sent: {len(search.property_ids)} properties; a {search.operation} asks for one."
+            f"This request was not sent: a {search.operation} asks for one property, not {len(search.property_ids)}."
         )
     return dict(zip(("propertyId",), search.property_ids, strict=False))
 

@@ -62,7 +62,7 @@ def begin(
         raise LakeError(
             f"The sweep {manifest.sweep_id} exists already.",
             kept="It is unchanged.",
-            hint="Resume it: nightaudit resume",
+            hint=f"Resume it: nightaudit resume {manifest.sweep_id}",
         )
     return manifest
 

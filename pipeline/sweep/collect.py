@@ -12,7 +12,6 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from pipeline.domain.codes import ERROR_CODES, SHAPE_CODES
 from pipeline.domain.errors import CallsUsedUp
@@ -21,7 +20,7 @@ from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, second_look
 from pipeline.process.tasks import one_failure
-from pipeline.supplier.answer import Answer
+from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
 from pipeline.sweep.open_shards import OpenShard, OpenShards
 from pipeline.sweep.outage import Failures
@@ -37,13 +36,6 @@ LeftOpen = Callable[[Search, Answer], tuple[int, ...]]
 
 # Whether the rest of the daily cap is enough for so many calls.
 Covers = Callable[[int], bool]
-
-
-class Ask(Protocol):
-    """Sends one search and returns its answer, as `SupplierClient.ask` does."""
-
-    def __call__(self, operation: Operation, body: bytes, *, attempts: int | None = None) -> Awaitable[Answer]:
-        """Send `body` and return what it came to."""
 
 
 @dataclass(slots=True)

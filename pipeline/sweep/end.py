@@ -21,7 +21,11 @@ def load_sweep(lake: Lake, manifest: Manifest) -> None:
     """
     ending = read_ending(lake, manifest.sweep_id)
     if ending is None:
-        raise LakeError(f"The sweep {manifest.sweep_id} has not ended.", hint="Resume it: nightaudit resume")
+        raise LakeError(
+            f"The sweep {manifest.sweep_id} has not ended, so it cannot be loaded.",
+            kept="Answers that have landed are kept.",
+            hint=f"Resume it: nightaudit resume {manifest.sweep_id}",
+        )
     with connect(lake) as session:
         view_sweep_files(session, lake, manifest.sweep_id, "sweep_files")
         found = session.execute(relation("staging", "sweep_summary").sql)
@@ -31,7 +35,7 @@ def load_sweep(lake: Lake, manifest: Manifest) -> None:
         raise LakeError(
             f"The sweep {manifest.sweep_id} planned {manifest.cells} cells, but its tables hold {counts['planned']}.",
             kept="The raw answers are untouched; nothing was published.",
-            hint="A file is missing, or this is a bug in nightaudit: please report it.",
+            hint="See whether a file is missing: nightaudit verify. If none is, please report this.",
         )
     row = {
         "sweep_id": manifest.sweep_id,

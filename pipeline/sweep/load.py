@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.domain.shards import Partition, segments
-from pipeline.domain.tables import TABLES
+from pipeline.domain.tables import SEGMENT_TABLES, TABLES
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_files, is_committed
-
-# What a segment may hold.
-SEGMENT_TABLES = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell")
 
 
 def load_partitions(lake: Lake, sweep_id: str, partitions: Sequence[Partition]) -> None:

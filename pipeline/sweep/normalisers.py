@@ -17,6 +17,7 @@ from typing import Self
 from pipeline.domain.errors import NightauditError
 from pipeline.domain.servers import Cluster
 from pipeline.domain.shards import Segment
+from pipeline.domain.tables import SEGMENT_TABLES
 from pipeline.lake import Lake
 from pipeline.lake.raw import second_look
 from pipeline.normalise import worker
@@ -24,7 +25,6 @@ from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.tracker import run_tracker
-from pipeline.sweep.load import SEGMENT_TABLES
 
 # Segments that wait or are worked on, for each process: beyond them the collection is held back.
 SEGMENTS_PER_WORKER = 2

@@ -86,5 +86,5 @@ class Failures:
         detail = f" ({self._last.failure_detail})" if self._last.failure_detail else ""
         return SupplierDown(
             f"The supplier failed {self.count} searches in a row and answered none; the last failure: "
-            f"{self._last.failure}{detail}.",
+            f"{self._last.failure}{detail}."
         )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pipeline.domain.shards import Partition, Shard, segments
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, landed
 from pipeline.sweep.collect import Tally
@@ -43,19 +42,11 @@ Watch = Callable[[SweepProgress], None]
 
 
 def progress_of(lake: Lake, manifest: Manifest) -> SweepProgress:
-    """Return how far a sweep has come by what has landed."""
+    """Return the progress of a sweep by its landed shards."""
     there = landed(lake, manifest.sweep_id)
-    searches = 0
-    for partition in manifest.partitions:
-        searches += sum(shard.stop - shard.start for shard in shards_of(partition) if shard.name in there)
+    searches = sum(shard.stop - shard.start for shard in manifest.shards() if shard.name in there)
     planned = sum(partition.searches for partition in manifest.partitions)
     return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches, landed_before=searches)
-
-
-def shards_of(partition: Partition) -> Iterator[Shard]:
-    """Yield the shards of a partition, in order."""
-    for segment in segments(partition):
-        yield from segment.shards
 
 
 class watched:  # noqa: N801 - used like a function

@@ -18,9 +18,9 @@ from pipeline.lake.raw import Ending, Manifest, read_ending, second_look, write_
 from pipeline.normalise.segment import SegmentResult
 from pipeline.normalise.segment import unanswered as left_open_by
 from pipeline.plan import SweepPlan
-from pipeline.supplier.answer import Answer
+from pipeline.supplier.answer import Answer, Ask
 from pipeline.sweep.begin import plan_of
-from pipeline.sweep.collect import Ask, Collector, Covers
+from pipeline.sweep.collect import Collector, Covers
 from pipeline.sweep.doubts import worth_asking
 from pipeline.sweep.end import load_sweep
 from pipeline.sweep.normalisers import Normalisers

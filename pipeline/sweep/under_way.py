@@ -19,7 +19,7 @@ from pipeline.normalise.segment import SegmentResult, done
 from pipeline.plan import SweepPlan
 from pipeline.sweep.load import is_loaded, load_partitions
 from pipeline.sweep.normalisers import Normalisers
-from pipeline.sweep.progress import SweepProgress, shards_of
+from pipeline.sweep.progress import SweepProgress
 from pipeline.sweep.stop import Stopping
 
 logger = logging.getLogger(__name__)
@@ -82,10 +82,9 @@ class UnderWay:
 
     def missing(self, plan: SweepPlan) -> Iterator[tuple[Shard, Iterable[Search]]]:
         """Yield the shards that have not landed, with their searches, in the order of the plan."""
-        for partition in self._manifest.partitions:
-            for shard in shards_of(partition):
-                if shard.name not in self._landed:
-                    yield shard, plan.searches(shard.start, shard.stop)
+        for shard in self._manifest.shards():
+            if shard.name not in self._landed:
+                yield shard, plan.searches(shard.start, shard.stop)
 
     async def on_landed(self, shard: Shard) -> None:
         """Record a landed shard, and begin its segment if it was the last one; waits while the pool is full."""

@@ -18,7 +18,7 @@ from pipeline.night import steps
 from pipeline.night.night import Night
 from pipeline.normalise.read_answer import Reading
 from pipeline.normalise.refusals import Refusal
-from pipeline.normalise.request import Asked, asked_for, sent_ids, told_of_own
+from pipeline.normalise.request import Asked, asked_for, sent_ids, under_own_id
 from pipeline.publish import publish
 from pipeline.sandbox.world.identifiers import opaque_pairs
 from pipeline.settings import Settings
@@ -103,6 +103,6 @@ def test_what_could_not_be_read_is_told_of_the_cells_own_property():
     asked = asked_for(Asked("GB", "Hotel", datetime(2030, 1, 1, tzinfo=UTC).date(), 1, "2", None, (9,)), 1)
     assert (asked.property_ids, asked.sent_property_id, sent_ids(asked)) == ((1,), 9, {9})
     refusals = [Refusal("offer", 9, "$", "odd", ""), Refusal("answer", None, "$", "odd", "")]
-    told = told_of_own(Reading(returned={9: 2}, unreadable=frozenset({9}), refusals=refusals), asked)
+    told = under_own_id(Reading(returned={9: 2}, unreadable=frozenset({9}), refusals=refusals), asked)
     assert (told.returned, told.unreadable) == ({1: 2}, {1})
     assert [refusal.property_id for refusal in told.refusals] == [1, None]

@@ -342,7 +342,7 @@ def test_a_log_of_a_newer_version_is_read_by_none_of_the_older(machine, address)
 def test_an_entry_that_names_a_place_outside_the_lake_is_refused(machine, address, path):
     claim = Claim("a", "a", "a", "a", 1)
     assert CommitLog(Store(address)).append(Listing(), Entry.of(Act.END, claim, {path: ("0" * 64, 0)}, []))
-    with pytest.raises(CorruptObject, match="no path in a lake"):
+    with pytest.raises(CorruptObject, match="not a path in a lake"):
         machine("b")
 
 

@@ -122,7 +122,7 @@ def test_before_the_first_night_only_the_watch_list_is_asked(tmp_path):
 
 
 def test_a_budget_that_no_property_fits_into_and_a_stranger_on_the_watch_list_are_told(tmp_path):
-    with pytest.raises(SpecError, match="one property takes 2"):
+    with pytest.raises(SpecError, match="single property takes 2"):
         choose_detail(spec('["changed"]', 1), IDS, TODAY, tmp_path / "none.duckdb", HERE)
     with pytest.raises(SpecError, match="names 9"):
         choose_detail(spec('["watch"]', more="watch = [9]"), IDS, TODAY, tmp_path / "none.duckdb", HERE)

@@ -25,9 +25,9 @@ def test_over_any_nights_each_row_is_told_when_it_begins_and_when_it_ends(nights
     for keys in nights:
         found = news(RULE, rows(keys), told)
         assert set(found.new) == keys - open_before
-        assert set(found.over) == open_before - keys
-        assert found.standing == len(keys & open_before)
-        told = {key: words for key, words in told.items() if key not in found.over} | found.new
+        assert set(found.resolved) == open_before - keys
+        assert found.still_open == len(keys & open_before)
+        told = {key: words for key, words in told.items() if key not in found.resolved} | found.new
         open_before = keys
     assert set(told) == open_before
 
@@ -35,7 +35,7 @@ def test_over_any_nights_each_row_is_told_when_it_begins_and_when_it_ends(nights
 def test_fewer_rows_than_the_least_are_no_news_and_end_what_was_told():
     rule = RULE.model_copy(update={"least": 3})
     assert not news(rule, rows("ab"), {})
-    assert set(news(rule, rows("ab"), {"a": "x"}).over) == {"a"}
+    assert set(news(rule, rows("ab"), {"a": "x"}).resolved) == {"a"}
 
 
 def test_one_message_says_what_is_new_and_one_what_is_over():

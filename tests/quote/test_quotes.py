@@ -74,13 +74,13 @@ def entries(night):
 @pytest.mark.parametrize(
     ("changed", "error", "told"),
     [
-        ({"quote_cap": 0}, SettingsError, "Quotes are off"),
+        ({"quote_cap": 0}, SettingsError, "Quotes are switched off"),
         ({"quote_cap": 4}, InputError, "above the cap of 4"),
         ({"scopes": "read_rooms"}, SettingsError, "need the scope write_rooms"),
         ({"is_confirmed": False}, InputError, "up to 5 reservations"),
         ({"markets": ("XX",)}, InputError, "36 market codes"),
         ({"size": 0}, InputError, "at least one"),
-        ({"property_ids": (1,)}, InputError, "No offer qualifies"),
+        ({"property_ids": (1,)}, InputError, "No published offer can be quoted"),
     ],
 )
 def test_nothing_is_asked_unless_it_is_wholly_meant(unquoted, changed, error, told):

@@ -89,7 +89,8 @@ __all__ = [
     "PROPERTY_CONTENT", "PROPERTY_FILE",
     "PROPERTY_MAP", "QUALITY", "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY",
     "QUOTE_PROMOTION", "QUOTE_TABLES", "RATE", "RATE_SCALE", "REJECT",
-    "ROOM_CONTENT", "SEARCH", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_FILE", "STATE_TABLES", "SWEEP",
+    "ROOM_CONTENT", "SEARCH", "SEGMENT_TABLES", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_FILE", "STATE_TABLES",
+    "SWEEP",
     "SWEEP_PUBLISHED", "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",
 ]  # fmt: skip
 
@@ -101,6 +102,9 @@ TABLES = {
         *CONTENT_TABLES,
     )
 }
+
+# What the segments of a sweep fill; `cell` is last, as its rows show that a segment is complete.
+SEGMENT_TABLES = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell")
 
 # What is not made by sweeps.
 SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {table.name: table for table in (CONFIRMATION, CASE_NOTE)}

@@ -90,9 +90,7 @@ def amount(name: str, meaning: str) -> Column:
 
 SWEEP_ID = required("sweep_id", TEXT, "Sweep id: start in UTC and a short hash of what was requested.")
 SEARCH_ID = required(
-    "search_id",
-    LONG,
-    "HTTP search of the sweep: planned number x 256 + 1; halves of a batch have a higher remainder.",
+    "search_id", LONG, "HTTP search of the sweep: planned number x 256 + 1; halves of a batch have a higher remainder."
 )
 OFFER_NO = required("offer_no", INT, "Position of the offer in the answer, from 0.", lowest=0)
 RAW_ADDRESS = Column("raw_address", TEXT, "Address of the raw answer: object of the lake, #, row.")

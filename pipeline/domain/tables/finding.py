@@ -52,12 +52,7 @@ CASE_NOTE = Table(
     (
         required("case_id", TEXT, "Annotated case: report.finding_case."),
         required("noted_at", INSTANT, "When it was said."),
-        required(
-            "action",
-            TEXT,
-            "`acknowledge`, `mute`, `note` or `owner`.",
-            ("acknowledge", "mute", "note", "owner"),
-        ),
+        required("action", TEXT, "`acknowledge`, `mute`, `note` or `owner`.", ("acknowledge", "mute", "note", "owner")),
         Column("value", TEXT, "mute: the day up to which, as yyyy-MM-dd; note: the text; owner: the name."),
     ),
 )
@@ -128,10 +123,7 @@ FAILED_RULE = Table(
 )
 
 FLAG_OPEN = Table(
-    "flag_open",
-    "One row per open finding: found, and not refuted by an answer since.",
-    ("flag_id",),
-    _FLAG_COLUMNS,
+    "flag_open", "One row per open finding: found, and not refuted by an answer since.", ("flag_id",), _FLAG_COLUMNS
 )
 
 FLAG_CLOSED = Table(

@@ -64,9 +64,7 @@ _OPEN_COLUMNS = (
         "unobserved_since", INSTANT, "First sweep since last_seen_at that requested it and got no answer; NULL: none."
     ),
     Column(
-        "doubted_since",
-        INSTANT,
-        "First sweep since last_seen_at whose partly unreadable answer lacked it; NULL: none.",
+        "doubted_since", INSTANT, "First sweep since last_seen_at whose partly unreadable answer lacked it; NULL: none."
     ),
     required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
     required("began_search_id", LONG, "Search of that observation; with the sweep, it identifies the raw answer."),

@@ -82,10 +82,7 @@ QUOTE = Table(
     ),
 )
 
-_QUOTED = (
-    *QUOTE.pick("run_id", "quote_no"),
-    required("room_no", SMALL, "Room of the party, from 0."),
-)
+_QUOTED = (*QUOTE.pick("run_id", "quote_no"), required("room_no", SMALL, "Room of the party, from 0."))
 
 # A quoted product has the columns of an offer, without those that were requested or that a quote does not return.
 _NOT_IN_A_QUOTE = frozenset(column.name for column in (SWEEP_ID, SEARCH_ID, OFFER_NO, PROPERTY_ID, *ASKED)) | {

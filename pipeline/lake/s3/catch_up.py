@@ -18,12 +18,12 @@ from pipeline.lake.s3.object_store import Store
 
 logger = logging.getLogger(__name__)
 
-# These name what readers read next: they come after it, in this order.
+# These name the files that readers open next, so they are fetched after those, in this order.
 _COMES_LATE = ("_delta_log/", "lake.json", PUBLISHED)
 
 
 class CatchUp:
-    """Brings the folder `root`, whose contents `index` lists, up to a listing; the index goes along."""
+    """Brings the folder `root` and its `index` up to a listing."""
 
     def __init__(self, store: Store, root: Path, index: Index) -> None:
         self._store = store
@@ -31,10 +31,10 @@ class CatchUp:
         self._index = index
 
     def to(self, listing: Listing, *, is_ours: bool) -> Listing:
-        """Make the folder what a listing says, or know what it has of it where a section of this copy goes on.
+        """Bring the folder up to a listing; if a section of this copy is open (`is_ours`), adopt its files as they are.
 
-        Returns the listing that the folder is like: a later one where the store no longer has the files of the first.
-        Raises CorruptObject and OSError; what was fetched by then is known.
+        Returns the listing that was reached: a later one if the store no longer has the files of the first.
+        Raises CorruptObject and OSError; files fetched by then are in the index.
         """
         found = looks(self._root)
         left = self._adopt(listing, found) if is_ours else self._put_aside(listing, found)
@@ -42,7 +42,7 @@ class CatchUp:
             try:
                 self._fetch(listing, found, left)
             except FileNotFoundError as error:
-                # Files that no version has any more are removed from the store, while an earlier version is fetched.
+                # The store may remove files that no version has any more while an earlier version is fetched.
                 later = CommitLog(self._store).read(listing.version, listing.files, listing.claim)
                 if later.version == listing.version:
                     raise CorruptObject(
@@ -55,9 +55,9 @@ class CatchUp:
                 return listing
 
     def _adopt(self, listing: Listing, found: Mapping[str, Look]) -> set[str]:
-        """Know what a section of this copy has committed, though it died before it could note so.
+        """Index what a section of this copy has committed but not recorded, because it died.
 
-        Returns what stays as it is: all but the files that are gone and that the lake has not removed.
+        Returns the files that stay as they are: all except missing ones that the lake has not removed.
         """
         known, recorded = self._index.files, Recorded(self._root)
         for path, it in listing.files.items():
@@ -74,7 +74,7 @@ class CatchUp:
         return listing.files.keys() - missed
 
     def _put_aside(self, listing: Listing, found: dict[str, Look]) -> set[str]:
-        """Move away what is here and in no commit; return what may stay: it was written without holding the lake."""
+        """Move uncommitted files aside; return those that stay because they are written without holding the lake."""
         index, left, aside = self._index, set[str](), []
         was_writing = index.claim is not None and index.claim.copy == index.id
         for path, look in list(found.items()):

@@ -1,8 +1,8 @@
-"""The right to write to a lake on S3: claimed, kept alive while work goes on, and used to commit its files.
+"""The claim of a writer on a lake on S3: taken, renewed while it works, and needed to commit files.
 
-The claim is an entry of the log. Another machine that finds it is refused, as long as its owner was not silent for
-longer than it stated, by the store's clock. After that it may begin a section of its own: then the former owner's next
-version is taken, and it stops. Its own machine need not wait: the lock of the folder says that the owner is dead.
+The claim is an entry of the log. Other machines are refused until its owner has been silent for longer than the claim
+states, by the store's clock. Then one may begin a section of its own, so the former owner finds its next version taken
+and stops. A new process on the owner's machine need not wait: the folder's lock shows that the owner has died.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ logger = logging.getLogger(__name__)
 
 # Data that cannot be recomputed is committed soon after it is written: answers, quotes, calls of the day.
 _SOON = ("raw/", "quotes/", "calls/")
-# A quote makes a reservation: its intent is in the store before it is asked.
+# A quote makes a reservation, so its intent is committed before it is sent.
 _AT_ONCE = "quotes/"
 _COMMIT_SECONDS = 5.0
-# So many signs of life within the time after which an owner is taken for dead.
+# Signs of life within the time after which an owner is considered dead.
 _SIGNS = 6
 
 
@@ -45,11 +45,11 @@ class Section:
         self._keeper = threading.Thread(target=self._keep, name="claim of the lake", daemon=True)
 
     def start(self) -> None:
-        """Begin to commit what lands, and to renew the claim."""
+        """Start to commit landed files and to renew the claim."""
         self._keeper.start()
 
     def written(self, path: str) -> None:
-        """Know of an object that was written. Raises LakeBusy where the claim is lost: nothing more may be."""
+        """Register a written object. Raises LakeBusy if the claim is lost: nothing more may be written."""
         if self._is_lost:
             raise lost(self._copy.address)
         if path.startswith(_SOON):
@@ -59,20 +59,20 @@ class Section:
                 self._commit_landed()
 
     def commit(self, act: Act = Act.COMMIT) -> None:
-        """Commit all that has changed; nothing is half written now. Raises LakeBusy where the claim is lost."""
+        """Commit all changes, at a time when no file is half written. Raises LakeBusy if the claim is lost."""
         if self._is_lost:
             raise lost(self._copy.address)
         self._copy.commit(act, self._claim)
         self._last_sign = time.monotonic()
 
     def drop_unused(self, grace_hours: float) -> None:
-        """Commit all that has changed, and remove what no file has any more and is older than that."""
+        """Commit all changes, and remove unused objects that are older than that."""
         self.commit()
         count = self._copy.log.remove_unused(self._copy.listing, grace_hours)
         logger.info("Removed %d unused objects from %s.", count, self._copy.address)
 
     def stop(self) -> None:
-        """End the thread; what it is committing is committed first."""
+        """End the thread after its present commit."""
         self._ended.set()
         self._keeper.join()
 
@@ -102,15 +102,15 @@ class Section:
                 logger.warning("%s", error.message)
                 return
             except NightauditError as error:
-                # The last commit of the section meets it again, if it lasts.
+                # If it persists, the last commit of the section reports it.
                 logger.warning("%s", error.message)
 
 
 @contextmanager
 def claimed(copy: Copy, what: str) -> Iterator[Section]:
-    """Hold the lake in the store as well; the caller holds the lock of the copy, which was brought up to date.
+    """Claim the lake in the store; the caller holds the lock of the copy, which is up to date.
 
-    Raises LakeBusy where another machine holds it, or has come to hold it.
+    Raises LakeBusy if another machine holds it, or has taken it over.
     """
     claim = Claim(secrets.token_hex(16), copy.id, f"{platform.node()}, process {os.getpid()}", what, copy.claim_seconds)
     _refuse_held(copy)
@@ -126,7 +126,7 @@ def claimed(copy: Copy, what: str) -> Iterator[Section]:
         is_failed = False
     finally:
         try:
-            # What takes long is sent while the claim is still renewed.
+            # Most files are uploaded here, while the claim is still renewed.
             section.commit()
             section.stop()
             section.commit(Act.END)
@@ -134,12 +134,12 @@ def claimed(copy: Copy, what: str) -> Iterator[Section]:
             section.stop()
             if not is_failed:
                 raise
-            # What ended the section is the failure to report.
+            # The failure that ended the section is the one to report.
             logger.warning("%s", error)
 
 
 def _refuse_held(copy: Copy) -> None:
-    """Raise LakeBusy where another machine holds the lake, and was not silent for too long."""
+    """Raise LakeBusy if another machine holds the lake and has not been silent for too long."""
     holder = copy.listing.claim
     if holder is None or holder.copy == copy.id:
         return

@@ -19,17 +19,18 @@ import msgspec
 from pipeline.domain.errors import CorruptObject, LakeTooNew
 from pipeline.lake.s3.object_store import Store
 
-# Opening a lake reads at most so many entries, from the last snapshot on.
+# Opening a lake reads at most so many entries, starting at the last snapshot.
 SNAPSHOT_EVERY = 100
 IN_FLIGHT = 16
 _FORMAT = 1
+_RESTORE = "Restore it in the bucket, from a version or a backup."
 
 Object = tuple[str, int]
-"""An object's name, which is the SHA-256 of its bytes, and their number."""
+"""An object's name (the SHA-256 of its bytes) and size."""
 
 
 class Act(StrEnum):
-    """What an entry does to the claim. Each may commit files."""
+    """The effect of an entry on the claim; each kind may commit files."""
 
     BEGIN = "begin"
     COMMIT = "commit"
@@ -38,7 +39,7 @@ class Act(StrEnum):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """Who writes: `copy` names the folder that it writes by, and `seconds` is how long it may be silent."""
+    """A writer: `copy` is the id of its folder, and `seconds` how long it may be silent."""
 
     token: str
     copy: str
@@ -48,7 +49,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One version: `at` is the time by the writer's clock, for people."""
+    """One version; `at` is the time by the writer's clock, for information."""
 
     format: int
     id: str
@@ -60,7 +61,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, act: Act, claim: Claim, files: Mapping[str, Object], removed: list[str]) -> Entry:
-        """Return an entry of now."""
+        """Return an entry with the present time."""
         at = datetime.now(UTC).replace(microsecond=0)
         return cls(_FORMAT, secrets.token_hex(16), act, claim, at, dict(files), removed)
 
@@ -74,7 +75,7 @@ class Listing(msgspec.Struct):
     format: int = _FORMAT
 
     def apply(self, version: int, entry: Entry) -> None:
-        """Go on to the next version."""
+        """Apply the entry of the next version."""
         self.version = version
         self.files.update(entry.files)
         for path in entry.removed:
@@ -92,7 +93,7 @@ class CommitLog:
         self._store = store
 
     def read(self, version: int, files: Mapping[str, Object], claim: Claim | None) -> Listing:
-        """Return the lake as of its last version, for what is known of an earlier one."""
+        """Return the listing of the last version, starting from the known files of an earlier one."""
         listing = Listing(version, dict(files), claim)
         names = list(self._store.list_after("log", _name(version) if version else ""))
         if len(names) > SNAPSHOT_EVERY:
@@ -104,16 +105,16 @@ class CommitLog:
                     raise CorruptObject(
                         f"{self._store.address}/log/{_name(listing.version + 1)} is missing.",
                         kept="Nothing was changed.",
-                        hint="Restore it in the bucket, from a version or a backup.",
+                        hint=_RESTORE,
                     )
                 listing.apply(listing.version + 1, _decoded(data, Entry, f"{self._store.address}/log/{name}"))
         return listing
 
     def append(self, listing: Listing, entry: Entry) -> bool:
-        """Write the next version, and go on to it. False: it is another writer's."""
+        """Write the next version and apply it. False: another writer has it."""
         version = listing.version + 1
         if not self._store.put_new(f"log/{_name(version)}", msgspec.json.encode(entry)):
-            # It may have been written by an attempt whose answer was lost.
+            # An attempt of our own, whose answer was lost, may have written it.
             there = self._store.get(f"log/{_name(version)}")
             if _decoded(there, Entry, f"{self._store.address}/log/{_name(version)}").id != entry.id:
                 return False
@@ -123,11 +124,11 @@ class CommitLog:
         return True
 
     def silent_seconds(self, listing: Listing) -> float:
-        """Return for how long nothing was written, by the store's own clock."""
+        """Return how long nothing has been written, by the store's clock."""
         return (self._store.now() - self._store.time_of(f"log/{_name(listing.version)}")).total_seconds()
 
     def remove_unused(self, listing: Listing, grace_hours: float) -> int:
-        """Delete objects that no file has any more, and older snapshots; return how many objects. For a writer."""
+        """Delete unused objects and older snapshots; return the number of objects. Only for a writer."""
         used, now = {name for name, _ in listing.files.values()}, self._store.now()
         unused = [
             f"objects/{name}"
@@ -145,7 +146,7 @@ class CommitLog:
         try:
             data = self._store.get(f"snapshots/{names[-1]}")
         except FileNotFoundError:
-            # A later one has taken its place.
+            # A later one has replaced it.
             return self._snapshot(version)
         return _decoded(data, Listing, f"{self._store.address}/snapshots/{names[-1]}")
 
@@ -164,15 +165,13 @@ def _decoded(data: bytes, kind: type[T], name: str) -> T:
             is_newer = False
         if is_newer:
             raise _too_new(name) from None
-        raise CorruptObject(
-            f"{name} cannot be read: {error}",
-            kept="Nothing was changed.",
-            hint="Restore it in the bucket, from a version or a backup.",
-        ) from None
+        raise CorruptObject(f"{name} cannot be read: {error}", kept="Nothing was changed.", hint=_RESTORE) from None
     if found.format > _FORMAT:
         raise _too_new(name)
     if strange := [path for path in found.files if not path or {"", ".", ".."} & set(path.split("/"))]:
-        raise CorruptObject(f"{name} names {strange[0]!r}, which is no path in a lake.", kept="Nothing was changed.")
+        raise CorruptObject(
+            f"{name} is damaged: {strange[0]!r} is not a path in a lake.", kept="Nothing was changed.", hint=_RESTORE
+        )
     return found
 
 

@@ -45,7 +45,7 @@ class Copy:
     """The folder of one lake on S3, and its place in the log."""
 
     def __init__(self, address: str) -> None:
-        """Know a copy; nothing is sent or made. Raises SettingsError."""
+        """Describe a copy, without sending or creating anything. Raises SettingsError."""
         self._store = Store(address)
         self.address = self._store.address
         self.log = CommitLog(self._store)
@@ -53,23 +53,24 @@ class Copy:
         self.claim_seconds = settings.lake_claim_seconds
         known_as = hashlib.sha256(self.address.encode()).hexdigest()[:8]
         name = re.sub(r"[^a-z0-9]+", "-", self.address.removeprefix("s3://").lower())[:60]
-        self._folder = (settings.lake_copy or _cache_folder()).expanduser().absolute() / f"{name}-{known_as}"
+        caches = settings.lake_copy or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "nightaudit"
+        self._folder = caches.expanduser().absolute() / f"{name}-{known_as}"
         self.root = self._folder / "lake"
         self._file = self._folder / "copy.json"
         self._index = Index(self.address, "", "")
         self.listing = Listing()
         self._one_at_a_time = threading.RLock()
-        # Objects that the store has of files that no commit has yet.
+        # Uploaded objects of files that are not committed yet.
         self._sent: dict[str, Known] = {}
 
     @property
     def id(self) -> str:
-        """What the claims of this folder are known by."""
+        """Id of this folder in its claims."""
         return self._index.id
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other processes of this machine from opening the copy meanwhile."""
+        """Prevent other processes of this machine from opening the copy meanwhile."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self._folder / ".lock")
@@ -87,14 +88,14 @@ class Copy:
             self.bring_up(is_to_write=False)
 
     def look_again(self) -> None:
-        """Read what the log says now; the folder stays as it is."""
+        """Read the log again; the folder stays as it is."""
         self.listing = self.log.read(self.listing.version, self.listing.files, self.listing.claim)
 
     def bring_up(self, *, is_to_write: bool) -> bool:
         """Fetch and remove what has changed in the store. False: a process of this machine is writing the copy.
 
-        What a section of this copy has left uncommitted stays, while no other writer has come after it; else it is put
-        aside. The caller is alone. Raises LakeError and CorruptObject.
+        Files that a section of this copy has not committed are kept if no other writer has come after it, and moved
+        aside otherwise. The caller holds `alone`. Raises LakeError and CorruptObject.
         """
         lock = FileLock(self.root / ".lock")
         if self.root.is_dir():
@@ -111,7 +112,7 @@ class Copy:
                 try:
                     self.listing = CatchUp(self._store, self.root, index).to(self.listing, is_ours=is_ours)
                 except BaseException:
-                    # What was fetched is not fetched again; it is still the version of before.
+                    # Fetched files are not fetched again; the version stays the former one.
                     write_index(self._file, index)
                     raise
                 self._save()
@@ -122,13 +123,13 @@ class Copy:
         return True
 
     def commit(self, act: Act, claim: Claim, folders: Iterable[str] | None = None) -> None:
-        """Commit what has changed, or what is new right in some folders: all at once, or nothing.
+        """Commit all changes, or the new files directly in some folders, in one entry.
 
-        Raises LakeBusy where the claim is lost, and LakeError where the store is away.
+        Raises LakeBusy if the claim is lost, and LakeError if the store is away.
         """
         with self._one_at_a_time:
             before = dict(self._index.files)
-        # Others may commit meanwhile: a sign of life, or what has landed.
+        # Other threads may commit meanwhile: a sign of life, or landed files.
         found, objects = self._uploaded(before, folders)
         removed = self._removed(before.keys() - found.keys()) if folders is None else []
         with self._one_at_a_time:
@@ -140,23 +141,23 @@ class Copy:
             known.update({path: Known(it, found[path]) for path, it in objects.items()})
             for path in removed:
                 del known[path]
-            # Between two commits of a section the log alone knows: it is read where this process dies.
+            # Between two full commits only the log knows; it is read again if this process dies.
             if folders is None:
                 self._save()
 
     def share(self, paths: Iterable[str]) -> dict[str, Object]:
-        """See to it that the store has files as they are now, for tasks of other machines; return their objects."""
+        """Upload files as they are now, for tasks of other machines; return their objects."""
         wanted = list(paths)
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             return dict(zip(wanted, pool.map(self._shared, wanted), strict=True))
 
     def land(self, files: Mapping[str, Object | None]) -> None:
-        """Put in place what a task of another machine wrote, and remove what it removed."""
+        """Fetch what a task of another machine wrote, and remove what it removed."""
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             list(pool.map(self._land, files.items()))
 
     def begin(self, claim: Claim) -> bool:
-        """Claim the lake as of the version that the copy was brought up to. False: another writer came first."""
+        """Claim the lake at the copy's version. False: another writer came first."""
         with self._one_at_a_time:
             is_begun = self.log.append(self.listing, Entry.of(Act.BEGIN, claim, {}, []))
             if is_begun:
@@ -173,7 +174,7 @@ class Copy:
     ) -> tuple[dict[str, Look], dict[str, Object]]:
         """Upload files that differ from the known ones; return all files checked, and the uploaded objects."""
         found, objects = dict[str, Look](), dict[str, Object]()
-        # Lines that say of a file that it is there are read before the file is looked for.
+        # Checksum files are read before the files that their lines are about.
         parts = [[""]] if folders is None else [[f"{before}{it}" for it in folders] for before in (f"{FOLDER}/", "")]
         try:
             for part in parts:
@@ -207,7 +208,7 @@ class Copy:
         look, sent = look_of(place), self._sent.get(path)
         if sent is not None and sent.look == look:
             return sent.object
-        # The last line may be under way.
+        # The last line may be incomplete.
         cut = place.read_bytes().rfind(b"\n") + 1 if is_sums(path) else None
         it = self._store.keep(place, cut)
         if cut is None:
@@ -215,7 +216,7 @@ class Copy:
         return it
 
     def _removed(self, gone: Iterable[str]) -> list[str]:
-        """Return those of the files that are gone that the lake has removed; the others are fetched again."""
+        """Return the missing files that the lake has removed; the others are fetched again."""
         recorded, lake_json = Recorded(self.root), "lake.json"
         missed = {path for path in gone if Path(path).name in recorded.there((self.root / path).parent)}
         return sorted(path for path in gone if path not in missed and path != lake_json)
@@ -225,16 +226,12 @@ class Copy:
 
 
 def lost(address: str) -> LakeBusy:
-    """Return how to say that another writer has come after this one."""
+    """Return the error of a writer that another one has replaced."""
     return LakeBusy(
         f"Another machine has taken over the lake {address}: this one had been silent for too long.",
         kept="What was committed before is in the lake; the rest is moved aside when this machine next opens the lake.",
         hint="See what the other machine is doing: nightaudit status. Run this command again only after it has ended.",
     )
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "nightaudit"
 
 
 def _unusable(folder: Path, error: OSError) -> LakeFull:

@@ -13,22 +13,19 @@ from pathlib import Path
 import msgspec
 
 from pipeline.lake.checksums import FOLDER, LOCAL_SUMS
-from pipeline.lake.files import beside, put_in_place
+from pipeline.lake.files import PASSING, beside, is_finished, put_in_place
 from pipeline.lake.s3.commit_log import Claim, Object
 from pipeline.lake.s3.object_store import Store
 
-# What comes and goes beside the lake's own files, and is of this machine alone.
-_PASSING = frozenset({".lock", ".lock.note", ".spill"})
-_UNDER_WAY = re.compile(r".*#[0-9]+")
-# Written without the writer lock, by a report or for a call, and again where they are lost: a later commit takes them.
+# Written without the writer lock, by reports or for calls, and again if they are lost; a later commit includes them.
 _UNGUARDED = re.compile(rf"(?:{FOLDER}/)?(?:reports|calls)/.*|{FOLDER}/sums[^/]*")
 
 Look = tuple[int, int]
-"""Bytes of a file, and when it was written last: while both are the same, so is the file."""
+"""Bytes of a file and its last modification: while neither changes, the file is the same."""
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
-    """What a file of the copy is."""
+    """A known file of the copy."""
 
     object: Object
     look: Look | None = None
@@ -36,7 +33,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Index(msgspec.Struct):
-    """What the copy held when it was last like the store. Written after the files: it may know less than is there."""
+    """The files of the copy when it was last in sync with the store. Written after the files, so it may lack some."""
 
     address: str
     id: str
@@ -47,7 +44,7 @@ class Index(msgspec.Struct):
 
 
 def read_index(file: Path, address: str) -> Index:
-    """Read a copy's index; one that is lost, or was copied from another machine, begins with nothing."""
+    """Read a copy's index; one that is lost, or was copied from another machine, starts empty."""
     try:
         index = msgspec.json.decode(file.read_bytes(), type=Index)
     except (OSError, msgspec.MsgspecError):
@@ -70,7 +67,7 @@ def is_unguarded(path: str) -> bool:
 
 
 def looks(root: Path, folder: str = "") -> dict[str, Look]:
-    """Return how the files of a lake look, or those right in one of its folders."""
+    """Return the looks of a lake's files, or of those directly in one of its folders."""
     return dict(_walk(root / folder, f"{folder}/") if folder else _walk(root, "", is_deep=True))
 
 
@@ -84,23 +81,23 @@ def look_of(place: Path) -> Look | None:
 
 
 def is_sums(path: str) -> bool:
-    """Whether a file is one of checksums, to which lines are appended while it is read."""
+    """Whether a file holds checksums; lines may be appended to it while it is read."""
     return path.startswith(f"{FOLDER}/")
 
 
 def is_passing(path: str) -> bool:
-    """Whether a file is of this machine alone, and no commit has it."""
-    return path.partition("/")[0] in _PASSING or not _is_of_lake(path.rpartition("/")[2])
+    """Whether a file belongs to this machine alone and is never committed."""
+    return path.partition("/")[0] in PASSING or not _is_of_lake(path.rpartition("/")[2])
 
 
 def name_of(place: Path) -> str:
-    """Return the name of the object that a file is."""
+    """Return the name of the object with a file's bytes."""
     with place.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fetch_file(store: Store, root: Path, path: str, it: Object) -> Look | None:
-    """Fetch a file of the lake that no commit has yet; return how it looks. Raises OSError and CorruptObject."""
+    """Fetch a file of the lake that is not committed yet; return its look. Raises OSError and CorruptObject."""
     place = root / path
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
@@ -116,7 +113,7 @@ def fetch_file(store: Store, root: Path, path: str, it: Object) -> Look | None:
 
 
 def remove_file(root: Path, path: str) -> None:
-    """Remove a file, and the folders that are empty without it."""
+    """Remove a file, and its folders if they become empty."""
     place = root / path
     place.unlink(missing_ok=True)
     for folder in place.parents:
@@ -134,7 +131,7 @@ def _walk(folder: Path, before: str, *, is_deep: bool = False) -> Iterator[tuple
     except (FileNotFoundError, NotADirectoryError):
         return
     for entry in entries:
-        if not before and entry.name in _PASSING:
+        if not before and entry.name in PASSING:
             continue
         if entry.is_dir(follow_symlinks=False):
             if is_deep:
@@ -148,5 +145,4 @@ def _walk(folder: Path, before: str, *, is_deep: bool = False) -> Iterator[tuple
 
 
 def _is_of_lake(name: str) -> bool:
-    is_hidden = name.startswith(".") and not name.endswith(".crc")
-    return not is_hidden and not _UNDER_WAY.fullmatch(name) and name != LOCAL_SUMS
+    return is_finished(name) and name != LOCAL_SUMS

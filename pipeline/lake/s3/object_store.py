@@ -30,24 +30,24 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How long a store may be away before a command gives up.
+# How long a command waits for a store that does not answer.
 PATIENCE_SECONDS = 180.0
-# What is larger goes and comes in parts, so that a slow line costs one part, and memory holds no whole file.
+# Larger files are transferred in parts, so that a slow line repeats only one part and memory holds no complete file.
 PART_BYTES = 8 << 20
 _ADDRESS = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(?:/[A-Za-z0-9!_.'()-]+)*)/?")
 _SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-# What a store answers may repeat what was sent to it, the id of a key for example.
+# A store's answer may repeat parts of the request, such as the id of a key.
 _ANSWER = re.compile(r"[:,]? *(?:Debug source|with body|body:|<).*", re.DOTALL)
 _BEFORE_REASON = re.compile(r"^.*? in [0-9.]+[µnm]?s - ")
-# For a listing that is refused the library has no type of its own.
+# The library has no error type for a refused listing.
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 
 
 class Store:
-    """A bucket's prefix. Credentials, region and endpoint are those of the usual variables of AWS."""
+    """A bucket's prefix. Credentials, region and endpoint come from the usual AWS variables."""
 
     def __init__(self, address: str) -> None:
-        """Know a store; nothing is sent. Raises SettingsError."""
+        """Describe a store, without sending anything. Raises SettingsError."""
         match = _ADDRESS.fullmatch(address)
         if match is None or any(part in {".", ".."} for part in match["prefix"].split("/")):
             raise SettingsError(
@@ -80,7 +80,7 @@ class Store:
             ) from None
 
     def put_new(self, key: str, data: bytes) -> bool:
-        """Create an object. False: it was there before, or an attempt whose answer was lost has created it."""
+        """Create an object. False: it existed, or an attempt of ours whose answer was lost has created it."""
         try:
             self._patiently(lambda: obstore.put(self._store, key, data, mode="create", use_multipart=False))
         except AlreadyExistsError:
@@ -88,7 +88,7 @@ class Store:
         return True
 
     def keep(self, place: Path, cut: int | None = None) -> tuple[str, int]:
-        """Create the object of a file, of its first `cut` bytes where that is given; return its name and bytes."""
+        """Create the object of a file, or of its first `cut` bytes; return its name and size."""
         if cut is not None or place.stat().st_size <= PART_BYTES:
             data = place.read_bytes()[:cut]
             name = hashlib.sha256(data).hexdigest()
@@ -98,7 +98,7 @@ class Store:
             name = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
         if not self._is_there(_key(name)):
-            # An upload in parts cannot be create-only; it would put the same bytes in the place of the same bytes.
+            # An upload in parts cannot be create-only, but it would replace the same bytes.
             self._patiently(
                 lambda: obstore.put(
                     self._store, _key(name), place, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=4
@@ -111,7 +111,7 @@ class Store:
         return self._patiently(lambda: bytes(obstore.get(self._store, key).bytes()))
 
     def fetch(self, name: str, size: int, place: Path) -> None:
-        """Write the object of a file to a place. Raises FileNotFoundError, and CorruptObject where it is another's."""
+        """Write the object of a file to a place. Raises FileNotFoundError, and CorruptObject if its bytes are wrong."""
         digest = hashlib.sha256()
         with place.open("wb") as file:
             for start in range(0, size, PART_BYTES):
@@ -131,7 +131,7 @@ class Store:
             )
 
     def list_after(self, folder: str, after: str = "") -> dict[str, datetime]:
-        """Return the names in a folder behind a name, in order, each with its time by the store's clock."""
+        """Return the names in a folder that follow `after`, in order, each with its time by the store's clock."""
 
         def listed() -> dict[str, datetime]:
             found = obstore.list(self._store, folder, offset=f"{folder}/{after}" if after else None).collect()
@@ -153,7 +153,7 @@ class Store:
             self.delete([key])
 
     def delete(self, keys: list[str]) -> None:
-        """Delete objects; those that are gone are no error."""
+        """Delete objects; missing ones are ignored."""
         if keys:
             with suppress(FileNotFoundError):
                 self._patiently(lambda: obstore.delete(self._store, keys))
@@ -166,7 +166,7 @@ class Store:
         return True
 
     def _patiently(self, do: Callable[[], T]) -> T:
-        """Do it, again and again while the store is away. Raises LakeError once that has taken too long."""
+        """Call `do`, and again while the store does not answer. Raises LakeError once that has taken too long."""
         since, is_said = time.monotonic(), False
         while True:
             try:
@@ -198,7 +198,7 @@ def _key(name: str) -> str:
 
 
 def _said(error: Exception) -> str:
-    """Return what is wrong, in one line, without what the store repeats of a request, and without credentials."""
+    """Return an error's message on one line, without parts of the request and without credentials."""
     said = _BEFORE_REASON.sub("", _ANSWER.sub("", " ".join(str(error).split()))) or type(error).__name__
     for value in filter(None, map(os.environ.get, _SECRETS)):
         said = said.replace(value, "…")

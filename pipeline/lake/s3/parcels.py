@@ -1,7 +1,7 @@
-"""How a task on a machine without the night's folder gets and returns files of a lake on S3: as objects.
+"""Files of a lake on S3 for tasks on machines without the night's folder, exchanged as objects.
 
-With the task go the names of the objects that it reads. The worker fetches those that it lacks to its own folder, at
-the path that the files have where the night runs, and sends what it wrote to the store. The night fetches that.
+A task carries the names of the objects that it reads. The worker fetches those it lacks to its own folder, at the same
+paths as where the night runs, and uploads what it wrote. The night fetches that.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _KEPT_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What a task reads: files of the lake whose folder is `root` where the night runs."""
+    """The files that a task reads; the lake's folder is `root` where the night runs."""
 
     address: str
     root: str
     files: Mapping[str, Object]
 
     def do(self, work: Callable[[], object]) -> Brought:
-        """Do the work on this machine. Raises LakeError and SettingsError where the store cannot be used."""
+        """Do the work on this machine. Raises LakeError and SettingsError if the store cannot be used."""
         store, root = Store(self.address), Path(self.root)
         here = _WorkersFolder(store, root)
         here.fetch(self.files)
@@ -47,18 +47,18 @@ class Parcel:
 
 
 class Carrier:
-    """Hands tasks over with the files that they read, which `reads` names for what a task is given."""
+    """Sends tasks with the files that they read; `reads` names those from a task's arguments."""
 
     def __init__(self, copy: Copy, reads: Callable[..., Iterable[str]]) -> None:
         self._copy = copy
         self._reads = reads
 
     def parcel(self, args: tuple[object, ...]) -> Parcel:
-        """Return what a task needs; the store has it then."""
+        """Upload what a task needs, and return its parcel."""
         return Parcel(self._copy.address, str(self._copy.root), self._copy.share(self._reads(*args)))
 
     def land(self, brought: Brought) -> None:
-        """Put in place what a task wrote."""
+        """Fetch what a task wrote."""
         self._copy.land(brought.files)
 
 
@@ -66,7 +66,7 @@ class _Held(msgspec.Struct):
     object: Object
     look: Look | None
     used_at: float | None = None
-    """When a task last read it; None: it was there before, and is not ours to remove."""
+    """When a task last read it; None: it existed before, and must not be removed."""
 
 
 class _WorkersFolder:
@@ -78,7 +78,7 @@ class _WorkersFolder:
         self._file = root.parent / "fetched.json"
 
     def fetch(self, files: Mapping[str, Object]) -> None:
-        """See to it that the folder has the files, and remove those that have not been read for long."""
+        """Fetch the files that the folder lacks, and remove those that have not been read for long."""
         try:
             with self._held() as held, ThreadPoolExecutor(IN_FLIGHT) as pool:
                 there = pool.map(lambda path: self._fetched(path, files[path], held.get(path)), files)
@@ -97,7 +97,7 @@ class _WorkersFolder:
             raise self._unusable(error) from None
 
     def send(self, paths: Iterable[str]) -> dict[str, Object | None]:
-        """See to it that the store has what a task wrote; return the objects, None for what it removed."""
+        """Upload what a task wrote; return the objects, None for files that it removed."""
         sent: dict[str, Object | None] = {}
         try:
             for path in paths:
@@ -134,7 +134,7 @@ class _WorkersFolder:
             try:
                 held = msgspec.json.decode(self._file.read_bytes(), type=dict[str, _Held])
             except (OSError, msgspec.MsgspecError):
-                # Lost: what is there is known by its bytes.
+                # It is lost; files are recognised by their bytes.
                 held = {}
             yield held
             built = beside(self._file)

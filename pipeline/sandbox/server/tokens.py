@@ -81,7 +81,7 @@ class TokenDesk:
             form.get("client_id", ""), form.get("client_secret", "")
         )  # fmt: skip
         expected = (self.client_id, self.client_secret)
-        if given is not None and all(map(_same, given, expected)):
+        if given is not None and all(map(hmac.compare_digest, map(str.encode, given), map(str.encode, expected))):
             return None
         challenge = (b"www-authenticate", f'Basic realm="{_REALM}", charset="UTF-8"'.encode())
         return _refusal(401, "invalid_client", "client authentication failed", (challenge,))
@@ -114,10 +114,6 @@ def _form(content_type: str, body: bytes) -> dict[str, str] | str:
     if len(form) != len(pairs):
         return "a parameter occurs more than once"
     return form if "grant_type" in form else "grant_type is missing"
-
-
-def _same(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _basic(authorization: str) -> tuple[str, str] | None:

@@ -168,8 +168,7 @@ def room_level(terms: Terms, room: Room, key: int, lead_days: int) -> RoomLevel:
     if not discounts.is_running(key, epoch):
         return RoomLevel(_level(key, epoch, shape, lead_at_start), None)
     level = min(
-        _level(key, epoch - 1, shape, lead_at_start + period),
-        _level(key, epoch - 2, shape, lead_at_start + 2 * period),
+        _level(key, epoch - 1, shape, lead_at_start + period), _level(key, epoch - 2, shape, lead_at_start + 2 * period)
     )
     spelling = terms.profile.promotion_spelling
     return RoomLevel(level, discounts.price_offer(key, epoch, terms.nights, spelling, with_gift=key % 5 == 0))
