@@ -81,6 +81,11 @@ def audit(
     return store(lake, Audit(sweep_id, 0, now, ordered, trailing, quarantined))
 
 
+def refuse_damaged_rows(lake: Lake, sweep_id: str) -> None:
+    """Raise CorruptObject where what an audit reads of the night before is not what was written then."""
+    refuse_damaged(lake.root, [file for _, file in _files(lake, sweep_id)])
+
+
 def _refuse_other_version(lake: Lake, nights: Sequence[str]) -> None:
     """Raise LakeError where the night to compare with was written before its tables were declared as they are now.
 

@@ -16,10 +16,10 @@ from pipeline.audit.history import History, Seen
 from pipeline.audit.results import Audit, Finding
 from pipeline.domain.tables import QUALITY
 from pipeline.lake import Lake
-from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.checksums import damaged_of, refuse_damaged
 from pipeline.lake.database import connect, quoted, rows_of, select_files
-from pipeline.lake.delta import commit_files, commit_rows, is_committed
-from pipeline.lake.sweep_files import quarantine_file
+from pipeline.lake.delta import commit_files, commit_rows, is_committed, replace_files
+from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
 
 _FILE = "audit-{:05d}"
 
@@ -39,9 +39,22 @@ def stored_audit(lake: Lake, sweep_id: str) -> Audit | None:
 
 
 def store(lake: Lake, audit: Audit) -> Audit:
-    """Store an audit and return it with its number. One that finds what the last one found is stored already."""
+    """Store an audit and return it with its number. One that finds what the last one found is stored already.
+
+    Earlier audits of the sweep that are damaged give way to it.
+    """
     last = _last(lake, audit.sweep_id)
-    if last:
+    damaged = damaged_of(lake.root, files_of_sweep(lake, QUALITY, audit.sweep_id))
+    stored = _stored(lake, audit, last, is_damaged=_path(lake, audit.sweep_id, last) in damaged)
+    for place in damaged:
+        path = place.relative_to(lake.root).as_posix()
+        replace_files(lake, QUALITY, {path: None}, f"{audit.sweep_id}/{place.stem}/damaged")
+        lake.remove(path)
+    return stored
+
+
+def _stored(lake: Lake, audit: Audit, last: int, *, is_damaged: bool) -> Audit:
+    if last and not is_damaged:
         before = _rows(lake, _path(lake, audit.sweep_id, last))
         shared = {"sweep_id", "audit_no", "audited_at"}
         told = [{name: value for name, value in row.items() if name not in shared} for row in before]

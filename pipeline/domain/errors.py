@@ -30,6 +30,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class NightauditError(Exception):
     """Base of all errors that are shown to a user without a traceback."""
@@ -126,7 +128,11 @@ class LakeTooNew(LakeError):
 
 
 class CorruptObject(LakeError):
-    """An object of the lake exists but cannot be read back."""
+    """An object of the lake exists but cannot be read back; `place`: its file, where it is one."""
+
+    def __init__(self, message: str, *, kept: str = "", hint: str = "", place: Path | None = None) -> None:
+        super().__init__(message, kept=kept, hint=hint)
+        self.place = place
 
 
 class UnknownLake(LakeError):

@@ -153,6 +153,7 @@ class Recorded:
                 f"{place} is damaged: its checksum is not the recorded one.",
                 kept="Nothing was changed, and no other file is touched.",
                 hint="List the damage and its repairs: nightaudit verify --deep",
+                place=place,
             )
 
     def _of_folder(self, folder: Path) -> dict[str, set[Sum]]:
@@ -194,6 +195,12 @@ def refuse_damaged(root: Path, places: Iterable[Path]) -> None:
     for place in places:
         if recorded.of(place):
             recorded.refuse(place, sum_of_file(place))
+
+
+def damaged_of(root: Path, places: Iterable[Path]) -> list[Path]:
+    """Return those of some files that are not what was written. Raises OSError."""
+    recorded = Recorded(root)
+    return [place for place in places if recorded.of(place) and sum_of_file(place) not in recorded.of(place)]
 
 
 def carry_over(root: Path, former: Path, place: Path) -> None:

@@ -23,4 +23,6 @@ def read_record(lake: Lake, path: str, kind: type[T], *, hint: str, kept: str = 
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
-        raise CorruptObject(f"{lake.local(path)} cannot be read: {error}", kept=kept, hint=hint) from None
+        raise CorruptObject(
+            f"{lake.local(path)} cannot be read: {error}", kept=kept, hint=hint, place=lake.local(path)
+        ) from None

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pipeline.domain.errors import LakeError
@@ -45,6 +45,13 @@ def files_of_sweep(lake: Lake, table: Table, sweep_id: str) -> list[Path]:
     if not committed and is_committed(lake, table, retirement(sweep_id)):
         return []
     return _files_in(lake.table_root(table.name) / sweep_id)
+
+
+def all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
+    """Return one pattern if all files of a folder belong to the table, which keeps views short; else each file."""
+    names = {file.name for file in files if file.parent == folder}
+    is_all = len(names) == len(files) and names == parquet_names(folder)
+    return [folder / "*.parquet"] if files and is_all else files
 
 
 def parquet_names(folder: Path) -> set[str]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pipeline.audit import Audit, Limits, Spread, audit, stored_audit
+from pipeline.audit.audit import refuse_damaged_rows
 from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
@@ -20,6 +21,7 @@ from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, read_ending, read_manifest
 from pipeline.night.latest import is_published, refuse_earlier
+from pipeline.night.mend import mend_of
 from pipeline.night.outlook import timed
 from pipeline.notify.blocked import tell_of
 from pipeline.notify.ways import Tell, mail, through, webhook
@@ -104,14 +106,24 @@ def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
         try:
             refuse_damaged_audit(lake, entry.sweep_id)
             other, ending = read_manifest(lake, entry.sweep_id), read_ending(lake, entry.sweep_id)
+            is_alike = (other.spec, other.supplier) == (manifest.spec, manifest.supplier)
+            if not is_alike or ending is None or not ending.is_complete:
+                continue
+            if not found:
+                # Of the latest alone, prices are compared; of the others what their audits found.
+                refuse_damaged_rows(lake, entry.sweep_id)
         except (CorruptObject, UnknownSweep) as error:
+            place = (error.place if isinstance(error, CorruptObject) else None) or lake.local(
+                lake.manifest_path(entry.sweep_id)
+            )
             logger.warning(
-                "Not compared with the night %s: %s See: nightaudit verify --deep", entry.sweep_id, error.message
+                "Not compared with the night %s: %s To repair it: %s.",
+                entry.sweep_id,
+                error.message,
+                mend_of(lake, place),
             )
             continue
-        is_alike = (other.spec, other.supplier) == (manifest.spec, manifest.supplier)
-        if is_alike and ending is not None and ending.is_complete:
-            found.append(entry.sweep_id)
+        found.append(entry.sweep_id)
     return found[::-1]
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from pipeline.domain.errors import NightauditError
+from pipeline.domain.tables import QUALITY, TABLES, Table
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER
+from pipeline.lake.delta import committed_sizes
+from pipeline.lake.raw import is_retired
 from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.publish.ledger import copies_of_entry, published_sweeps
 from pipeline.publish.pull import pulled_from
+
+logger = logging.getLogger(__name__)
 
 _RESTORE = "restore it from a backup"
 _CARE = "nightaudit lake --apply"
@@ -38,14 +44,21 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
     if top == "raw" and below and below[0] != "inputs":
         return f"rebuild, resume, explain and show of {below[0]}; what is loaded and published stays", _RESTORE
     if top.startswith("tables") and below:
-        mend = "nightaudit rebuild" if below[0] in MADE_OF_RAW else _of_inputs(top, below[0]) or _RESTORE
-        return f"lake.{below[0]}, what is made of it, and nights to come", mend
+        return f"lake.{below[0]}, what is made of it, and nights to come", _of_table(lake, top, below, move)
     if "ledger" in below[:1] or path == "published":
         return "what is published", f"{move}{_publish(lake)}" if _is_kept_twice(lake, path) else _RESTORE
     if top == "state" or path.startswith("published/nightaudit"):
         is_beside = path.startswith("published/nightaudit.duckdb.")
         return _AFFECTED["state"], "remove it" if is_beside else f"{move if top == 'state' else ''}{_publish(lake)}"
     return _AFFECTED.get(top, "what it describes"), _of_others(lake, top, below, move)
+
+
+def _of_table(lake: Lake, top: str, below: list[str], move: str) -> str:
+    table, *rest = below
+    if table == QUALITY.name and move and len(rest) == 2 and rest[0] in lake.sweep_ids():
+        # A damaged one gives way to the next; one that is missing comes from a backup.
+        return _RESTORE if is_retired(lake, rest[0]) else f"nightaudit audit {rest[0]}"
+    return "nightaudit rebuild" if table in MADE_OF_RAW else _of_inputs(top, table) or _RESTORE
 
 
 def _of_copy(lake: Lake, move: str, *, is_missing: bool) -> tuple[str, str] | None:
@@ -64,6 +77,33 @@ def _of_inputs(top: str, table: str) -> str:
     )
     away = f"move {top}/{table} and {FOLDER}/{top}/{table} away, then load one of its files again: nightaudit load "
     return next((f"{away}{kind}" for kind in of_table), "")
+
+
+def mend_of(lake: Lake, place: Path) -> str:
+    """Return what mends a file of the lake that is damaged or missing."""
+    return consequences(lake, place.relative_to(lake.root).as_posix(), is_missing=not place.exists())[1]
+
+
+def not_as_committed(lake: Lake, table: Table) -> dict[Path, str]:
+    """Return the files of a table that are missing or of another size than was committed, with what is wrong."""
+    found = {}
+    for place, size in committed_sizes(lake, table).items():
+        if not place.exists():
+            found[place] = "is missing"
+        elif (held := place.stat().st_size) != size:
+            found[place] = f"has {held:,} bytes, where {size:,} were committed"
+    return found
+
+
+def warn_of_damaged_tables(lake: Lake) -> None:
+    """Say which files of tables are damaged, as their sizes show, before a night is asked; it is made without them."""
+    by_mend: dict[str, list[str]] = {}
+    for table in TABLES.values():
+        for place, what in not_as_committed(lake, table).items():
+            by_mend.setdefault(mend_of(lake, place), []).append(f"{place} {what}")
+    for mend, found in by_mend.items():
+        others = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
+        logger.warning("%s%s. The night goes on without. To repair it: %s.", found[0], others, mend)
 
 
 def is_forgotten(lake: Lake, path: PurePath) -> bool:

@@ -22,6 +22,7 @@ from pipeline.night.care import take_nightly_care
 from pipeline.night.confirm import confirmer
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
 from pipeline.night.latest import is_published, latest_sweep, leads_nowhere
+from pipeline.night.mend import warn_of_damaged_tables
 from pipeline.night.night import Night
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.record import done_steps, note_done
@@ -62,6 +63,7 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
     refuse_at_the_start(night)
     with stoppable(*_ON_THE_WAY), night.lake.writing("the nightly run"):
         restore_entries(night.lake)
+        warn_of_damaged_tables(night.lake)
         night = as_run(finish_left_over)(night)
         night = as_run(_logged(begin))(night)
         with about_sweep(night.sweep.sweep_id):

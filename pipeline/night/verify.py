@@ -31,10 +31,10 @@ from pipeline.lake.expected import files_of_lake, missing_files, not_files, with
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import files_of_sweep, retirement, sweep_of
 from pipeline.night.compare_raw import compare_with_raw
-from pipeline.night.mend import consequences
+from pipeline.night.mend import consequences, not_as_committed
 from pipeline.night.witnesses import missing_folders
 from pipeline.publish import LedgerEntry, published_sweeps
-from pipeline.publish.ledger import copies_of_entry, lost_entries
+from pipeline.publish.ledger import copies_of_entry, damaged_entries, lost_entries
 from pipeline.publish.pull import pulled_from
 from pipeline.settings import Settings
 from pipeline.sweep.load import is_sweep_loaded
@@ -270,12 +270,8 @@ class _Look:
             if any(root.glob("*/*.parquet")):
                 self._found(log, "is missing or empty")
             return
-        sizes = self._read(log, lambda: committed_sizes(self._lake, table)) or {}
-        for place, size in sizes.items():
-            if not place.exists():
-                self._found(place, "is missing")
-            elif place.stat().st_size != size:
-                self._found(place, f"has {place.stat().st_size:,} bytes, where {size:,} were committed")
+        for place, what in (self._read(log, lambda: not_as_committed(self._lake, table)) or {}).items():
+            self._found(place, what)
 
     def _rows_there(self, entries: list[LedgerEntry]) -> None:
         """Compare the ledger with tables that may be gone with their checksums: searches, cells and audits."""
@@ -308,6 +304,8 @@ class _Look:
         for sweep_id in lost_entries(lake):
             entry, copy = copies_of_entry(sweep_id)
             self._found(lake.local(entry), f"is missing, and {copy} is there")
+        for path, what in damaged_entries(lake).items():
+            self._found(lake.local(path), what)
         return self._read(lake.root / "published" / "ledger", lambda: published_sweeps(lake))
 
     def _published(self, entries: list[LedgerEntry] | None) -> None:

@@ -7,7 +7,6 @@ from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
-from pathlib import Path
 
 import duckdb
 import xxhash
@@ -18,6 +17,7 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
     CASE_NOTE,
     CONFIRMATION,
+    CONTENT_TABLES,
     FAILED_RULE,
     INPUT_TABLES,
     QUALITY,
@@ -28,11 +28,11 @@ from pipeline.domain.tables import (
     TABLES,
 )
 from pipeline.lake import Lake
-from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.checksums import damaged_of, refuse_damaged
 from pipeline.lake.database import quoted, select_files, select_kept
 from pipeline.lake.delta import committed_files
 from pipeline.lake.relations import Relation, declared_meanings, reached, sources, views
-from pipeline.lake.sweep_files import parquet_names, quarantine_file, sweep_files
+from pipeline.lake.sweep_files import all_or_each, quarantine_file, sweep_files
 from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
 
@@ -45,6 +45,9 @@ _KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+
 
 # Written as views, stored as tables: they read much and return little, and other views read them.
 _KEPT = frozenset({"mart.fx_of_sweep"})
+
+# Not every night writes to these: their only file may be a damaged one, and a view needs one that can be opened.
+_SELDOM_WRITTEN = frozenset({QUALITY.name, *(table.name for table in CONTENT_TABLES)})
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -141,25 +144,22 @@ def write_range_views(
 def _write_lake_views(
     session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], names: Iterable[str] = TABLES
 ) -> None:
-    sweeps = list(published)
+    # Latest first: a view opens the first of its files to know its columns, and an old one may be damaged.
+    sweeps = list(published)[::-1]
     quarantine = [quarantine_file(lake, sweep_id) for sweep_id in sweeps]
     for name in names:
         root = lake.table_root(name)
         # The checks of a blocked sweep are readable too.
-        wanted = lake.sweep_ids() if name == QUALITY.name else sweeps
+        wanted = lake.sweep_ids()[::-1] if name == QUALITY.name else sweeps
         held = sweep_files(lake, TABLES[name])
-        patterns = [place for sweep_id in wanted for place in _all_or_each(root / sweep_id, held.get(sweep_id, []))]
+        patterns = [place for sweep_id in wanted for place in all_or_each(root / sweep_id, held.get(sweep_id, []))]
         if name == QUALITY.name and patterns:
             # Only folders of sweeps, which begin with a year: the log beside them is Parquet in part.
             patterns = [root / "[0-9]*" / "*.parquet"]
+        files = [file for sweep_id in wanted for file in held.get(sweep_id, [])]
+        if name in _SELDOM_WRITTEN and (damaged := damaged_of(lake.root, files)):
+            patterns = [file for file in files if file not in damaged]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
-
-
-def _all_or_each(folder: Path, files: Sequence[Path]) -> Sequence[Path]:
-    """Return one pattern if all files of a folder belong to the table, which keeps views short; else each file."""
-    names = {file.name for file in files if file.parent == folder}
-    is_all = len(names) == len(files) and names == parquet_names(folder)
-    return [folder / "*.parquet"] if files and is_all else files
 
 
 def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: datetime | None) -> None:

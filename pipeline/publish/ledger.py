@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 
 import duckdb
 import msgspec
@@ -48,7 +49,8 @@ def enter(lake: Lake, entry: LedgerEntry) -> None:
     """Enter a sweep. Entering it again changes nothing."""
     path, copy = copies_of_entry(entry.sweep_id)
     lake.put_new(path, msgspec.json.encode(entry))
-    lake.put_new(copy, lake.get(path))
+    if not lake.exists(copy):
+        lake.put_new(copy, lake.get(path))
 
 
 def lost_entries(lake: Lake) -> list[str]:
@@ -59,6 +61,7 @@ def lost_entries(lake: Lake) -> list[str]:
 def restore_entries(lake: Lake) -> None:
     """Write entries again that are gone: a night that is published is neither published again nor dropped.
 
+    An entry that is damaged stays where it is, with a warning, while its copy is read.
     Raises CorruptObject where an entry is gone with its copy; then nothing is changed. The caller holds the lake's
     writer lock.
     """
@@ -78,6 +81,20 @@ def restore_entries(lake: Lake) -> None:
         else:
             logger.warning("The ledger had no entry for %s, which is published; the entry was written again.", sweep_id)
             lake.put_new(path, lake.get(copy))
+    for damage in damaged_entries(lake).values():
+        logger.warning("%s Its other copy is read. See how to repair it: nightaudit verify", damage)
+
+
+def damaged_entries(lake: Lake) -> dict[str, str]:
+    """Return the objects that hold an entry, or its copy, and cannot be read, with what is wrong with them."""
+    found = {}
+    for folder in (_FOLDER, _COPIES):
+        for name in sorted(lake.names(folder, ".json")):
+            try:
+                _read_one(lake, f"{folder}/{name}.json")
+            except CorruptObject as error:
+                found[f"{folder}/{name}.json"] = error.message
+    return found
 
 
 def _published(lake: Lake) -> list[str]:
@@ -97,6 +114,15 @@ def copies_of_entry(sweep_id: str) -> tuple[str, str]:
 
 
 def _read(lake: Lake, name: str) -> LedgerEntry:
-    hint = f"Move it away, then: nightaudit publish {name}"
-    kept = "The published file is unchanged."
-    return read_record(lake, f"{_FOLDER}/{name}.json", LedgerEntry, kept=kept, hint=hint)
+    path, copy = copies_of_entry(name)
+    try:
+        return _read_one(lake, path)
+    except CorruptObject:
+        if not lake.exists(copy):
+            raise
+        return _read_one(lake, copy)
+
+
+def _read_one(lake: Lake, path: str) -> LedgerEntry:
+    hint = f"Move it away, then: nightaudit publish {PurePosixPath(path).stem}"
+    return read_record(lake, path, LedgerEntry, kept="The published file is unchanged.", hint=hint)

@@ -126,7 +126,7 @@ SELECT
     NULL::VARCHAR AS party,
     NULL::VARCHAR AS currency,
     format(
-        'No offer on {} days in a row ({} cells answered), the last one on {}{}.',
+        'No offer on {} days in a row ({} cells answered), the last one on {}{}.{}',
         sale.quiet_nights,
         sale.quiet_cells,
         strftime(sale.last_offered_at AT TIME ZONE 'UTC', '%Y-%m-%d'),
@@ -134,6 +134,12 @@ SELECT
             WHEN 0 THEN ', and none in any other market or product type since'
             WHEN 1 THEN '; there have been offers in another market or product type since'
             ELSE format('; {} other markets or product types have had offers since', sale.offered_elsewhere)
+        END,
+        -- Of a property that sells for no stay of few, the answers do not tell a closed one from a full one.
+        CASE
+            WHEN sale.offered_elsewhere = 0 AND sale.quiet_cells < 10 * sale.quiet_nights
+                THEN ' Few stays are requested: it may be sold out for all of them.'
+            ELSE ''
         END
     ) AS finding,
     [

@@ -3,7 +3,8 @@
 -- more than half of its properties; or surely more than a quarter of them, and more than in the other markets together.
 -- The cause is then the market's, and one call is enough. "Surely" is by the bounds of Wilson's 95% interval.
 -- Fewer properties are one case where prices of markets deviate by one size: at least five, and four fifths, within
--- disparity_pct and tolerance_pct of their median, and surely more of them than in the other markets together.
+-- disparity_pct and tolerance_pct of their median, and surely more of them than in the other markets together. Or than
+-- in those of them that do not deviate by one size themselves: several can be apart from the reference market at once.
 -- The supplier is one case where more than half of the markets, and at least three, are.
 -- It takes more to open a case of a market than to keep it, or one whose share hovers about the bound would open and
 -- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter,
@@ -74,26 +75,46 @@ in_market AS (
     GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.currency
 ),
 
-beside_others AS (
+alike_in_market AS (
     SELECT
-        in_market.rule,
-        in_market.market,
-        in_market.base_currency,
-        in_market.currency,
-        in_market.judged,
+        in_market.*,
         greatest(in_market.higher, in_market.lower) AS alike,
         -- Of findings without a size, or of all sizes, it is none.
         CASE WHEN 5 * of_one_size.agreed >= 4 * alike THEN of_one_size.agreed ELSE 0 END AS agreed, -- noqa: RF02
-        mart.share_bound(alike, in_market.judged, -1) AS surely, -- noqa: RF02
-        -- How many properties of the other markets move in its direction.
-        CASE
-            WHEN in_market.higher >= in_market.lower THEN sum(in_market.higher) OVER of_rule - in_market.higher
-            ELSE sum(in_market.lower) OVER of_rule - in_market.lower
-        END AS alike_elsewhere,
-        (SELECT sum(sale.properties) FROM mart.market_on_sale AS sale) - in_market.judged AS elsewhere
+        agreed >= 5 AS is_of_one_size -- noqa: RF02
     FROM in_market
     LEFT JOIN of_one_size ON of_one_size.rule = in_market.rule AND of_one_size.market = in_market.market
-    WINDOW of_rule AS (PARTITION BY in_market.rule, in_market.base_currency, in_market.currency)
+),
+
+beside_others AS (
+    SELECT
+        alike.rule,
+        alike.market,
+        alike.base_currency,
+        alike.currency,
+        alike.judged,
+        alike.alike,
+        alike.agreed,
+        mart.share_bound(alike.alike, alike.judged, -1) AS surely,
+        -- How many properties of the other markets move in its direction, and of those without one size.
+        CASE
+            WHEN alike.higher >= alike.lower THEN sum(alike.higher) OVER of_rule - alike.higher
+            ELSE sum(alike.lower) OVER of_rule - alike.lower
+        END AS alike_elsewhere,
+        on_sale.properties - alike.judged AS elsewhere,
+        alike_elsewhere - coalesce( -- noqa: RF02
+            CASE
+                WHEN alike.higher >= alike.lower
+                    THEN sum(alike.higher) FILTER (WHERE alike.is_of_one_size) OVER of_rule
+                ELSE sum(alike.lower) FILTER (WHERE alike.is_of_one_size) OVER of_rule
+            END,
+            0
+        ) + CASE WHEN alike.is_of_one_size THEN alike.alike ELSE 0 END AS alike_beside,
+        elsewhere - coalesce(sum(alike.judged) FILTER (WHERE alike.is_of_one_size) OVER of_rule, 0) -- noqa: RF02
+        + CASE WHEN alike.is_of_one_size THEN alike.judged ELSE 0 END AS beside
+    FROM alike_in_market AS alike
+    CROSS JOIN (SELECT sum(sale.properties) AS properties FROM mart.market_on_sale AS sale) AS on_sale
+    WINDOW of_rule AS (PARTITION BY alike.rule, alike.base_currency, alike.currency)
 ),
 
 market_met AS (
@@ -118,8 +139,12 @@ market_met AS (
                     2 * beside_others.alike > beside_others.judged
                     OR (
                         (4 * beside_others.alike > beside_others.judged OR beside_others.agreed >= 3)
-                        AND beside_others.alike * greatest(beside_others.elsewhere, beside_others.alike_elsewhere)
-                        > beside_others.alike_elsewhere * beside_others.judged
+                        AND (
+                            beside_others.alike * greatest(beside_others.elsewhere, beside_others.alike_elsewhere)
+                            > beside_others.alike_elsewhere * beside_others.judged
+                            OR beside_others.alike * greatest(beside_others.beside, beside_others.alike_beside)
+                            > beside_others.alike_beside * beside_others.judged
+                        )
                     )
             ELSE
                 beside_others.alike >= 5
@@ -127,10 +152,17 @@ market_met AS (
                     beside_others.surely > 0.5
                     OR (
                         (beside_others.surely > 0.25 OR beside_others.agreed >= 5)
-                        AND beside_others.surely > mart.share_bound(
-                            beside_others.alike_elsewhere,
-                            greatest(beside_others.elsewhere, beside_others.alike_elsewhere),
-                            1
+                        AND beside_others.surely > least(
+                            mart.share_bound(
+                                beside_others.alike_elsewhere,
+                                greatest(beside_others.elsewhere, beside_others.alike_elsewhere),
+                                1
+                            ),
+                            mart.share_bound(
+                                beside_others.alike_beside,
+                                greatest(beside_others.beside, beside_others.alike_beside),
+                                1
+                            )
                         )
                     )
                 )
