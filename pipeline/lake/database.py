@@ -23,7 +23,6 @@ _MEMORY_LIMIT = "1500MB"
 # A report's process may use 700 MB, and its charts need half of that.
 _REPORT_MEMORY = "200MB"
 
-# Tables whose rows belong to an offer.
 OF_OFFERS = ("offer", "penalty", "promotion")
 
 # Tables of a sweep whose rows are about one property.
@@ -70,6 +69,8 @@ def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPy
         session.execute(f"SET temp_directory = {quoted(str(spill))}")
         session.execute("SET TimeZone = 'UTC'")
         session.execute("SET preserve_insertion_order = false")
+        # Else tables in memory are compressed after each large one that is written, which costs more than writing it.
+        session.execute("SET checkpoint_threshold = '1TB'")
         # Many statements read the same files.
         session.execute("SET parquet_metadata_cache = true")
         session.execute("SET autoinstall_known_extensions = false")
@@ -188,8 +189,7 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
 # DuckDB's errors during a query over a damaged file.
 _DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
 
-# The permitted kinds of query.
-_READING = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
+_READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
 
 
 def query_published(
@@ -204,7 +204,7 @@ def query_published(
     try:
         # Only the file is read-only; a COPY or an ATTACH could still write elsewhere.
         kinds = [statement.type for statement in session.extract_statements(query)]
-        if len(kinds) != 1 or kinds[0] not in _READING:
+        if len(kinds) != 1 or kinds[0] not in _READ_ONLY:
             raise InputError("Only a single read-only statement can be run, such as SELECT, FROM, DESCRIBE or SHOW.")
         return session.execute(query, parameters)
     except duckdb.Error as error:

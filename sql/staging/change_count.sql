@@ -5,4 +5,4 @@ SELECT
     count(*) FILTER (WHERE change = 'gone') AS offers_gone,
     count(*) FILTER (WHERE change = 'back') AS offers_back,
     count(*) FILTER (WHERE change = 'value' AND total IS DISTINCT FROM previous_total) AS price_changes
-FROM night.offer_change_priced
+FROM night.offer_change

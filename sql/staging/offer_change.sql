@@ -1,9 +1,12 @@
 -- One row per offer key whose state this sweep changes: first seen, value changed, gone, or back.
+-- previous_total: Total before this sweep, in currency; NULL: it was not on sale, or new.
 SELECT
     sweep.sweep_id,
     sweep.started_at AS changed_at,
-    CASE WHEN before.offer_key IS NULL THEN 'first' WHEN before.is_offered THEN 'value' ELSE 'back' END AS change,
-    before.last_seen_at AS previous_seen_at,
+    CASE
+        WHEN observed.before IS NULL THEN 'first' WHEN observed.before.is_offered THEN 'value' ELSE 'back'
+    END AS change,
+    observed.before.last_seen_at AS previous_seen_at,
     observed.offer_key,
     observed.property_id,
     observed.market,
@@ -19,6 +22,7 @@ SELECT
     observed.policy_key,
     observed.promotion_key,
     observed.total,
+    observed.before.total AS previous_total,
     observed.pre_promo_total,
     observed.discount_pct,
     observed.floor,
@@ -26,20 +30,15 @@ SELECT
     observed.source
 FROM night.offer_observed AS observed
 CROSS JOIN night.sweep AS sweep
-LEFT JOIN state.offer_open AS before
-    ON
-        before.source = observed.source
-        AND before.property_id = observed.property_id
-        AND before.offer_key = observed.offer_key
 WHERE
-    before.offer_key IS NULL
-    OR NOT before.is_offered
-    OR before.total IS DISTINCT FROM observed.total
-    OR before.pre_promo_total IS DISTINCT FROM observed.pre_promo_total
-    OR before.discount_pct IS DISTINCT FROM observed.discount_pct
-    OR before.floor IS DISTINCT FROM observed.floor
-    OR before.available_rooms IS DISTINCT FROM observed.available_rooms
-    OR before.promotion_key IS DISTINCT FROM observed.promotion_key
+    observed.before IS NULL
+    OR NOT observed.before.is_offered
+    OR observed.before.total IS DISTINCT FROM observed.total
+    OR observed.before.pre_promo_total IS DISTINCT FROM observed.pre_promo_total
+    OR observed.before.discount_pct IS DISTINCT FROM observed.discount_pct
+    OR observed.before.floor IS DISTINCT FROM observed.floor
+    OR observed.before.available_rooms IS DISTINCT FROM observed.available_rooms
+    OR observed.before.promotion_key IS DISTINCT FROM observed.promotion_key
 
 UNION ALL
 
@@ -63,6 +62,7 @@ SELECT
     before.policy_key,
     NULL AS promotion_key,
     NULL AS total,
+    before.total AS previous_total,
     NULL AS pre_promo_total,
     NULL AS discount_pct,
     NULL AS floor,

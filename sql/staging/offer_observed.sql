@@ -1,4 +1,7 @@
 -- One row per source and offer key of the sweep: the cheapest where an answer names a key twice.
+-- before: What the state says of the key before this sweep; NULL: it is new.
+-- The state is read once, here: every reader of a night that joined it again took as long as this whole relation.
+-- It also gives the keys of what is known, whose hash takes longer to compute than to look up.
 -- Keys that are named twice are found first, by the columns that make up a key: sorting all rows in full width doubled
 -- the cost, and holding them twice took more memory than a range may use.
 WITH asked AS NOT MATERIALIZED (
@@ -89,14 +92,51 @@ SELECT
     offer.offer_no,
     cell.cell_key,
     cell.is_answered_whole AS is_whole,
-    mart.offer_key(
-        cell.cell_key, offer.room_stay_id, offer.room_id, offer.board_id, offer.policy_key, offer.currency
-    ) AS offer_key
+    coalesce(
+        before.offer_key,
+        mart.offer_key(
+            cell.cell_key, offer.room_stay_id, offer.room_id, offer.board_id, offer.policy_key, offer.currency
+        )
+    ) AS offer_key,
+    CASE
+        WHEN before.offer_key IS NOT NULL
+            THEN {
+                'is_offered': before.is_offered,
+                'total': before.total,
+                'pre_promo_total': before.pre_promo_total,
+                'discount_pct': before.discount_pct,
+                'floor': before.floor,
+                'available_rooms': before.available_rooms,
+                'promotion_key': before.promotion_key,
+                'change': before.change,
+                'valid_from': before.valid_from,
+                'first_seen_at': before.first_seen_at,
+                'last_seen_at': before.last_seen_at,
+                'snapshots': before.snapshots,
+                'began_sweep_id': before.began_sweep_id,
+                'began_search_id': before.began_search_id,
+                'began_offer_no': before.began_offer_no,
+                'seen_sweep_id': before.seen_sweep_id,
+                'seen_search_id': before.seen_search_id,
+                'seen_offer_no': before.seen_offer_no,
+                'is_whole': before.is_whole
+            }
+    END AS before
 FROM sweep_files.offer AS offer
 INNER JOIN night.cell_observed AS cell
     ON
         cell.search_id = offer.search_id
         AND cell.property_id = offer.property_id
+LEFT JOIN state.offer_open AS before
+    ON
+        before.source = offer.source
+        AND before.property_id = offer.property_id
+        AND before.cell_key = cell.cell_key
+        AND before.room_stay_id IS NOT DISTINCT FROM offer.room_stay_id
+        AND before.room_id IS NOT DISTINCT FROM offer.room_id
+        AND before.board_id IS NOT DISTINCT FROM offer.board_id
+        AND before.policy_key = offer.policy_key
+        AND before.currency IS NOT DISTINCT FROM offer.currency
 ANTI JOIN dearer
     ON
         dearer.search_id = offer.search_id

@@ -35,27 +35,28 @@ WITH observed AS (
         observed.child_resort_fee,
         observed.city_taxes,
         observed.hotel_service_fee,
-        coalesce(change.change, before.change) AS change,
-        CASE WHEN change.change IS NULL THEN before.valid_from ELSE sweep.started_at END AS valid_from,
-        coalesce(before.first_seen_at, sweep.started_at) AS first_seen_at,
+        coalesce(change.change, observed.before.change) AS change,
+        CASE WHEN change.change IS NULL THEN observed.before.valid_from ELSE sweep.started_at END AS valid_from,
+        coalesce(observed.before.first_seen_at, sweep.started_at) AS first_seen_at,
         sweep.started_at AS last_seen_at,
-        CASE WHEN change.change IS NULL THEN before.snapshots + 1 ELSE 1 END AS snapshots,
+        CASE WHEN change.change IS NULL THEN observed.before.snapshots + 1 ELSE 1 END AS snapshots,
         NULL::TIMESTAMPTZ AS unobserved_since,
         NULL::TIMESTAMPTZ AS doubted_since,
-        CASE WHEN change.change IS NULL THEN before.began_sweep_id ELSE sweep.sweep_id END AS began_sweep_id,
-        CASE WHEN change.change IS NULL THEN before.began_search_id ELSE observed.search_id END AS began_search_id,
-        CASE WHEN change.change IS NULL THEN before.began_offer_no ELSE observed.offer_no END AS began_offer_no,
+        CASE
+            WHEN change.change IS NULL THEN observed.before.began_sweep_id ELSE sweep.sweep_id
+        END AS began_sweep_id,
+        CASE
+            WHEN change.change IS NULL THEN observed.before.began_search_id ELSE observed.search_id
+        END AS began_search_id,
+        CASE
+            WHEN change.change IS NULL THEN observed.before.began_offer_no ELSE observed.offer_no
+        END AS began_offer_no,
         sweep.sweep_id AS seen_sweep_id,
         observed.search_id AS seen_search_id,
         observed.offer_no AS seen_offer_no,
         observed.is_whole
     FROM night.offer_observed AS observed
     CROSS JOIN night.sweep AS sweep
-    LEFT JOIN state.offer_open AS before
-        ON
-            before.source = observed.source
-            AND before.property_id = observed.property_id
-            AND before.offer_key = observed.offer_key
     LEFT JOIN night.offer_change AS change
         ON
             change.source = observed.source

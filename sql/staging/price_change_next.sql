@@ -1,59 +1,59 @@
 -- One row per source, market, product type, promotion at either end or not, and size of change in this sweep.
 -- Offers are compared with themselves as last seen. Changes are counted by their size, so that the median of a
 -- market can be found however many ranges its properties are published in.
-WITH before AS (
+WITH seen_again AS (
     SELECT
-        offer.source,
-        offer.property_id,
-        offer.offer_key,
-        offer.total,
-        offer.pre_promo_total,
-        offer.is_whole
-    FROM state.offer_open AS offer
-    WHERE offer.is_offered
+        observed.source,
+        observed.market,
+        observed.product_type,
+        observed.total,
+        observed.pre_promo_total,
+        observed.before.total AS total_before,
+        observed.before.pre_promo_total AS pre_promo_total_before,
+        observed.is_whole AND observed.before.is_whole AS is_whole
+    FROM night.offer_observed AS observed
+    WHERE observed.before.is_offered
 
     UNION ALL
 
     -- What was gone for no longer than a market is silent was last seen before that.
     SELECT
-        sold.source,
-        sold.property_id,
-        sold.offer_key,
-        sold.total,
-        sold.pre_promo_total,
-        sold.is_whole
-    FROM state.offer_open AS gone
+        observed.source,
+        observed.market,
+        observed.product_type,
+        observed.total,
+        observed.pre_promo_total,
+        sold.total AS total_before,
+        sold.pre_promo_total AS pre_promo_total_before,
+        observed.is_whole AND sold.is_whole AS is_whole
+    FROM night.offer_observed AS observed
     INNER JOIN state.offer_closed AS sold
         ON
-            sold.source = gone.source
-            AND sold.property_id = gone.property_id
-            AND sold.offer_key = gone.offer_key
-            AND sold.valid_to = gone.valid_from
+            sold.source = observed.source
+            AND sold.property_id = observed.property_id
+            AND sold.offer_key = observed.offer_key
+            AND sold.valid_to = observed.before.valid_from
     CROSS JOIN night.sweep AS sweep
     CROSS JOIN ref.analysis AS analysis
     WHERE
-        NOT gone.is_offered
-        AND gone.valid_from >= sweep.started_at - to_days(analysis.silent_nights)
+        NOT observed.before.is_offered
+        AND observed.before.valid_from >= sweep.started_at - to_days(analysis.silent_nights)
 ),
 
 pair AS (
     SELECT
-        observed.source,
-        observed.market,
-        observed.product_type,
-        coalesce(observed.total >= observed.pre_promo_total, TRUE)
-        AND coalesce(before.total >= before.pre_promo_total, TRUE) AS is_plain,
-        ln(observed.total::DOUBLE / before.total::DOUBLE) AS change
-    FROM night.offer_observed AS observed
-    INNER JOIN before
-        ON
-            before.source = observed.source
-            AND before.property_id = observed.property_id
-            AND before.offer_key = observed.offer_key
-            AND before.total > 0
-            -- A dearer product of the key stands in for one that could not be read: that is no change of price.
-            AND (observed.source = 'multi' OR (observed.is_whole AND before.is_whole))
-    WHERE observed.total > 0
+        seen_again.source,
+        seen_again.market,
+        seen_again.product_type,
+        coalesce(seen_again.total >= seen_again.pre_promo_total, TRUE)
+        AND coalesce(seen_again.total_before >= seen_again.pre_promo_total_before, TRUE) AS is_plain,
+        ln(seen_again.total::DOUBLE / seen_again.total_before::DOUBLE) AS change
+    FROM seen_again
+    WHERE
+        seen_again.total > 0
+        AND seen_again.total_before > 0
+        -- A dearer product of the key stands in for one that could not be read: that is no change of price.
+        AND (seen_again.source = 'multi' OR seen_again.is_whole)
 )
 
 SELECT

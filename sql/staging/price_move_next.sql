@@ -9,21 +9,21 @@ WITH pair AS (
         date_diff('day', sweep.snapshot_date, observed.check_in) AS lead_days,
         sweep.sweep_id,
         observed.total,
-        before.total AS total_before,
-        ln(observed.total::DOUBLE / before.total::DOUBLE) AS change,
+        CASE
+            WHEN
+                observed.before.is_offered
+                AND observed.before.total > 0
+                -- A dearer product of the key stands in for one that could not be read: that is no change of price.
+                AND (observed.source = 'multi' OR (observed.is_whole AND observed.before.is_whole))
+                THEN observed.before.total
+        END AS total_before,
+        ln(observed.total::DOUBLE / total_before::DOUBLE) AS change, -- noqa: RF02
         -- Two sweeps of one day are a day apart at most.
-        greatest(date_diff('day', (before.last_seen_at AT TIME ZONE 'UTC')::DATE, sweep.snapshot_date), 1) AS days
+        greatest(
+            date_diff('day', (observed.before.last_seen_at AT TIME ZONE 'UTC')::DATE, sweep.snapshot_date), 1
+        ) AS days
     FROM night.offer_observed AS observed
     CROSS JOIN night.sweep AS sweep
-    LEFT JOIN state.offer_open AS before
-        ON
-            before.source = observed.source
-            AND before.property_id = observed.property_id
-            AND before.offer_key = observed.offer_key
-            AND before.is_offered
-            AND before.total > 0
-            -- A dearer product of the key stands in for one that could not be read: that is no change of price.
-            AND (observed.source = 'multi' OR (observed.is_whole AND before.is_whole))
     WHERE observed.total > 0
 ),
 

@@ -65,8 +65,7 @@ _WITH = {
     ),
     "night.cell_doubtful": (tables.CELL, (required("parts", INT, ""),)),
     "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""), Column("is_whole", FLAG, ""))),
-    "night.offer_change": (tables.OFFER_CHANGE, ()),
-    "night.offer_change_priced": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
+    "night.offer_change": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
     "night.group_observed": (
         tables.PARITY_GROUP_OPEN,
         (
@@ -130,6 +129,20 @@ _WITH = {
     "night.flag_ended": (Table("flag_ended", "", (), (tables.FLAG_ID, *tables.FLAG_CLOSED.columns[-3:])), ()),
 }
 
+# What a case gives as observed; what stood before it is the row that it gives of the state.
+_OBSERVED = "night.offer_observed"
+_GIVEN_AS = {_OBSERVED: "night.offer_given"}
+_OBSERVED_VIEW = """
+    CREATE VIEW night.offer_observed AS
+    SELECT given.*, CASE WHEN before.offer_key IS NOT NULL THEN before END AS before
+    FROM night.offer_given AS given
+    LEFT JOIN state.offer_open AS before
+        ON
+            before.source = given.source
+            AND before.property_id = given.property_id
+            AND before.offer_key = given.offer_key
+"""
+
 
 def shapes() -> dict[str, Table]:
     """Every table that a relation may read, as it is while a night is published."""
@@ -157,6 +170,7 @@ class Golden:
         self.shapes = shapes()
         for name in self.shapes:
             self.give(name, [])
+        self.session.execute(_OBSERVED_VIEW)
         self.session.execute("CREATE TABLE night.audit AS SELECT 'pass' AS audit, NULL::VARCHAR AS override_reason")
         for macro in MACROS:
             self.session.execute((sql_folder() / "macro" / f"{macro}.sql").read_text())
@@ -172,7 +186,7 @@ class Golden:
             if name == "ref.analysis":
                 write_reference(self.session, Analysis())
             else:
-                self.session.execute(f"TRUNCATE {name}")
+                self.session.execute(f"TRUNCATE {_GIVEN_AS.get(name, name)}")
         self.given = set()
 
     def give(self, name: str, rows: list[dict[str, object]]) -> None:
@@ -183,10 +197,11 @@ class Golden:
             return
         table = self.shapes[name]
         made = pa.Table.from_pylist([filled(table, row, **USUAL) for row in rows], schema=table.schema)  # noqa: F841 - read by DuckDB, by its name
+        stored = _GIVEN_AS.get(name, name)
         if name in self.made:
-            self.session.execute(f"INSERT INTO {name} FROM made")
+            self.session.execute(f"INSERT INTO {stored} FROM made")
             return
-        self.session.execute(f"CREATE OR REPLACE TABLE {name} AS FROM made")
+        self.session.execute(f"CREATE OR REPLACE TABLE {stored} AS FROM made")
         self.made.add(name)
 
     def rows(self, asked: Relation) -> list[dict[str, object]]:
