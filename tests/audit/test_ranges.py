@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
+import threading
+from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 
@@ -16,6 +19,7 @@ from nights import started_at, sweep_id
 
 from pipeline.audit import Spread, audit, spread
 from pipeline.audit.spread import AuditedNight, choose_ranges, files_read, open_night
+from pipeline.domain.errors import LakeError
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.sweep_files import quarantine_file
@@ -176,3 +180,37 @@ def test_a_range_that_needs_too_much_memory_is_split(home, tmp_path, monkeypatch
     monkeypatch.setattr(range_pool, "open_pool", lambda *_: machine)
     assert found_in(home, tmp_path / "halves", 7_000) == expected
     assert len(machine.tasks) == 4
+
+
+@contextmanager
+def killing(processes):
+    """Kill worker processes of this one as soon as they are there, so many in all."""
+    ended = threading.Event()
+    killed = []
+
+    def watch():
+        while len(killed) < processes and not ended.wait(0.05):
+            for child in multiprocessing.active_children():
+                if child.pid not in killed and len(killed) < processes:
+                    child.kill()
+                    killed.append(child.pid)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_a_process_that_is_killed_costs_its_time_and_one_that_always_is_ends_the_audit(home, tmp_path, caplog):
+    expected = found_in(home, tmp_path / "one", 10**9)
+    with killing(1) as killed:
+        found = found_in(home, tmp_path / "once", 1)
+    assert killed
+    assert found == expected
+    assert "A worker process of the audit was killed; its part of the night is computed again." in caplog.text
+    with killing(1000), pytest.raises(LakeError, match="A worker process of the audit was killed") as error:
+        found_in(home, tmp_path / "always", 1)
+    assert f"nightaudit audit {sweep_id(NIGHTS)}" in str(error.value.hint)
