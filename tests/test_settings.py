@@ -52,7 +52,7 @@ def test_the_environment_is_read_and_empty_values_count_as_unset(no_settings_aro
     assert (settings.lake, settings.credentials, settings.base_url) == ("/srv/lake", Credentials.BODY, None)
 
 
-def test_what_is_given_stands_above_the_environment_and_that_above_the_file(no_settings_around, tmp_path):
+def test_arguments_take_precedence_over_the_environment_and_that_over_the_file(no_settings_around, tmp_path):
     (tmp_path / ".env").write_text("NIGHTAUDIT_LAKE=file\nNIGHTAUDIT_WORKERS=3\nNIGHTAUDIT_ATTEMPTS=7\nOTHER=1\n")
     no_settings_around.setenv("NIGHTAUDIT_LAKE", "environment")
     no_settings_around.setenv("NIGHTAUDIT_WORKERS", "5")
@@ -253,7 +253,7 @@ def test_a_cluster_on_this_machine_may_be_spoken_to_in_clear_text(address):
     assert read_settings(cluster=address).spread_over.address.startswith("tcp://")
 
 
-def test_a_cluster_elsewhere_is_spoken_to_over_tls_unless_a_setting_says_otherwise(tmp_path):
+def test_a_cluster_on_another_machine_needs_tls_unless_a_setting_allows_otherwise(tmp_path):
     with pytest.raises(SettingsError, match="CLUSTER_CLEAR_TEXT=true"):
         read_settings(cluster="tcp://scheduler.example:8786")
     allowed = read_settings(cluster="tcp://scheduler.example:8786", cluster_clear_text=True)

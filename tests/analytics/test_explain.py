@@ -217,7 +217,7 @@ def test_changed_bytes_are_told(lake):
         ({"request": b"{}"}, "request"),
     ],
 )
-def test_a_record_that_differs_beside_its_body_is_told_by_what_differs(lake, change, said):
+def test_a_record_that_differs_outside_its_body_is_reported_with_the_difference(lake, change, said):
     flag_id = flag_of(lake, "wrong_discount")
     item = flag_row(lake, flag_id)["evidence"][-1]
     search, found = answer_of(lake, item)
@@ -229,7 +229,7 @@ def test_a_record_that_differs_beside_its_body_is_told_by_what_differs(lake, cha
         explain(lake, flag_id, MOST)
 
 
-def test_another_answer_in_the_place_of_the_one_that_was_loaded_is_told_of_each_rule(world, year, tmp_path):
+def test_a_replaced_raw_answer_is_reported_for_each_rule(world, year, tmp_path):
     for lake, _, _, flag_id in flags_of(*copies(world, year, tmp_path)):
         with answered_otherwise(lake, flag_id, is_loaded=False), pytest.raises(CorruptObject, match="not the one"):
             explain(lake, flag_id, MOST)

@@ -247,7 +247,7 @@ def test_a_blocked_night_sends_one_message_a_cause_and_once(lake, receiver):
     assert len(told) == len(subjects)
 
 
-def test_who_could_not_be_reached_is_told_with_the_next_audit_and_once(lake, receiver):
+def test_an_unreached_receiver_gets_the_message_with_the_next_audit_once(lake, receiver):
     address, told = receiver
     away, here = (settings_of(lake, notify_webhook=to) for to in ("http://127.0.0.1:9/hook", address))
     found = audited(lake, 0, doubled(clean_night(0)), settings=away)
@@ -288,7 +288,7 @@ def test_each_way_of_sending_is_remembered_by_itself(lake, receiver):
     assert len(told) == 1
 
 
-def test_an_audit_that_was_killed_before_it_was_told_is_told_when_it_is_left_over(lake, receiver, monkeypatch):
+def test_an_audit_killed_before_its_message_is_reported_later(lake, receiver, monkeypatch):
     address, told = receiver
 
     async def loaded_already(_):

@@ -333,9 +333,7 @@ def stopped(user, ids):
 
 
 @pytest.mark.slow
-def test_a_refused_close_of_a_sweep_that_landed_is_none_and_a_close_counts_what_was_not_asked(
-    run_here, supplier, stopped
-):
+def test_a_refused_close_changes_nothing_and_a_close_counts_unsent_searches(run_here, supplier, stopped):
     stopped.use_supplier(supplier)
     lake = Lake(str(stopped.lake))
     (sweep_id,) = lake.sweep_ids()

@@ -73,7 +73,7 @@ def test_the_sandbox_is_on_this_machine():
     ],
     ids=["no token", "no answer"],
 )
-def test_a_probe_that_fails_says_that_a_token_was_issued_only_where_one_was(tmp_path, token, said):
+def test_a_failed_probe_mentions_a_token_only_if_one_was_issued(tmp_path, token, said):
     class Supplier(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = token if self.path.endswith("/token") else b"<html></html>"

@@ -55,7 +55,7 @@ def test_too_tight_a_limit_is_named_before_anything_is_begun(tmp_path, command, 
 
 @pytest.mark.usefixtures("published_file")
 @pytest.mark.parametrize("command", [["settings"], ["spec"], ["query", "SELECT 1"]], ids=lambda argv: argv[0])
-def test_a_light_command_asks_for_little_runs_with_it_and_says_so_where_there_is_less(tmp_path, command):
+def test_a_light_command_runs_with_little_memory_and_names_the_limit_if_there_is_less(tmp_path, command):
     assert_enough_and_no_less(tmp_path, command, "lake")
 
 
@@ -113,7 +113,7 @@ kept = [open("/dev/null") for _ in range(1000)]
 """
 
 
-def test_more_files_may_be_open_than_the_shell_allows_at_first_where_the_system_allows_them(tmp_path):
+def test_the_limit_of_open_files_is_raised_if_the_system_allows_it(tmp_path):
     done = under(tmp_path, "ulimit -S -n 64", "-c", OPEN)
     assert done.returncode == 0, done.stderr
 

@@ -83,7 +83,7 @@ def test_markup_in_a_text_is_text(query):
     assert "[bold]no[/bold]" in query("SELECT word FROM mart.words WHERE place = 3").out
 
 
-def test_rows_of_many_columns_stand_below_each_other_where_they_do_not_fit(query):
+def test_rows_with_too_many_columns_for_the_terminal_are_shown_as_records(query):
     columns = ", ".join(f"{number} AS column_{number:02}" for number in range(40))
     shown = query(f"SELECT {columns} UNION ALL SELECT {columns}").out
     assert [line.strip() for line in shown.splitlines() if "Row" in line] == ["Row 1", "Row 2"]
@@ -114,7 +114,7 @@ def test_parquet_keeps_values_and_types(query, tmp_path):
     assert str(read.fetchall()) == str(wanted.fetchall())
 
 
-def test_a_type_that_parquet_does_not_have_is_told_and_leaves_no_file(query, tmp_path):
+def test_a_type_that_parquet_lacks_is_reported_and_leaves_no_file(query, tmp_path):
     done = query("SELECT INTERVAL 1 DAY AS span", "--format", "parquet", "--output", str(tmp_path / "a.parquet"))
     assert done.code == 2
     assert "Cast that column" in done.err

@@ -40,7 +40,7 @@ def test_halves_ask_for_the_same_properties_in_the_same_order(number, ids):
 
 
 @given(st.integers(0, 10**9), st.integers(1, MAX_PROPERTIES_PER_SEARCH))
-def test_every_half_of_every_search_has_an_id_of_its_own_between_its_search_and_the_next(number, size):
+def test_every_half_of_a_search_has_a_unique_id_between_its_search_and_the_next(number, size):
     ids = [part.id for part in all_halves(search(number, range(size)))]
     assert len(set(ids)) == len(ids) == 2 * size - 1
     assert number * NODES_PER_SEARCH < min(ids)

@@ -107,7 +107,7 @@ def test_no_secret_is_written_down_and_no_port_is_open_to_the_network():
     assert {f"/{Path(secret['file']).name}" for secret in COMPOSE["secrets"].values()} <= set(ignored)
 
 
-def test_the_image_holds_what_is_copied_alone_and_runs_as_nobody_in_particular():
+def test_the_image_holds_only_copied_files_and_runs_as_an_unprivileged_user():
     copied = [
         source
         for line in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE)

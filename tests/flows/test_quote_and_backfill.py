@@ -41,7 +41,7 @@ def rows(lake: Lake) -> dict[str, list[tuple[object, ...]]]:
     return {name: query_published(lake.published_file, f"FROM lake.{name} ORDER BY ALL").fetchall() for name in TABLES}
 
 
-def test_the_flow_of_quotes_asks_only_where_it_is_told_to_and_nothing_is_tried_again(published):
+def test_the_quote_flow_requests_only_if_confirmed_and_never_retries(published):
     from flows.quote_check import quote_check
 
     runs = published.names("quotes")

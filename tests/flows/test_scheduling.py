@@ -97,7 +97,7 @@ def test_a_run_that_a_crash_has_left_running_does_not_take_tonights_place(server
     asyncio.run(end_dead_runs(lake, DEPLOYMENT))
 
 
-def test_runs_are_watched_by_the_same_two_automations_however_often_it_is_asked_for(server):
+def test_runs_are_watched_by_the_same_two_automations_however_often_they_are_set_up(server):
     from flows.dead_runs import AGAIN_NAME, END_NAME, watch_silent_runs
 
     watch_silent_runs()

@@ -35,7 +35,7 @@ def last_run(server) -> dict[str, object]:
     return call(server, "flow_runs/filter", begun)[0]
 
 
-def test_a_night_long_after_its_time_is_skipped_with_a_reason_and_asks_nothing(nightly, settings, server):
+def test_a_night_long_after_its_time_is_skipped_with_a_reason_and_sends_no_request(nightly, settings, server):
     state = nightly.nightly(catch_up_hours=0, return_state=True)
     assert (state.type.value, state.name) == ("CANCELLED", "Skipped")
     assert last_run(server)["state"]["name"] == "Skipped"

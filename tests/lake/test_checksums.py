@@ -17,7 +17,7 @@ def on(monkeypatch):
     return lambda name: monkeypatch.setattr(platform, "node", lambda: name)
 
 
-def test_each_machine_records_in_a_file_of_its_own_and_all_of_them_are_read(tmp_path, on):
+def test_each_machine_records_in_its_own_file_and_all_files_are_read(tmp_path, on):
     place = tmp_path / "tables" / "offer" / "of-both"
     recorded = Recorded(tmp_path)
     for name in ("worker-1", "worker-2", "a/../b c", ""):
@@ -104,7 +104,7 @@ def test_a_list_of_an_earlier_version_has_no_first_line_and_is_read_and_added_to
     assert sums.read_bytes().count(b"\n") == 2
 
 
-def test_processes_that_record_at_once_leave_a_first_line_that_never_says_too_much(tmp_path):
+def test_files_recorded_at_the_same_time_are_all_found_and_none_is_damaged(tmp_path):
     places = [tmp_path / "raw" / f"{number}" for number in range(400)]
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda place: record(tmp_path, place, sum_of(b"1")), places))

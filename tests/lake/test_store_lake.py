@@ -168,7 +168,7 @@ def test_a_step_is_committed_as_one(machine):
         assert not machine("b").exists("tables/two")
 
 
-def test_the_machine_of_a_killed_process_goes_on_at_once_with_what_it_had_not_committed(machine):
+def test_the_machine_of_a_killed_process_continues_at_once_with_its_uncommitted_files(machine):
     killed_in_a_section(machine("a"), "raw/x/one")
     lake = machine("a")
     assert lake.exists("raw/x/one")
@@ -436,7 +436,7 @@ def test_a_task_whose_object_is_gone_says_so(machine, tmp_path):
         lake.put("tables/offer/read", b"again")
 
 
-def test_no_credential_is_in_a_file_of_the_copy_the_store_or_an_error(machine, address, monkeypatch, tmp_path):
+def test_no_credential_is_in_the_copy_the_store_or_an_error(machine, address, monkeypatch, tmp_path):
     with machine("a").writing("a test"):
         machine("a")
     store = Store(address)

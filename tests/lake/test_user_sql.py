@@ -316,7 +316,7 @@ def test_a_query_without_an_end_is_ended(file, sql):
         "SELECT repeat('x', 100000000) FROM range(1000)",
     ],
 )
-def test_a_query_without_measure_is_ended(file, sql):
+def test_a_query_with_too_much_memory_is_ended(file, sql):
     with pytest.raises(QueryStopped, match="may use 200 MB") as caught:
         ask(file, sql, Bounds(seconds=60, memory_mb=200))
     assert "NIGHTAUDIT_QUERY_MEMORY_MB" in caught.value.hint
@@ -447,7 +447,7 @@ def test_a_query_ends_with_the_process_that_asked_it(file):
 
 
 @pytest.mark.parametrize("name", ["NIGHTAUDIT_CLIENT_SECRET", "AWS_SECRET_ACCESS_KEY"])
-def test_a_query_is_told_no_secret_of_ours(file, monkeypatch, name):
+def test_a_query_sees_no_secret(file, monkeypatch, name):
     monkeypatch.setenv(name, SECRET)
     with user_query(file, "SELECT range FROM range(100000000000)", FEW):
         for pid in _children(os.getpid()):

@@ -90,7 +90,7 @@ def test_compaction_leaves_every_row_and_one_file_a_night_and_table(lake):
     assert plan_care(settings(), lake) == []
 
 
-def test_who_has_the_published_file_open_goes_on_reading_what_compaction_replaced(lake):
+def test_open_readers_of_the_published_file_keep_the_files_that_compaction_replaced(lake):
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {quoted(str(lake.published_file))} AS nightaudit (READ_ONLY)")
         before = session.execute("SELECT count(*) FROM nightaudit.lake.offer").fetchall()

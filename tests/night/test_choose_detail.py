@@ -81,7 +81,7 @@ def test_each_rule_chooses_what_it_says(nights, rules, more, expected):
 
 
 @pytest.mark.slow
-def test_what_is_asked_for_the_first_time_has_not_changed_and_what_comes_where_nothing_was_has(lake):
+def test_a_first_request_is_no_change_and_an_offer_where_there_was_none_is_one(lake):
     """A horizon moves on each night: its last day is new, and nothing about it is news."""
     known, new = {"check_in": date(2030, 3, 1)}, {"check_in": date(2030, 3, 2), "search_id": 9}
 
@@ -121,7 +121,7 @@ def test_before_the_first_night_only_the_watch_list_is_asked(tmp_path):
     assert found.is_first_night
 
 
-def test_a_budget_that_no_property_fits_into_and_a_stranger_on_the_watch_list_are_told(tmp_path):
+def test_a_budget_below_one_property_and_an_unknown_property_on_the_watch_list_are_refused(tmp_path):
     with pytest.raises(SpecError, match="single property takes 2"):
         choose_detail(spec('["changed"]', 1), IDS, TODAY, tmp_path / "none.duckdb", HERE)
     with pytest.raises(SpecError, match="names 9"):

@@ -124,7 +124,7 @@ def test_a_clock_behind_the_lakes_latest_night_is_refused(two_nights, back):
     assert "Set NIGHTAUDIT_SANDBOX_CLOCK to a later instant" in caught.value.hint
 
 
-def test_the_real_time_is_refused_where_the_lake_has_a_night_of_a_later_day(tmp_path):
+def test_the_real_time_is_refused_if_the_lake_has_a_later_night(tmp_path):
     settings = settings_at(tmp_path, datetime(2199, 1, 1, tzinfo=UTC))
     lake = Lake(settings.lake)
     steps.start(settings, lake, settings.clock())

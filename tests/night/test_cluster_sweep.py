@@ -62,7 +62,7 @@ def test_a_worker_that_is_lost_in_mid_sweep_costs_its_time(tmp_path, machines, u
         assert len(client.nthreads()) == (2 if machines.workers[lost[0]].poll() is not None else 3)
 
 
-def test_without_its_scheduler_a_sweep_stops_and_goes_on_without_asking_again(tmp_path, machines, undisturbed):
+def test_without_its_scheduler_a_sweep_stops_and_continues_without_repeating_requests(tmp_path, machines, undisturbed):
     one = machine(tmp_path / "one")
     with while_one_works(machines, lambda _: machines.scheduler.kill()) as met:
         said = one.run("nightly", code=1, NIGHTAUDIT_CLUSTER=machines.address, **night(1))

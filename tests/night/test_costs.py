@@ -20,7 +20,7 @@ def test_a_lake_without_sweeps_says_nothing(lake):
     assert cost_history(lake) is None
 
 
-def test_a_loaded_sweep_says_what_its_searches_cost_before_it_is_published(lake):
+def test_a_loaded_sweep_has_the_cost_of_its_searches_before_it_is_published(lake):
     load_night(lake, 0, search=searches(200, 400))
     found = cost_history(lake)
     cost = found.by_operation[Operation.MULTI]

@@ -133,7 +133,7 @@ def test_a_command_that_is_stopped_before_it_has_begun_or_after_it_is_done_has_t
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_one_that_falls_where_no_error_can_be_raised_is_heard_all_the_same(number, capsys):
+def test_a_signal_that_arrives_where_no_error_can_be_raised_is_not_lost(number, capsys):
     class Thing:
         pass
 

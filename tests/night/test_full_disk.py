@@ -47,7 +47,7 @@ def command(folder: Path, disk: Path, name: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_each_step_says_that_the_disk_is_full_and_goes_on_once_there_is_space(tmp_path, disk):
+def test_each_step_reports_a_full_disk_and_continues_once_there_is_space(tmp_path, disk):
     for step in ("sweep", "audit", "publish", "report"):
         free_kb, codes = FREE_KB, []
         while not codes or codes[-1]:

@@ -170,7 +170,7 @@ def test_every_relation_can_be_read(hostile):
         hostile.rows(f"SELECT count(COLUMNS(*)) FROM {name}")  # noqa: S608 - our own names
 
 
-def test_what_is_said_of_the_honest_is_what_would_be_said_without_the_others(hostile, clean):
+def test_findings_of_normal_properties_do_not_depend_on_the_others(hostile, clean):
     price = "property_id, source, offer_key, total, pre_promo_total, floor, currency, available_rooms, snapshots"
     offers = clean.of_the_honest(price, "mart.offer_latest")
     assert offers

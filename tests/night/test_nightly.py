@@ -144,7 +144,7 @@ def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_cut_short_before_publishing_asks_nothing_again_and_bad_rules_cost_the_alerts_alone(
+def test_a_run_interrupted_before_publishing_repeats_no_request_and_bad_rules_cost_only_the_alerts(
     settings, loaded, tmp_path
 ):
     shown = []
@@ -240,7 +240,7 @@ def test_a_second_run_at_the_same_time_is_refused(settings):
     assert lake.sweep_ids() == []
 
 
-def test_a_mistake_in_the_alert_rules_is_refused_before_anything_is_asked(settings, tmp_path):
+def test_a_mistake_in_the_alert_rules_is_refused_before_the_first_request(settings, tmp_path):
     given = settings(alerts=tmp_path / "none.toml")
     with pytest.raises(InputError, match="cannot be read"):
         run(given)
@@ -269,7 +269,7 @@ def test_a_condition_that_is_none_is_refused_before_anything_is_asked(settings, 
         ('key = ["no_such_key"]', 'Referenced column "no_such_key" not found'),
     ],
 )
-def test_a_rule_that_names_what_is_not_there_is_refused_before_anything_is_asked(settings, tmp_path, wrong, told):
+def test_a_rule_with_an_unknown_name_is_refused_before_the_first_request(settings, tmp_path, wrong, told):
     file = rule_file(tmp_path, 'webhook_from = "ADDRESS"')
     kept = [line for line in file.read_text().splitlines() if line.partition(" ")[0] != wrong.partition(" ")[0]]
     file.write_text("\n".join([kept[0], wrong, *kept[1:]]))
@@ -449,7 +449,7 @@ def test_a_night_by_the_command_imports_no_prefect_and_leaves_no_process_behind(
         (signal.SIGINT, "nightly.summary_of", "nightaudit nightly"),
     ],
 )
-def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_step_to_go_on_with(
+def test_a_night_stopped_after_its_sweep_names_the_step_to_continue_with(
     loaded, command, monkeypatch, number, stopped_at, go_on
 ):
     before = signal.getsignal(number)

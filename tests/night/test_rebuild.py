@@ -132,7 +132,7 @@ def test_a_reader_that_has_the_former_file_open_reads_on(lake):
         assert reader.execute("SELECT count(*), sum(total) FROM old.lake.offer").fetchall() == before
 
 
-def test_rebuilding_twice_keeps_one_former_folder_and_the_next_night_goes_on(lake):
+def test_rebuilding_twice_keeps_one_former_folder_and_the_next_night_continues(lake):
     run(lake)
     before = contents(lake.published_file)
     run(Lake(str(lake.root)))
@@ -158,7 +158,7 @@ def test_a_stop_before_the_end_leaves_all_as_it_was(lake, monkeypatch, point):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_rebuild_that_is_stopped_by_a_signal_says_what_is_unchanged_and_how_to_begin_again(lake, number):
+def test_a_rebuild_stopped_by_a_signal_names_what_is_unchanged_and_how_to_start_again(lake, number):
     stop = iter([True])
     with pytest.raises(SweepStopped) as stopped:
         run(lake, watch=lambda _: next(stop, None) and os.kill(os.getpid(), number))
@@ -168,7 +168,7 @@ def test_a_rebuild_that_is_stopped_by_a_signal_says_what_is_unchanged_and_how_to
     assert [path.name for path in lake.root.glob("tables*")] == ["tables"]
 
 
-def test_a_rebuild_without_space_ends_as_such_and_says_how_to_begin_again(lake, monkeypatch):
+def test_a_rebuild_without_space_ends_with_code_6_and_names_how_to_start_again(lake, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
@@ -198,7 +198,7 @@ def test_a_crash_between_the_two_swaps_leaves_a_readable_file_and_the_next_rebui
     assert contents(lake.published_file) == before
 
 
-def test_raw_answers_that_are_gone_are_told_before_anything_is_changed(lake):
+def test_missing_raw_answers_are_reported_before_anything_is_changed(lake):
     sweep = lake.sweep_ids()[0]
     shard = sorted(lake.local(lake.raw_folder(sweep)).glob("*.parquet"))[0]
     held = shard.read_bytes()
@@ -216,7 +216,7 @@ def test_raw_answers_that_are_gone_are_told_before_anything_is_changed(lake):
     assert [path.name for path in lake.root.glob("tables*")] == ["tables"]
 
 
-def test_a_writer_that_opened_the_lake_before_a_rebuild_writes_where_the_tables_are_now(lake):
+def test_a_writer_that_opened_the_lake_before_a_rebuild_writes_to_the_new_tables(lake):
     early = Lake(str(lake.root))
     run(lake)
     with early.writing("a test"):

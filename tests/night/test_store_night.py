@@ -147,9 +147,7 @@ def served(sandbox: SandboxProcess) -> int:
     return sum(sum(outcomes.values()) for outcomes in sandbox.control("served")["requests"].values())
 
 
-def test_a_sweep_that_died_with_its_machine_is_gone_on_with_on_another_and_asks_nothing_that_was_committed(
-    tmp_path, server, store
-):
+def test_another_machine_resumes_a_sweep_without_repeating_committed_requests(tmp_path, server, store):
     with SandboxProcess(properties=60, client_id="shop", client_secret="s") as sandbox:
         ids = sandbox.control("properties")["property_ids"][:20]
         usual = {

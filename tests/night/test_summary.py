@@ -32,7 +32,7 @@ NIGHT = NightSummary(
 )
 
 
-def test_a_summary_says_what_was_planned_done_stored_and_changed_and_where_it_lies():
+def test_a_summary_has_the_counts_planned_done_stored_and_changed_and_the_paths():
     told = [text for _, text in lines_of(NIGHT)]
 
     for said in ("1,200", "900", "345", "1 h 1 min", "6,789", "12 since the night of 2029-12-31"):

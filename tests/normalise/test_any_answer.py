@@ -113,7 +113,7 @@ def test_any_bytes_give_each_property_one_cell_and_raise_nothing(body):
 @pytest.mark.slow
 @quickly
 @given(st.lists(clean_answers, min_size=1, max_size=3))
-def test_clean_answers_are_stored_whole_and_the_same_by_either_way_of_reading(bodies):
+def test_clean_answers_are_stored_completely_and_identically_by_both_readers(bodies):
     records = [record(n, body, property_ids=(1, 2, 3, 4, 5)) for n, body in enumerate(bodies)]
     strictly = in_new_lake(records)
     with pytest.MonkeyPatch.context() as patch:

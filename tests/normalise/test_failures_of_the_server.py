@@ -223,7 +223,7 @@ def read_rooms(lake, operation, body):
     [(*sent, "offer") for held in NO_PRODUCTS for sent in bodies(room([product(), held]))]
     + [(*sent, "room_stay") for held in NO_ROOMS for sent in bodies(room(), held)],
 )
-def test_what_stands_for_a_product_or_a_room_beside_a_good_one_is_a_reject_of_its_property(lake, operation, body, part):
+def test_a_value_in_place_of_a_product_or_room_is_a_reject_of_its_property(lake, operation, body, part):
     assert read_rooms(lake, operation, body) == (("offered", None, 1), [(part, 1)])
 
 

@@ -79,7 +79,7 @@ def test_a_row_is_told_once_and_once_more_when_it_is_over(lake, monkeypatch):
         assert [message["subject"] for message in got[1:]] == ["nightaudit [resolved] sweeps: 1 resolved"]
 
 
-def test_who_could_not_be_reached_is_told_the_next_time_and_the_others_are_not_told_twice(lake, monkeypatch, caplog):
+def test_an_unreached_receiver_gets_the_message_next_time_and_the_others_not_twice(lake, monkeypatch, caplog):
     with receiver() as (well, got), receiver(500) as (ill, _):
         monkeypatch.setenv("ADDRESS_ONE", well)
         monkeypatch.setenv("ADDRESS_TWO", ill)
@@ -115,7 +115,7 @@ def failing_at(number):
             yield address, got
 
 
-def test_what_is_new_is_not_sent_again_where_the_message_of_what_is_over_did_not_arrive(lake, monkeypatch):
+def test_new_findings_are_not_sent_again_if_the_message_of_resolved_ones_did_not_arrive(lake, monkeypatch):
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(key=["sweep_id"]), WHERE)

@@ -157,7 +157,7 @@ def test_what_a_first_night_tells_is_all_first_seen(published):
     ]
 
 
-def test_a_night_that_tells_the_same_adds_nothing_and_leaves_no_copy_behind(published):
+def test_an_unchanged_night_adds_nothing_and_leaves_no_copy_behind(published):
     for table in CONTENT_TABLES:
         assert {row[1] for row in changes(published, table.name, "sweep_id", SAME)} == {sweep_id(0)}
     for name in WORKING_TABLES:

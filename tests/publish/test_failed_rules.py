@@ -34,7 +34,7 @@ def test_it_is_kept_with_its_reason(nights):
     assert "no_such_rule" in rows[0][2]
 
 
-def test_the_summary_names_it_and_the_run_fails_as_far_as_it_is_told_to(nights, tmp_path):
+def test_the_summary_names_it_and_the_run_fails_if_the_settings_say_so(nights, tmp_path):
     *_, published = nights
     summary = summarise(published, tmp_path)
     assert ("rules that failed", BROKEN) in lines_of(summary)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 OFFERS = "SELECT count(*) FROM mart.offer_latest"
 
 
-def test_a_moved_lake_is_read_where_it_lies_once_it_is_published_again(lake):
+def test_a_moved_lake_can_be_read_once_it_is_published_again(lake):
     load_night(lake, 0, cell=[{"search_id": 1}], offer=[{"search_id": 1, "room_id": 7, "board_id": 14, "total": 100}])
     publish(lake, sweep_id(0), started_at(0))
     assert query_published(lake.published_file, OFFERS).fetchall() == [(1,)]

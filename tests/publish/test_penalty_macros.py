@@ -17,7 +17,7 @@ from pipeline.publish import publish
 pytestmark = pytest.mark.slow
 
 
-def test_the_published_file_tells_what_cancelling_costs_at_any_moment(lake):
+def test_the_published_file_has_the_cost_of_cancelling_at_any_moment(lake):
     day = {"check_in": date(2030, 3, 1)}
     offer = day | {"total": 200, "currency": "EUR", "policy_key": 5}
     penalties = [

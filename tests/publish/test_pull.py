@@ -81,7 +81,7 @@ def test_what_was_pulled_is_all_that_is_published_and_needs_no_lake(home, lake, 
     assert not lies_elsewhere(made.file)
 
 
-def test_pulling_again_copies_what_is_new_and_lets_readers_of_the_last_file_read_on(home, tmp_path):
+def test_pulling_again_copies_only_new_files_and_keeps_those_of_current_readers(home, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(home / "the team's lake", source)
     lake, laptop = Lake(str(source)), tmp_path / "laptop"
@@ -102,7 +102,7 @@ def test_pulling_again_copies_what_is_new_and_lets_readers_of_the_last_file_read
     assert contents(third.file) == contents(lake.published_file)
 
 
-def test_a_pull_that_is_cut_off_leaves_what_was_pulled_before_and_goes_on(home, tmp_path, monkeypatch):
+def test_an_interrupted_pull_keeps_earlier_files_and_can_be_continued(home, tmp_path, monkeypatch):
     source = tmp_path / "source"
     shutil.copytree(home / "the team's lake", source)
     lake, laptop = Lake(str(source)), tmp_path / "laptop"

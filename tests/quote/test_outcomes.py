@@ -85,7 +85,7 @@ def test_a_failure_says_whether_a_reservation_can_be_ruled_out(failure, status, 
     assert (result.outcome, result.is_reservation_possible) == (outcome, possible)
 
 
-def test_a_reservation_that_was_told_beside_a_failure_is_never_ruled_out():
+def test_a_reservation_reported_with_a_failure_is_never_ruled_out():
     assert said(b"", 500, "server_error", reservation=3).outcome == "unknown"
 
 

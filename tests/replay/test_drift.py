@@ -127,7 +127,7 @@ def test_any_number_of_unknown_names_and_shapes_is_counted_in_bounded_memory(fou
     assert sum(row[3] for row in unknown) == 20
 
 
-def test_the_command_prints_each_deviation_whole_however_narrow_the_terminal(lake, found, monkeypatch, capsys):
+def test_the_command_prints_each_deviation_completely_on_a_narrow_terminal(lake, found, monkeypatch, capsys):
     found(answer(house(1), page=1))
     for form, expected in (("table", "unknown_field"), ("json", '"path": "page"')):
         monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))

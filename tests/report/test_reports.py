@@ -299,7 +299,7 @@ def test_the_titles_of_limited_reports_are_limited_too(two_nights):
     assert tiles == [{"value": "3", "label": "cells answered"}, {"value": "1", "label": "cells answered"}]
 
 
-def test_limits_that_hold_nothing_and_days_in_the_wrong_order_are_told(two_nights):
+def test_limits_without_rows_and_days_in_the_wrong_order_are_refused(two_nights):
     with pytest.raises(InputError, match="is after"):
         Scope(first=date(2030, 3, 2), last=date(2030, 3, 1))
     with pytest.raises(InputError, match=r"No upcoming stay .* property 99"):
@@ -344,7 +344,7 @@ def test_list_and_detail_answers_are_two_series_and_no_title_adds_them_up(lake):
     assert written.title == "100% of the cells answered by list searches are on sale"
 
 
-def test_prices_that_were_loaded_after_the_night_are_said_to_be_no_findings_yet(lake, tmp_path):
+def test_prices_loaded_after_the_night_are_reported_as_no_findings_yet(lake, tmp_path):
     stay = {"property_id": 4, "check_in": CHECK_IN}
     terms = {"room_id": 7, "board_id": 3, "policy_key": 5, "currency": "EUR"}
     offer = stay | terms | {"total": Decimal(100), "floor": Decimal(110)}

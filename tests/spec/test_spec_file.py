@@ -198,7 +198,7 @@ DEEP_BOMB = "a0: &a0 [[[x]]]\n" + "".join(f"a{n}: &a{n} [[[*a{n - 1}]]]\n" for n
         ("--- 1\n--- 2\n", "a.yaml", "a.yaml:2: "),
     ],
 )  # fmt: skip
-def test_what_is_not_toml_or_yaml_is_told_without_a_traceback(text, name, said):
+def test_a_file_that_is_not_toml_or_yaml_is_refused_without_a_traceback(text, name, said):
     assert said in "\n".join(refusal(text, name))
 
 

@@ -127,7 +127,7 @@ def test_after_a_second_401_nothing_more_is_tried():
     assert seen[0] == ["token", "search", "token", "search"]
 
 
-def test_a_401_for_a_token_that_somebody_else_has_replaced_asks_for_no_other():
+def test_a_401_for_an_already_replaced_token_requests_no_other():
     async def two_searches():
         auth = credentials()
         first, second = auth.async_auth_flow(search()), auth.async_auth_flow(search())

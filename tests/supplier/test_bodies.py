@@ -68,7 +68,7 @@ def test_json_is_told_from_what_is_not_by_its_start(content_type, encoding, body
     assert is_plainly_not_json(content_type, encoding, wire) is is_not_json
 
 
-def test_a_compressed_body_that_is_called_json_is_taken_at_its_word_unless_there_is_none():
+def test_a_compressed_body_labelled_json_is_read_as_labelled_unless_it_is_empty():
     assert not is_plainly_not_json("application/json", "gzip", b"anything")
     assert is_plainly_not_json("application/json", "gzip", b"")
     assert is_plainly_not_json("application/json", "", b"<html>")

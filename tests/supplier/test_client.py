@@ -315,7 +315,7 @@ SERVER_FAILURES = [
 
 @pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("body", SERVER_FAILURES)
-def test_a_200_that_tells_of_a_failure_of_the_server_is_tried_again_like_a_500(wire, body, is_compressed):
+def test_a_200_that_reports_a_server_failure_is_retried_like_a_500(wire, body, is_compressed):
     headers = ("Content-Encoding: gzip",) if is_compressed else ()
     bad = wire.reply(200, gzip.compress(body) if is_compressed else body, headers=headers)
     (answer,) = ask(wire, wire.Supplier([bad, bad, wire.reply(200, GOOD)]))
@@ -489,7 +489,7 @@ def test_an_answer_that_drips_in_for_ever_is_given_up(wire):
 
 
 @pytest.mark.parametrize("is_stated", [True, False])
-def test_a_body_above_the_limit_is_refused_while_it_comes_in_and_not_asked_for_again(wire, is_stated):
+def test_a_body_above_the_limit_is_refused_while_it_arrives_and_not_requested_again(wire, is_stated):
     part = b"10000\r\n" + b"{" * 0x10000 + b"\r\n"
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + part * 40 + b"0\r\n\r\n"
     supplier = wire.Supplier([wire.reply(200, b"{" * 2_000_000) if is_stated else wire.Reply(chunked)])
@@ -777,7 +777,7 @@ def test_no_bytes_that_a_supplier_sends_end_the_sweep(wire, data):
     assert answer.failure is not None or answer.http_status in {200, 400}
 
 
-def test_settings_describe_a_client_and_the_sandbox_stands_above_them(wire):
+def test_settings_describe_a_client_and_the_sandbox_takes_precedence(wire):
     async def both():
         supplier = wire.Supplier()
         async with wire.running(supplier):

@@ -132,7 +132,7 @@ def test_clear_text_to_another_machine_needs_a_setting(address, name):
 @pytest.mark.parametrize(
     "address", ["redis://store.example", " REDIS://u:hunter2@10.0.0.7:6379/1", "redis://localhost.example"]
 )
-def test_clear_text_to_a_rate_store_elsewhere_needs_a_setting_of_its_own(address):
+def test_clear_text_to_a_rate_store_on_another_machine_needs_its_own_setting(address):
     with pytest.raises(SettingsError, match="NIGHTAUDIT_RATE_STORE: redis to another machine") as caught:
         read_settings(rate_store=address, allow_clear_text=True)
     assert "hunter2" not in str(caught.value)

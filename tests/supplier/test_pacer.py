@@ -63,7 +63,7 @@ def test_no_second_sees_more_slots_than_the_rate_however_late_waiters_wake_up(ra
 
 @given(st.integers(10, 400), st.lists(st.floats(0, 0.0199), min_size=1, max_size=60))
 @settings(max_examples=60, deadline=None)
-def test_no_second_of_the_server_sees_more_than_the_rate_where_some_arrive_20_ms_later_than_others(rate, held_up):
+def test_the_server_never_sees_more_than_the_rate_in_a_second_even_if_some_requests_arrive_20_ms_late(rate, held_up):
     clock = Clock()
     times = slots(Pacer(rate, now=clock.now, sleep=clock.sleep), clock, 4 * rate)
     sent = sorted(at + late for at, late in zip(times, cycle(held_up), strict=False))
@@ -143,7 +143,7 @@ def test_a_stall_through_which_requests_waited_is_made_good(rate, stall):
 
 @given(rates, lateness)
 @settings(max_examples=30, deadline=None)
-def test_what_is_made_good_never_puts_more_than_the_rate_into_a_second(rate, late):
+def test_catching_up_never_puts_more_than_the_rate_into_a_second(rate, late):
     assert most_in_any_second(of_many_waiters(rate, late, min(4 * rate, 600) + 10)) <= rate
 
 

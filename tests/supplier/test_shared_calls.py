@@ -62,7 +62,7 @@ def test_three_that_share_a_count_are_handed_out_exactly_the_cap(cap):
     assert sum(take_all(sharing(world, cap)) for _ in range(3)) == cap
 
 
-def test_what_is_covered_can_be_taken_by_this_process_and_by_no_other():
+def test_covered_calls_can_be_taken_only_by_this_process():
     world = World()
     one, other = sharing(world, 250), sharing(world, 250)
     assert one.covers(200)

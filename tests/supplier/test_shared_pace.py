@@ -199,7 +199,7 @@ def test_the_schedule_in_the_store_lets_no_second_have_more_than_the_rate(redis)
 
 
 @pytest.mark.cluster
-def test_what_one_process_leases_is_no_others_until_it_says_that_it_was_not_used_and_a_pause_holds_for_all(redis):
+def test_a_lease_belongs_to_one_process_until_it_is_returned_and_a_pause_applies_to_all(redis):
     terms = Terms(interval=100, most=1, window=150, ahead=400)
 
     async def lease() -> list[tuple[float, list[float]]]:

@@ -144,7 +144,7 @@ FULL = {
 
 
 @pytest.mark.parametrize("what", FULL)
-def test_a_full_disk_is_told_and_the_night_is_gone_on_with_to_the_same_tables(
+def test_a_full_disk_is_reported_and_the_resumed_night_makes_the_same_tables(
     sandbox, nights, undisturbed, tmp_path, what
 ):
     lake = Lake(str(tmp_path / "lake"))
@@ -177,9 +177,7 @@ def test_running_again_changes_nothing_and_tables_built_again_from_raw_are_the_s
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_sweep_that_is_told_to_stop_lands_what_is_open_and_says_how_to_go_on(
-    sandbox, nights, undisturbed, tmp_path, number
-):
+def test_a_stopped_sweep_lands_open_requests_and_names_how_to_continue(sandbox, nights, undisturbed, tmp_path, number):
     lake = Lake(str(tmp_path / "lake"))
     sandbox.control("faults", {"latency_ms": 25})
     try:
@@ -203,7 +201,7 @@ def test_a_sweep_that_is_told_to_stop_lands_what_is_open_and_says_how_to_go_on(
     assert landed(lake, sweep_id)
 
 
-def test_a_sweep_that_is_told_to_stop_while_it_normalises_says_how_to_go_on(nights, undisturbed, tmp_path):
+def test_a_sweep_stopped_while_it_normalises_names_how_to_continue(nights, undisturbed, tmp_path):
     lake = Lake(str(tmp_path / "lake"))
     assert nights(lake.root).finish() == ""
     shutil.rmtree(lake.root / "tables")
@@ -223,7 +221,7 @@ STOPPED = {
 
 
 @pytest.mark.parametrize("step", STOPPED)
-def test_a_night_that_is_told_to_stop_after_its_sweep_names_the_next_step(nights, undisturbed, tmp_path, step):
+def test_a_night_stopped_after_its_sweep_names_the_next_step(nights, undisturbed, tmp_path, step):
     lake = Lake(str(tmp_path / "lake"))
     place, kept, next_step = STOPPED[step]
     told = nights(lake.root, place).finish()

@@ -151,7 +151,7 @@ def test_a_sweep_of_which_one_market_is_refused_lands_all_others(lake, between, 
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_sweep_that_is_refused_everywhere_ends_soon_and_resume_goes_on_where_it_is_allowed(
+def test_a_sweep_that_is_refused_everywhere_ends_soon_and_resume_continues_where_it_is_allowed(
     lake, between, tmp_path, status
 ):
     sandbox, supplier = between

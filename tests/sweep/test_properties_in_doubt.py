@@ -108,7 +108,7 @@ def nights(lake, supplier):
     return made, next(each for each in IDS if all(there[key] for key in there if key[0] == each))
 
 
-def test_what_goes_missing_beside_a_part_without_an_id_is_asked_for_until_it_is_alone(nights):
+def test_properties_missing_beside_a_part_without_an_id_are_requested_until_each_is_alone(nights):
     made, lost = nights
     sweep_id, requests = made.sweep({lost})
     assert SEARCHES < requests < SEARCHES * 20

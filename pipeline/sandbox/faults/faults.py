@@ -15,7 +15,7 @@ GARBAGE_KINDS: Final = (
     "other_error_shape", "bare_errors", "null_envelope", "empty_object", "cut_json", "error_200", "nested_error",
     "capital_error", "long_error", "late_error", "utf16_error", "error_beside", "error_in_property",
 )  # fmt: skip
-"""Answers with which a careless reader comes to grief; see `garbage.spoil`."""
+"""Answers that break a careless reader; see `garbage.spoil`."""
 
 _BREAKDOWNS: Final = (
     "status_500", "status_503", "status_429", "reset", "reset_midway", "truncate", "truncate_chunked", "hang",
@@ -105,7 +105,7 @@ def read_faults(given: bytes | dict[str, object]) -> Faults:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What befalls one request: a kind of fault or None, and how long it is held up."""
+    """What happens to one request: a kind of fault or None, and its delay."""
 
     kind: str | None
     delay_s: float
@@ -113,7 +113,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class FaultDesk:
-    """Decides for each search and quote what befalls it. `now` is seconds of a clock that only moves forward."""
+    """Decides what happens to each search and quote. `now` is in seconds of a monotonic clock."""
 
     seed: int
     faults: Faults = field(default_factory=Faults)
@@ -136,7 +136,7 @@ class FaultDesk:
         self.recent.clear()
 
     def judge(self, body: bytes, now: float) -> Verdict:
-        """Return what befalls the next search or quote, which has this body."""
+        """Return what happens to the next search or quote, which has this body."""
         faults = self.faults
         self.number += 1
         drawn = mix(self.seed, self._coordinate(body), 81)
@@ -145,7 +145,7 @@ class FaultDesk:
         return Verdict(kind, delay_s + (faults.hang_s if kind == "hang" else 0.0))
 
     def token_fails(self) -> bool:
-        """Tell whether the next token request fails."""
+        """Whether the next token request fails."""
         if self.token_failures_left > 0:
             self.token_failures_left -= 1
             return True

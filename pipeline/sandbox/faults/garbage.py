@@ -1,4 +1,4 @@
-"""Answers that trip a careless reader: readable oddities, unreadable bodies, bodies far too large."""
+"""Answers that break a careless reader: readable oddities, unreadable bodies, bodies far too large."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _on_products(change: Callable[[int, dict[str, Any]], None]) -> Callable[[byt
 
 
 def _wrong_type(number: int, product: dict[str, Any]) -> None:
-    """Put a wrong JSON type into every third product; the others stay whole."""
+    """Put a wrong JSON type into every third product; the others stay intact."""
     if number % 3 == 0:
         wrong: tuple[tuple[str, object], ...] = (
             ("productId", "not a number"),
@@ -123,7 +123,7 @@ def _both_keys(body: bytes) -> bytes:
 
 
 def _error_beside(body: bytes) -> bytes:
-    """Keep the first property, and say that an error took the place of the others."""
+    """Keep the first property and report an error instead of the others."""
     form = msgspec.json.decode(body)
     if form.get("properties"):
         form["properties"] = form["properties"][:1]
@@ -131,7 +131,7 @@ def _error_beside(body: bytes) -> bytes:
 
 
 def _error_in_property(body: bytes) -> bytes:
-    """Put the error into the place of what the last property has on sale."""
+    """Replace the offers of the last property with an error."""
     form = msgspec.json.decode(body)
     held = (form.get("properties") or [form.get("property")])[-1]
     if held:

@@ -26,7 +26,7 @@ _SOLD: Final = ((0, 1000), (3, 930), (7, 820), (14, 660), (30, 470), (60, 280), 
 
 
 def is_open(profile: Profile, night: int, market: str, block: int) -> bool:
-    """Tell whether a property sells at all to this market, this night, for stays of this block of dates."""
+    """Whether a property sells to this market on this night, for stays in this block of dates."""
     salt = profile.salt
     return not (
         profile.never_open
@@ -37,7 +37,7 @@ def is_open(profile: Profile, night: int, market: str, block: int) -> bool:
 
 
 def rooms_left(room: Room, key: int, night: int, sold_per_mille: int) -> int:
-    """Return how many rooms of a type are open: fewer as check-in nears, now and then more by cancellations.
+    """Return how many rooms of a type are open: fewer as check-in approaches, sometimes more after cancellations.
 
     `key` stands for room and block of dates, `sold_per_mille` is that of the lead days.
     """
@@ -50,7 +50,7 @@ def rooms_left(room: Room, key: int, night: int, sold_per_mille: int) -> int:
 
 
 def sold_per_mille(lead_days: int) -> int:
-    """Return the share of the rooms sold so many days before check-in where demand is full."""
+    """Return the share of the rooms that are sold `lead` days before check-in at full demand."""
     for (near, at_near), (far, at_far) in pairwise(_SOLD):
         if lead_days < far:
             return at_near + (at_far - at_near) * (lead_days - near) // (far - near)
@@ -97,11 +97,11 @@ class Offering:
         self._prefix = identifiers.passing_prefix(world.night, self._fingerprint)
 
     def product_id(self, slot: Slot) -> int:
-        """Return the id of a product in the answer to this search: a share of them is another one each time."""
+        """Return the id of a product in the answer to this search; some products have a different id in each answer."""
         return self._prefix | slot.lasting_id if slot.passing else slot.lasting_id
 
     def offers(self, profile: Profile) -> PropertyOffers | int:
-        """Return what a property offers, or the code that says why it offers nothing."""
+        """Return the offers of a property, or the code for why there are none."""
         refusal = self._refusal(profile)
         if refusal:
             return refusal
@@ -154,7 +154,7 @@ class Offering:
         return mix(room.salt, self._block, 42)
 
     def _refusal(self, profile: Profile) -> int:
-        """Return the code of a property that sells nothing to this search whatever the rooms; 0 otherwise."""
+        """Return the code if a property sells nothing to this search, whatever the rooms; otherwise 0."""
         search = self.search
         if not self._on_sale or (profile.hotel_only and search.product_type == "Package"):
             return documented.NO_OFFER
@@ -178,13 +178,13 @@ class Offering:
             return None
         room = profile.rooms[number]
         slot = next((slot for slot in room.slots if slot.number == address.slot), None)
-        # A product whose id is a passing one has never been served under its lasting id.
+        # A product with a passing id was never served under its lasting id.
         if slot is None or slot.passing is (address.night_tag is None):
             return None
         return room, slot
 
     def _quote_factor(self, slot: Slot) -> float | None:
-        """Return what a quote does to the price of the search, None where the product is gone by then."""
+        """Return by how much a quote changes the price of the search; None if the product is gone by then."""
         drawn = mix(slot.lasting_id, self._night, self._fingerprint, 51)
         share = drawn % 1000
         if share < RAISED:
@@ -195,7 +195,7 @@ class Offering:
 
 
 def _bookable(profile: Profile, parties: tuple[Guests, ...], left: list[int]) -> list[Room] | int:
-    """Return the room types to offer. Several rooms are booked in one type only, which must take every party."""
+    """Return the room types to offer. Several rooms must have the same type, which must fit every party."""
     largest = max(guests.people for guests in parties)
     rooms = [room for room in profile.rooms if room.capacity >= largest and left[room.number] >= len(parties)]
     if rooms:

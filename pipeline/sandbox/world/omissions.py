@@ -52,7 +52,7 @@ PATHS: Final[dict[Operation, tuple[str, ...]]] = {
 
 
 def chosen_paths(seed: int, index: int, share: float, operation: Operation) -> list[tuple[str, bool]]:
-    """Return (path, is it null rather than left out) of the fields this property lacks; mostly none."""
+    """Return the fields that this property lacks, as (path, whether it is null rather than omitted); mostly none."""
     if share <= 0:
         return []
     every = max(1, round(1 / share))
@@ -67,7 +67,7 @@ def chosen_paths(seed: int, index: int, share: float, operation: Operation) -> l
 
 
 def omit(form: dict[str, Any], path: str, as_null: bool) -> None:
-    """Take the field away at the first place of the form that has it. Lists are walked through."""
+    """Remove the field at the first place of the form that has it, searching lists in order."""
     head, _, rest = path.partition(".")
     if not rest:
         if head in form:
@@ -83,7 +83,7 @@ def omit(form: dict[str, Any], path: str, as_null: bool) -> None:
 
 
 def without_nulls(form: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a JSON value without the fields that are null, for readers that take the schema to the letter."""
+    """Return a JSON value without its null fields, for readers that follow the schema literally."""
     if isinstance(form, dict):
         return {name: without_nulls(value) for name, value in form.items() if value is not None}
     return [without_nulls(item) for item in form] if isinstance(form, list) else form

@@ -41,11 +41,11 @@ class Place:
 
 
 def place(seed: int, index: int) -> Place:
-    """Return the property with this index. A twin without brand lies where its branded twin does."""
+    """Return the property with this index. An unbranded twin has the location of its branded twin."""
     twin_of = branded_index(index)
     dice = Dice(seed, index if twin_of is None else twin_of, 8)
     name = build(seed, index, plant_share=0).name
-    # A branded name ends with its city; the name of a twin says only what it is near.
+    # A branded name ends with the city; the name of a twin says only what is nearby.
     city = next(city for city in PLACES if name.endswith(city))
     country, north, east = _CITIES[city]
     stars = dice.between(4, 10) / 2

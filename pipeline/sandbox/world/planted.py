@@ -25,7 +25,7 @@ EXCLUDED_CHARGES: Final = "excluded_charges"
 GONE_QUIET: Final = "gone_quiet"
 ROOM_LADDER: Final = "room_ladder"
 
-# Nights of the world at which what is planted in time happens.
+# Nights of the world on which the planted changes happen.
 CHEAPER_FROM: Final = 12
 PROMOTED_FROM: Final = 36
 QUIET_FROM: Final = 2
@@ -65,7 +65,7 @@ class Anomaly(NamedTuple):
     months: frozenset[int]
 
     def covers(self, market: str, product_type: str, check_in_month: int) -> bool:
-        """Tell whether a cell with these coordinates carries the anomaly."""
+        """Whether a cell with these coordinates has the anomaly."""
         return (
             (self.market is None or self.market == market)
             and (self.product_type is None or self.product_type == product_type)
@@ -97,14 +97,14 @@ _ALL_YEAR: Final = frozenset(range(1, 13))
 
 
 def anomaly_of(seed: int, index: int, share: float) -> Anomaly | None:
-    """Return what is planted in a property, None in all but `share` of them."""
+    """Return the planted anomaly of a property; only `share` of the properties have one, the others None."""
     dice = Dice(seed, index, 7)
     if dice.below(1_000_000) >= share * 1_000_000:
         return None
     kind = _KINDS[dice.weighted(_WEIGHTS)]
     low, high = _SIZES[kind]
     size = dice.between(low, high) / 100
-    # Floors speak of hotel-only products; the other kinds do not care for the product type.
+    # Floors concern hotel-only products; the other kinds apply to every product type.
     product_type = "Hotel" if kind in _ABOUT_FLOORS else "Package" if kind == PACKAGE_LEAK else None
     market = None
     if kind in _OF_ONE_MARKET:
@@ -116,7 +116,7 @@ def anomaly_of(seed: int, index: int, share: float) -> Anomaly | None:
     if kind == GONE_QUIET:
         months = _ALL_YEAR
     if kind == ROOM_LADDER:
-        # Which room is the better one, the other months must tell.
+        # The other months must show which room is the better one.
         months = frozenset({first})
     return Anomaly(kind, size, product_type, market, months)
 

@@ -75,12 +75,12 @@ def _encode(form: list[dict[str, Any]]) -> msgspec.Raw:
 
 
 def drifted(night: int, salt: int) -> bool:
-    """Tell whether drifting deadlines lie a day earlier this night (they change about every 60 nights)."""
+    """Whether drifting deadlines are a day earlier on this night (they change about every 60 nights)."""
     return (night + salt % _DRIFT_PERIOD) // _DRIFT_PERIOD % 2 == 1
 
 
 def list_form(steps: tuple[Step, ...], earlier_hours: int) -> list[dict[str, Any]]:
-    """Return the penalties as a multi-property answer writes them."""
+    """Return the penalties in the form of a multi-property answer."""
     return [
         {
             "penaltyWindow": None if step.window_hours is None else step.window_hours + earlier_hours,
@@ -119,7 +119,7 @@ def detail_form(
 
 
 def _hours_before(arrival: datetime, hours: int) -> datetime:
-    # Windows like 999999 hours mean 'from the booking on'; a century back says the same and stays a date.
+    # Windows like 999999 hours mean 'from the booking on'; a century has the same effect and stays a valid date.
     return arrival - timedelta(hours=min(hours, 876_000))
 
 
@@ -128,7 +128,7 @@ def _written(moment: datetime | None) -> str | None:
 
 
 def _amount(step: Step, nights: int, total: float, units: int) -> float | None:
-    """Return the penalty in money: of the nights named, else of the whole; None where the rule is undetermined."""
+    """Return the penalty as an amount: of its nights, otherwise of the total; None if the rule is undetermined."""
     if step.percentage is None:
         return None
     share = min(step.nights, nights) / nights if step.nights else 1.0

@@ -69,7 +69,7 @@ class Price(NamedTuple):
 
 
 class RoomLevel(NamedTuple):
-    """Where a room's price path stands: the level, and the promotion that runs."""
+    """The state of a room's price path: its level and its running promotion."""
 
     level: float
     offer: discounts.Offer | None
@@ -85,11 +85,11 @@ def stay_units(kind: int, check_in: date, nights: int) -> float:
 
 @lru_cache(maxsize=4096)
 def guests_factor(children: int, guests: Guests) -> float:
-    """Return the price of a room against two adults: one is cheaper, more are dearer, children by age."""
+    """Return the price of a party relative to two adults: one adult pays less, more pay more, children by age."""
     adults, extra = guests.adults, 0
     for age in guests.ages:
         share = next((percent for below, percent in _CHILD[children] if age < below), 100)
-        # A child in the place of the second adult pays like an extra bed, but the room keeps its price.
+        # A child who replaces the second adult pays for an extra bed, and the room keeps its price.
         extra += share * _EXTRA_ADULT
     beds = 100 if adults >= 2 else 91
     return (beds + max(0, adults - 2) * _EXTRA_ADULT + extra / 100) / 100
@@ -111,7 +111,7 @@ def market_factor(profile: Profile, market: str) -> float:
 
 
 class Terms(NamedTuple):
-    """What a search means for the prices of one property, in all of its rooms."""
+    """The terms of one search at one property, the same for all of its rooms."""
 
     profile: Profile
     night: int
@@ -225,7 +225,7 @@ def _rate(room: Room, terms: Terms) -> float:
 
 
 def _package_share(room: Room, terms: Terms) -> float:
-    """Return what a package costs against the hotel alone: never less than that must be sold at, unless planted."""
+    """Return the price of a package relative to the hotel alone; below the price floor only if that is planted."""
     profile, anomaly = terms.profile, terms.anomaly
     if profile.states_floor != 0:
         return profile.package_factor
@@ -263,7 +263,7 @@ _STEADY: Final = frozenset({planted.RAISED_REFERENCE, planted.ROOM_LADDER})
 
 
 def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile) -> _Money:
-    """Return the money of a product whose promotion is a planted anomaly; `full` is the honest full price."""
+    """Return the prices of a product whose promotion is a planted anomaly; `full` is the true full price."""
     percent = round(anomaly.size * 100)
     named = discounts.discount(percent, profile.promotion_spelling, f"{percent}% off").written
     reduced = round(full * (1 - anomaly.size))
@@ -282,7 +282,7 @@ def _reshaped(full: int, anomaly: planted.Anomaly, profile: Profile) -> _Money:
 
 
 def _raised(full: int, size: float, profile: Profile, night: int) -> _Money:
-    """Return the money of a product that is dear, then cheap, then reduced from what it was when it was dear."""
+    """Return the prices of a product that is dear, then cheap, then shown as reduced from its dear price."""
     dear, percent = round(full * (1 + size)), round(size * 100)
     if night < planted.PROMOTED_FROM:
         return dear if night < planted.CHEAPER_FROM else full, None, None, None

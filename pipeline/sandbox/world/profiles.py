@@ -17,13 +17,13 @@ from pipeline.sandbox.world.identifiers import branded_index, lasting_product_id
 from pipeline.sandbox.world.planted import Anomaly, anomaly_of
 from pipeline.sandbox.world.policies import Policy, policies
 
-# A slot's number is made of room, board, policy and whether it is the dearer one.
+# A slot's number encodes room, board, policy, and whether it is the dearer product.
 BOARD_BITS, POLICY_BITS = 2, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One product of a room: a board under a policy. `dearer` ones are seen in detail answers only."""
+    """One product of a room: a board with a policy. `dearer` ones appear only in detail answers."""
 
     number: int
     board: Board
@@ -120,7 +120,7 @@ _CAPACITY_WEIGHTS: Final = (0, 0, 46, 25, 22, 3, 3, 0, 1)
 
 
 def room_number(slot_number: int) -> int:
-    """Return the number of the room that a slot's number belongs to."""
+    """Return the room of a slot's number."""
     return slot_number >> (BOARD_BITS + POLICY_BITS + 1)
 
 
@@ -128,7 +128,7 @@ def build(seed: int, index: int, plant_share: float, conditions_share: float = 0
     """Return the property with this index. A twin without brand is its branded twin at a lower price."""
     twin_of = branded_index(index)
     shared = index if twin_of is None else twin_of
-    # `dice` decides what both twins share, `own` what each has for itself.
+    # `dice` decides what both twins share, `own` what differs.
     dice = Dice(seed, shared, 1)
     own = Dice(seed, index, 2)
     branded_name = descriptions.property_name(dice)
@@ -175,7 +175,7 @@ def build(seed: int, index: int, plant_share: float, conditions_share: float = 0
 def _boards(dice: Dice, instead: tuple[int, ...] | None) -> tuple[Board, ...]:
     chosen = list(_BOARD_SETS[dice.weighted(_BOARD_WEIGHTS)])
     if dice.chance(220):
-        # Every id of the table occurs somewhere, the rare ones as well.
+        # Every id of the table occurs somewhere, including the rare ones.
         chosen[-1] = dice.pick(BOARDS).id
     return tuple(BOARD_BY_ID[identifier] for identifier in dict.fromkeys(instead or chosen))
 
@@ -232,7 +232,7 @@ def _slots(
     for board_number, board in enumerate(boards):
         written = _board_written(board, own)
         for policy_number, policy in enumerate(steps):
-            # One answer for both, or a promotion could make the dearer product the cheaper one.
+            # One promotion for both; otherwise it could make the dearer product the cheaper one.
             takes_promotions = dice.chance(800)
             for dearer in (False, True) if dice.chance(250) else (False,):
                 number = (room << BOARD_BITS | board_number) << POLICY_BITS | policy_number

@@ -40,12 +40,12 @@ CHAPTERS: Final = (
     Chapter(4, planted.MARKET_DISPARITY, 0.10, "NL", 30, 16),
     Chapter(11, planted.MARKET_DISPARITY, -0.15, "DE", 0),
     Chapter(22, planted.GONE_QUIET, 1.0, None, 3),
-    # On the last night one property sells nothing any more, and another one sells again.
+    # On the last night, one property stops selling and another one sells again.
     Chapter(33, planted.GONE_QUIET, 1.0, None, 0),
     Chapter(16, planted.GONE_QUIET, 1.0, None, 5, 1),
     Chapter(5, planted.PHANTOM_PROMOTION, 0.20, None, 25, 8),
     Chapter(10, planted.PHANTOM_PROMOTION, 0.15, None, 1),
-    # One that ends on the last night, so that its digest shows what a finding is like that ended.
+    # One ends on the last night, so that the digest shows a finding that ended.
     Chapter(12, planted.PHANTOM_PROMOTION, 0.12, None, 12, 1),
     Chapter(17, planted.FLOOR_BREACH, 0.30, None, 6, product_type="Hotel"),
     Chapter(24, planted.FLOOR_BREACH, 0.35, None, 20, 10, product_type="Hotel"),
@@ -57,7 +57,7 @@ CHAPTERS: Final = (
 
 
 def told(profile: Profile, night: int, nights: int, opened: date) -> Profile:
-    """Return a property as it is on a night of a story of `nights` nights that began on `opened`."""
+    """Return a property on one night of a story of `nights` nights that began on `opened`."""
     if profile.anomaly is not None:
         return profile
     left = nights - 1 - night

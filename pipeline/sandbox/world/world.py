@@ -1,4 +1,4 @@
-"""The properties of a seed on one night. Pure: no clock, no network, nothing built before it is asked for."""
+"""The properties of a seed on one night. Pure: no clock, no network, and everything is built on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_MISSING_SHARE: Final = 0.05
 
 @dataclass(slots=True)
 class World:
-    """The properties of a seed as they are on one night.
+    """The properties of a seed on one night.
 
     The same arguments give the same answers to the byte. `night` counts nights from an arbitrary 0 and moves
     prices and availability; `today` is the date that decides which check-ins lie in the future and how near they
@@ -51,7 +51,7 @@ class World:
             raise ValueError(f"a world has 0 to {identifiers.MAX_PROPERTIES} properties, not {self.properties}")
 
     def at(self, night: int, today: date) -> World:
-        """Return the same properties on another night; what was built is kept."""
+        """Return the same properties on another night, keeping what was already built."""
         return replace(self, night=night, today=today)
 
     def price_lead_days(self, check_in: date) -> int:
@@ -72,7 +72,7 @@ class World:
         return planted.planted(self.seed, self.properties, self.plant_share)
 
     def find(self, property_id: int) -> Profile | None:
-        """Return the property with this id, None where the world has none."""
+        """Return the property with this id; None if there is none."""
         index = identifiers.property_index(self.seed, property_id, self.properties)
         if index is None:
             return None
