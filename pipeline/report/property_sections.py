@@ -127,7 +127,8 @@ def _parity(rows: pl.DataFrame) -> Section:
         f"{lose:,} of {counted(pairs, 'offer')} {'is' if lose == 1 else 'are'} dearer than in {reference}"
         if rows.height
         else "No market could be compared",
-        "The same room, board, policy, stay and party in both markets, both answered in one currency in one sweep. "
+        "The same room, board, policy, stay and party in both markets, answered in one sweep; where that was in two "
+        "currencies, at the reference rate, and equal is what such a rate cannot tell apart. "
         "Above 0: dearer than in the reference market.",
         rows,
         columns=[

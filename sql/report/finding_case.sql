@@ -440,7 +440,7 @@ SELECT
     END
     || CASE
         WHEN grouped.market_pct IS NULL THEN ''
-        ELSE format(' Market {} as a whole: {:+.1f}%.', sized.markets[1], grouped.market_pct)
+        ELSE format(' Median of the properties with this finding in {}: {:+.1f}%.', sized.markets[1], grouped.market_pct)
     END
     -- Of "its prices", a property would rightly say that those of rooms alone are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END

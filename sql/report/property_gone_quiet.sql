@@ -138,7 +138,7 @@ SELECT
         -- Of a property that sells for no stay of few, the answers do not tell a closed one from a full one.
         CASE
             WHEN sale.offered_elsewhere = 0 AND sale.quiet_cells < 10 * sale.quiet_nights
-                THEN ' Few stays are requested: it may be sold out for all of them.'
+                THEN ' It may be sold out: few stays are requested.'
             ELSE ''
         END
     ) AS finding,
