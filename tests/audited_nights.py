@@ -1,4 +1,4 @@
-"""Whole nights made by hand, as loaded sweeps: clean ones that differ by chance, and ones with a planted fault.
+"""Hand-made complete nights, as loaded sweeps: clean ones that differ by chance, and ones with a planted fault.
 
 A night is a dictionary of lists of rows, one list a table; a fault changes it before it is written.
 """
@@ -36,7 +36,7 @@ Night = dict[str, list[dict[str, object]]]
 
 
 def clean_night(night: int, seed: int = 1) -> Night:
-    """A night as a supplier in good order would answer it: prices move a little, offers come and go."""
+    """A night of a healthy supplier: prices move a little, offers come and go."""
     dice = random.Random(seed * 1000 + night)  # noqa: S311 - not a secret
     rows: Night = {name: [] for name in ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")}
     for market_no, market in enumerate(MARKETS):
@@ -188,7 +188,7 @@ def audited(lake: Lake, night: int, rows: Night, *, settings: Settings | None = 
 
 
 def passed(lake: Lake, night: int) -> None:
-    """Enter a night in the ledger: what later nights are compared with, without the cost of building the file."""
+    """Enter a night in the ledger, so that later nights are compared with it, without building the published file."""
     enter(lake, LedgerEntry(sweep_id(night), started_at(night), started_at(night), "passed"))
 
 

@@ -1,4 +1,4 @@
-"""An S3 server that is no imitation: Ceph's gateway over one monitor and one file-backed store, without installation.
+"""A real S3 server: Ceph's gateway over one monitor and one file-backed store, without installation.
 
 Its programs are those of Debian's packages, installed, or unpacked (`dpkg -x`) into the folder that CEPH_ROOT names.
 """
@@ -56,7 +56,7 @@ rgw frontends = beast endpoint=127.0.0.1:{port}
 
 
 class Gateway(S3Server):
-    """The gateway; that it is away means that it stands still, and answers nothing."""
+    """The gateway; while it is away, it is suspended and answers nothing."""
 
     def go_away(self, seconds: float = SECONDS_AWAY) -> None:
         self._process.send_signal(signal.SIGSTOP)
@@ -65,7 +65,7 @@ class Gateway(S3Server):
 
 @contextmanager
 def ceph_server(folder: Path) -> Iterator[S3Server]:
-    """Run a gateway with one bucket, `bucket`, of which everything lies in a folder. Skips where Ceph is missing."""
+    """Run a gateway with one bucket, `bucket`, all of it in a folder. Skips the test if Ceph is missing."""
     root = Path(os.environ.get("CEPH_ROOT", "/"))
     if shutil.which("radosgw", path=str(root / "usr/bin")) is None:
         pytest.skip(f"there is no Ceph: {_PACKAGES}, or name a folder with these packages unpacked in CEPH_ROOT")

@@ -1,4 +1,4 @@
-"""A certificate for this machine that nobody has signed, and an https server that shows it and notes what it gets."""
+"""A self-signed certificate for this machine, and an https server that uses it and records what it receives."""
 
 from __future__ import annotations
 

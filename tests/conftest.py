@@ -1,4 +1,4 @@
-"""What all tests share: an empty lake, what is made once a run, and how generated examples are drawn."""
+"""Shared by all tests: an empty lake, results made once per run, and the profiles of generated examples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 @pytest.fixture(autouse=True)
 def ctrl_c_is_for_the_tests() -> Iterator[None]:
-    """Commands that are run in this process leave a Ctrl-C to the system, which is not to end the tests so."""
+    """Restore the handler of Ctrl-C, which commands that run in this process change."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if signal.getsignal(signal.SIGINT) is not before:
@@ -57,7 +57,7 @@ def lake(tmp_path: Path) -> Lake:
 
 @pytest.fixture
 def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a command in this process, which is quicker, where the process is not what a test is about.
+    """Run a command in this process, which is faster, if the test is not about processes.
 
     `nightaudit(folder, "query", …, NIGHTAUDIT_LAKE="lake")`: in a folder, with these settings alone.
     """
@@ -80,7 +80,7 @@ def nightaudit(monkeypatch, capsys) -> Callable[..., subprocess.CompletedProcess
 
 @pytest.fixture(scope="session")
 def once_a_run(tmp_path_factory) -> Callable[[str, Callable[[Path], T]], T]:
-    """Make something once, for all worker processes of a run: `once_a_run(name, make)` returns what `make(folder)` did.
+    """Make something once for all worker processes of a run: `once_a_run(name, make)` returns what `make(folder)` made.
 
     The first to come makes it; the others wait, and get a copy of what was returned. Nobody may change what lies in the
     folder: whoever wants to takes a copy of it.
@@ -105,7 +105,7 @@ def once_a_run(tmp_path_factory) -> Callable[[str, Callable[[Path], T]], T]:
 
 @pytest.fixture(scope="session")
 def a_night(once_a_run) -> Lake:
-    """A lake with one published night of which nothing was asked. It is not written to."""
+    """A lake with one published night without requests. It must not be written to."""
     from nights import load_night, started_at
 
     from pipeline.publish import publish
@@ -120,6 +120,6 @@ def a_night(once_a_run) -> Lake:
 
 @pytest.fixture
 def lake_of_a_night(a_night, tmp_path) -> Lake:
-    """A copy of that lake. Its views read the files of the first one until it is refreshed or published again."""
+    """A copy of that lake. Its views read the files of the original until it is refreshed or published again."""
     shutil.copytree(a_night.root, tmp_path / "lake")
     return Lake(str(tmp_path / "lake"))

@@ -1,4 +1,4 @@
-"""A Dask scheduler and workers, as processes that a test can end."""
+"""A Dask scheduler and workers, as processes that a test can kill."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Machines:
-    """A scheduler and workers of its own, as processes that can be ended."""
+    """A separate scheduler and workers, as processes that can be killed."""
 
     def __init__(self, folder: Path, *tls: str) -> None:
         self.folder, self._tls = folder, tls
@@ -70,7 +70,7 @@ def client_of(machines):
 
 @contextmanager
 def while_one_works(machines, what):
-    """Do something to a worker that is in the middle of a task, while this thread waits for the work; tells which."""
+    """Do something to a worker in the middle of a task, while this thread waits for the result; returns the worker."""
     met, stopped = [], threading.Event()
 
     def watch() -> None:

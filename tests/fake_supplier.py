@@ -1,4 +1,4 @@
-"""A supplier in memory, and a collector that asks it."""
+"""A supplier in memory, and a collector that sends it requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def answered(status=200, body=b"{}", failure=None, attempts=1):
 
 
 class FakeSupplier:
-    """Fails each search that asks for a poisoned property or a poisoned market; notes all that it was asked."""
+    """Fails each search for a poisoned property or market, and records every request."""
 
     def __init__(self, poisoned=(), how=None, markets=()) -> None:
         self.poisoned = set(poisoned)
@@ -75,7 +75,7 @@ class Collecting:
                 yield shard, searches(shard.start, shard.stop, property_ids)
 
     def partitions(self, count, searches_each, ids=None):
-        """Partitions of one shard each; every search asks for what `ids` gives next, or a property of its own."""
+        """Partitions of one shard each; every search is for the next of `ids`, or for a new property."""
         ids = ids or itertools.cycle([(number,) for number in range(1, 100)])
         for number in range(count):
             start = number * searches_each

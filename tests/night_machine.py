@@ -1,4 +1,4 @@
-"""A machine that runs nights by the command: a folder to work in, and the lake there or its copy of one on S3."""
+"""A machine that runs nights by the command: a working folder with a lake, or with a copy of one on S3."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ operations = ["multi", "single"]
 
 
 class Machine:
-    """A machine: a folder of its own to work in, and its own copy of the lake, or a lake in its folder."""
+    """A machine: its own working folder, with a lake or with its own copy of one."""
 
     def __init__(self, folder: Path, server: S3Server | None, **given: str) -> None:
         self.folder = folder

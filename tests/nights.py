@@ -1,4 +1,4 @@
-"""Loaded sweeps made by hand: what tests of publishing begin with."""
+"""Hand-made loaded sweeps, the starting point of tests of publishing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sweep_id(night: int) -> str:
 
 
 def filled(table, given: dict[str, object], **usual) -> dict[str, object]:
-    """A row of a declared table: what is not given is usual, blank or NULL."""
+    """A row of a declared table; columns that are not given get their usual value, a blank or NULL."""
     usual_row, decimals = _usual_row(table)
     unknown = given.keys() - usual_row.keys()
     assert not unknown, f"{table.name} has no column {', '.join(unknown)}; it has {', '.join(usual_row)}"
@@ -59,7 +59,7 @@ _USUAL_ROWS: dict[int, tuple[dict[str, object], list[str], object]] = {}
 
 
 def _usual_row(table) -> tuple[dict[str, object], list[str]]:
-    """What is usual or blank in each column, and the columns that are decimals; worked out once, for rows are many."""
+    """The default of each column, and which columns are decimals; computed once, because there are many rows."""
     if id(table) not in _USUAL_ROWS:
         row = {
             column.name: USUAL.get(column.name, _BLANKS.get(column.type, 0) if column.is_required else None)
@@ -88,7 +88,7 @@ def load_night(lake: Lake, night: int, **rows: list[dict[str, object]]) -> str:
 
 
 def finish(lake: Lake, night: int, cells: int = 0, rejected: int = 0) -> None:
-    """Write what says that a sweep was begun, has ended and is loaded."""
+    """Write the records that a sweep was begun, has ended and is loaded."""
     start = started_at(night)
     manifest = Manifest(
         sweep_id=sweep_id(night),

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own for a test, from Debian's package, that can be restarted."""
+"""A separate PostgreSQL server for a test, from Debian's package, that can be restarted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PostgresServer:
         return f"postgresql+asyncpg://prefect@127.0.0.1:{self._port}/prefect"
 
     def restart(self, seconds_away: float) -> None:
-        """Break off every connection, and be there again after a while."""
+        """Drop every connection, and be back after a while."""
         self.end()
         time.sleep(seconds_away)
         self._process = self._start()
@@ -73,7 +73,7 @@ _AS_USER: dict[str, str] = {"user": "postgres", "group": "postgres", "cwd": "/"}
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """Run a server, or skip the test where it is not installed."""
+    """Run a server, or skip the test if it is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         pytest.skip(f"there is no PostgreSQL: {_PACKAGE}")

@@ -1,4 +1,4 @@
-"""Raw answers made by hand, landed and normalised: what tests of the stages after collection begin with."""
+"""Hand-made raw answers, landed and normalised: the starting point of tests of the stages after collection."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def request(property_ids, operation=Operation.MULTI, **changed) -> bytes:
 
 
 def record(number=0, body: object = b"{}", property_ids=(1, 2), operation=Operation.MULTI, node=1, **given):
-    """One raw record: `body` is bytes as they came, or something to write as JSON."""
+    """One raw record; `body` is the received bytes, or a value to encode as JSON."""
     plain = body if isinstance(body, bytes) else json.dumps(body).encode()
     started = STARTED + timedelta(seconds=number)
     defaults = {

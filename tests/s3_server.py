@@ -39,7 +39,7 @@ class S3Server:
         }
 
     def go_away(self, seconds: float = SECONDS_AWAY) -> None:
-        """Be away for some seconds, from now on."""
+        """Be unreachable for some seconds, from now on."""
         self._process.send_signal(signal.SIGUSR1)
         threading.Timer(seconds, self._process.send_signal, [signal.SIGUSR2]).start()
         while self._is_there():

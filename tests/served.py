@@ -15,7 +15,7 @@ from pipeline.report.serve import application
 
 @dataclass(frozen=True)
 class Served:
-    """Where it is served, and what opens it."""
+    """The address, and the key that opens it."""
 
     port: int
     key: Key
@@ -30,7 +30,7 @@ class Served:
 
 @contextmanager
 def served(lake):
-    """Yield what is served; it runs as a thread of this process, so notebooks read the settings of its environment."""
+    """Yield the served application, a thread of this process; its notebooks read this process's environment."""
     key = Key()
     server = uvicorn.Server(uvicorn.Config(application(lake, key), host="127.0.0.1", port=0, log_level="error"))
     thread = threading.Thread(target=server.run)

@@ -36,7 +36,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def small_spec(folder: Path, *, days: int, markets: Sequence[str]) -> SweepSpec:
-    """A spec that asks for one night of each of the coming `days`, for two adults."""
+    """A spec of one night on each of the coming `days`, for two adults."""
     return parse_spec(_SPEC.format(days=days, markets=json.dumps([*markets])), folder / "sweep.toml", NOW.date())
 
 

@@ -1,4 +1,4 @@
-"""A supplier gone wrong: stands between the pipeline and the sandbox, over real HTTP, and spoils answers."""
+"""A faulty supplier: a real HTTP proxy between the pipeline and the sandbox that spoils answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def as_it_is(_market: str, _request: bytes, answer: bytes) -> bytes:
 
 
 class Spoiler:
-    """Forwards all requests to an address; `spoil` may change what comes of searches, and `refuse` refuse them.
+    """Forwards all requests to an address; `spoil` may change the answers to searches, and `refuse` may refuse them.
 
     `answers` are those as they were, `asked` counts them, and `authorized_by` is what requests proved themselves with.
 

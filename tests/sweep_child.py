@@ -1,4 +1,4 @@
-"""A night in a process of its own, which a test may kill: begin or go on, then publish.
+"""A night in a separate process, which a test may kill: begin or resume it, then publish.
 
 It may be told where to be killed, asked to stop, or where its disk is full from, as
 `module:attribute:call:before|after|full|stop`.

@@ -1,4 +1,4 @@
-"""A night of a few cells: its spec, its settings, a supplier that is not the bundled one, and who is sent messages."""
+"""A night of a few cells: spec, settings, a supplier that is not the bundled one, and a receiver of messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write_spec_in(folder: Path, *, ids: list[int] | None = None, days: int = 2) 
 
 
 def settings_in(folder: Path, **others) -> Settings:
-    """Settings of a small simulated night, and what is to differ."""
+    """Settings of a small simulated night, with changes."""
     usual = {"lake": str(folder / "lake"), "workers": 1}
     if "spec" not in others:
         usual["spec"] = write_spec_in(folder)
@@ -63,7 +63,7 @@ def rows(lake: Lake, query: str) -> list[tuple]:
 def outside_supplier(
     settings: Callable[..., Settings], folder: Path, **faults
 ) -> Iterator[tuple[SandboxProcess, Settings]]:
-    """A supplier that is not the bundled one, as far as the settings can tell."""
+    """A supplier that the settings do not take for the bundled one."""
     with SandboxProcess(properties=50, client_id="shop", client_secret=SECRET) as sandbox:
         ids = sandbox.control("properties")["property_ids"][:3]
         if faults.pop("poison", False):
@@ -84,7 +84,7 @@ def outside_supplier(
 
 @contextmanager
 def receiving(status: int = 204) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """A real receiver of POSTs: its address and what it was sent."""
+    """A real receiver of POSTs: its address, and the messages it received."""
     got: list[dict[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
