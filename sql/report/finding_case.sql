@@ -40,7 +40,9 @@
 -- markets: Markets of its open flags; of a closed case, of all its flags.
 WITH flagged AS (
     SELECT
-        flag.*,
+        -- Neither its sentence nor its evidence: several hundred thousand of them do not fit into memory.
+        flag.* EXCLUDE (evidence, finding),
+        coalesce(flag.evidence[1].offer_key, flag.subject_key) AS offer,
         flag.resolved_at IS NULL AS is_open,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.to_currency END AS pair_currency,
@@ -187,8 +189,7 @@ grouped AS (
         scoped.pair_currency AS currency,
         any_value(scoped.wider) FILTER (WHERE scoped.is_open) AS wider,
         count(*) FILTER (WHERE scoped.is_open) AS flags,
-        count(DISTINCT coalesce(scoped.evidence[1].offer_key, scoped.subject_key)) FILTER (WHERE scoped.is_open)
-            AS offers,
+        count(DISTINCT scoped.offer) FILTER (WHERE scoped.is_open) AS offers,
         count(DISTINCT row(scoped.check_in, scoped.nights, scoped.party)) FILTER (
             WHERE scoped.is_open AND scoped.check_in IS NOT NULL
         ) AS stays,
@@ -255,19 +256,47 @@ sized AS (
             AS markets,
         max(said.size_pct) FILTER (WHERE said.size_pct < 0) AS highest_below_pct,
         min(said.size_pct) FILTER (WHERE said.size_pct > 0) AS lowest_above_pct,
-        list(
+        -- The three best, which is less to hold than all of them in order.
+        arg_min(
             {
                 'flag_id': said.flag_id,
-                'finding': said.finding
-            }
-            ORDER BY
-                said.from_median ASC NULLS LAST,
-                CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END ASC,
-                abs(said.size_pct) DESC NULLS LAST,
-                said.flag_id
-        )[:3] AS evidence
+                'first_flagged_at': said.first_flagged_at
+            },
+            row(
+                coalesce(said.from_median, 'infinity'),
+                CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,
+                coalesce(-abs(said.size_pct), 'infinity'),
+                said.flag_id,
+                said.first_flagged_at
+            ),
+            3
+        ) AS best
     FROM said
     GROUP BY said.case_id
+),
+
+proof AS (
+    SELECT
+        chosen.case_id,
+        list(
+            {
+                'flag_id': flag.flag_id,
+                'finding': flag.finding
+            }
+            ORDER BY chosen.place
+        ) AS evidence
+    FROM (
+        SELECT
+            sized.case_id,
+            unnest(sized.best) AS flag,
+            generate_subscripts(sized.best, 1) AS place
+        FROM sized
+    ) AS chosen
+    INNER JOIN report.flag_history AS flag 
+        ON
+            flag.flag_id = chosen.flag.flag_id
+            AND flag.first_flagged_at = chosen.flag.first_flagged_at
+    GROUP BY chosen.case_id
 ),
 
 weighed AS (
@@ -369,9 +398,9 @@ SELECT
         WHEN share_highest_pct < 50 THEN 'isolated' -- noqa: RF02
         ELSE 'undecided'
     END AS spread,
-    sized.evidence,
+    proof.evidence,
     CASE
-        WHEN grouped.flags <= 1 THEN sized.evidence[1].finding
+        WHEN grouped.flags <= 1 THEN proof.evidence[1].finding
         ELSE
             format(
                 '{}{}{}{}. {}',
@@ -417,7 +446,7 @@ SELECT
                         round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
                         -- The example says the size where all have one.
                         AND regexp_matches(
-                            sized.evidence[1].finding, format('(^|[^0-9.]){:.1f}0?%', abs(sized.lowest_pct))
+                            proof.evidence[1].finding, format('(^|[^0-9.]){:.1f}0?%', abs(sized.lowest_pct))
                         )
                         THEN ''
                     WHEN greatest(abs(sized.lowest_pct), abs(sized.highest_pct)) >= 1e6
@@ -435,7 +464,7 @@ SELECT
                         THEN ''
                     ELSE coalesce(format(', median {:+.1f}%', sized.median_pct), '')
                 END,
-                sized.evidence[1].finding
+                proof.evidence[1].finding
             )
     END
     || CASE
@@ -453,6 +482,7 @@ SELECT
 FROM grouped
 CROSS JOIN latest
 INNER JOIN sized ON sized.case_id = grouped.case_id
+INNER JOIN proof ON proof.case_id = grouped.case_id
 LEFT JOIN weighed ON weighed.case_id = grouped.case_id
 LEFT JOIN owed ON owed.case_id = grouped.case_id
 LEFT JOIN mart.case_noted AS noted ON noted.case_id = grouped.case_id
