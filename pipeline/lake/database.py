@@ -21,7 +21,7 @@ from pipeline.lake.user_sql import LIST_RELATIONS, UNSAFE_OPTIMIZERS
 # The memory of a session; data that does not fit goes to a temporary folder.
 _MEMORY_LIMIT = "1500MB"
 # A report's process may use 700 MB, and its charts need half of that.
-_REPORT_MEMORY = "200MB"
+REPORT_MEMORY = "200MB"
 
 OF_OFFERS = ("offer", "penalty", "promotion")
 
@@ -175,7 +175,7 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
         session.execute(f"SET disabled_optimizers = '{UNSAFE_OPTIMIZERS}'")
         session.execute("SET parquet_metadata_cache = true")
         if spill is not None:
-            session.execute(f"SET memory_limit = '{_REPORT_MEMORY}'")
+            session.execute(f"SET memory_limit = '{REPORT_MEMORY}'")
             session.execute(f"SET temp_directory = {quoted(str(spill))}")
         # Attached, not opened: DuckDB keeps returning the first file that a process has opened at a path.
         session.execute(f"ATTACH {quoted(str(file))} AS nightaudit (READ_ONLY)")

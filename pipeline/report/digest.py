@@ -26,7 +26,7 @@ def page(reader: Reader) -> Page:
     changes = Changes(
         cases=cases,
         ended_cases=over,
-        standing=reader.rows("report.flag"),
+        standing=reader.rows("report.flag", only="rule, severity"),
         new=new_flags(reader),
         ended=ended_flags(reader),
         moves=reader.total("price_move_total"),

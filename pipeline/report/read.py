@@ -10,9 +10,12 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from pipeline.lake.database import REPORT_MEMORY
 from pipeline.lake.relations import relation
 from pipeline.report.scope import Scope
 
+# What a query may use that does not fit into the memory of a report.
+_MEMORY_OF_LARGE = "1GB"
 # Folder of the pages of cases.
 CASES = "cases"
 # The most cases with a page, the most urgent of each problem first: they take some seconds, and a manager calls about
@@ -37,11 +40,18 @@ class Reader:
     wider: dict[str, str] = field(default_factory=dict)
 
     def rows(
-        self, name: str, *, order: str = "ALL", limit: int | None = None, where: str = "true", qualify: str = ""
+        self,
+        name: str,
+        *,
+        only: str = "*",
+        order: str = "ALL",
+        limit: int | None = None,
+        where: str = "true",
+        qualify: str = "",
     ) -> pl.DataFrame:
         """Return rows of a relation, such as `report.parity_score`, within the scope, in a fixed order.
 
-        `qualify` is a QUALIFY condition on these rows.
+        `only` are the columns wanted, `qualify` is a QUALIFY condition on these rows.
         """
         columns = self.columns(name)
         limits, values = self.scope.condition(*columns)
@@ -49,11 +59,19 @@ class Reader:
             self.wider[name] = missing
         top = f" LIMIT {limit}" if limit is not None else ""
         chosen = f"WHERE {limits} AND ({where}) {f'QUALIFY {qualify}' if qualify else ''}"
-        return self.query(f"SELECT * FROM {name} {chosen} ORDER BY {order}{top}", values)  # noqa: S608 - our own names; what users give is a parameter
+        return self.query(f"SELECT {only} FROM {name} {chosen} ORDER BY {order}{top}", values)  # noqa: S608 - our own names; what users give is a parameter
 
     def query(self, sql: str, values: dict[str, Any] | None = None) -> pl.DataFrame:
         """Return the result of one of our queries."""
-        return pl.DataFrame(self.session.sql(sql, params=values).to_arrow_table())
+        try:
+            return pl.DataFrame(self.session.sql(sql, params=values).to_arrow_table())
+        except duckdb.OutOfMemoryException:
+            # A median or a list holds all its values in memory, and those of tens of millions of offers need more.
+            self.session.execute(f"SET memory_limit = '{_MEMORY_OF_LARGE}'")
+            try:
+                return pl.DataFrame(self.session.sql(sql, params=values).to_arrow_table())
+            finally:
+                self.session.execute(f"SET memory_limit = '{REPORT_MEMORY}'")
 
     def columns(self, relation: str) -> list[str]:
         """Return the names of a relation's columns."""

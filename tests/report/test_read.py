@@ -1,0 +1,23 @@
+"""What a report reads, in the memory that it has."""
+
+import duckdb
+import pytest
+
+from pipeline.report.read import Reader
+from pipeline.report.scope import Scope
+
+# A median holds its values in memory; these are 40 MB.
+LARGE = "SELECT median(number) AS middle FROM range(5_000_000) AS numbers(number)"
+
+
+def test_a_query_that_does_not_fit_is_run_again_with_more_memory():
+    with duckdb.connect(":memory:") as session:
+        session.execute("SET memory_limit = '20MB'")
+        session.execute("SET temp_directory = ''")
+        with pytest.raises(duckdb.OutOfMemoryException):
+            session.execute(LARGE)
+        reader = Reader(session, Scope())
+
+        assert reader.query(LARGE).rows() == [(2_499_999.5,)]
+        # The next one has to keep within the memory of a report again.
+        assert session.execute("SELECT current_setting('memory_limit')").fetchone() == ("190.7 MiB",)
