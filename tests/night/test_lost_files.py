@@ -144,7 +144,7 @@ def test_a_file_in_the_place_of_a_folder_is_reported(root, nightaudit, tmp_path,
         ran = nightaudit(tmp_path, command, NIGHTAUDIT_LAKE=str(root))
         assert ran.returncode == 1
         assert f"{folder}: is " in ran.stdout or command == "doctor"
-        assert "damaged, out of" in ran.stdout + ran.stderr
+        assert "damaged, of" in ran.stdout + ran.stderr
         assert "Traceback" not in ran.stderr
 
 
