@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from sandbox_settings import settings_asking
 
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
@@ -17,7 +18,6 @@ from pipeline.night import steps
 from pipeline.night.night import Night
 from pipeline.night.supplier import supplier_name
 from pipeline.sandbox.server.launch import SandboxProcess
-from pipeline.settings import Settings
 from pipeline.spec import SweepSpec, parse_spec
 from pipeline.sweep import begin
 
@@ -42,11 +42,9 @@ def small_spec(folder: Path, *, days: int, markets: Sequence[str]) -> SweepSpec:
 
 def sweep_once(lake: Lake, base_url: str, sandbox: SandboxProcess, spec: SweepSpec, ids: Sequence[int]) -> str:
     """Begin a sweep of the supplier at `base_url`, or resume the one there is; return its id."""
-    settings = Settings(
-        _env_file=None,
+    settings = settings_asking(
+        sandbox,
         base_url=base_url,
-        client_id=sandbox.client_id,
-        client_secret=sandbox.client_secret,
         requests_per_second=1000,
         workers=1,
         lake=str(lake.root),

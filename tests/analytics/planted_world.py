@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import duckdb
+from sandbox_settings import settings_asking
 
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
@@ -148,11 +149,9 @@ def made(
     ids, markets = chosen(anomalies, sandbox.control("properties")["property_ids"], of_a_kind, plain, questions)
     markets = sorted({*markets, *course.besides})
     spec = home / "spec.toml"
-    settings = Settings(
-        _env_file=None,
+    settings = settings_asking(
+        sandbox,
         base_url=course.supplier or sandbox.base_url,
-        client_id=sandbox.client_id,
-        client_secret=sandbox.client_secret,
         requests_per_second=5000,
         concurrency=8,
         workers=1,

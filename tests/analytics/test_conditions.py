@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, date, datetime
 
 import pytest
+from sandbox_settings import settings_asking
 
 from pipeline.lake import Lake
 from pipeline.lake.database import query_published
@@ -16,7 +17,6 @@ from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.conditions import conditions_of
 from pipeline.sandbox.world.documented import BOARD_BY_ID
 from pipeline.sandbox.world.world import World
-from pipeline.settings import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -52,11 +52,8 @@ def told(tmp_path_factory):
         seed=1, properties=120, today=NOW.date(), plant_share=0, missing_share=0, conditions_share=0.6
     ) as sandbox:
         (home / "sweep.toml").write_text(SPEC.format(ids=sandbox.control("properties")["property_ids"]))
-        settings = Settings(
-            _env_file=None,
-            base_url=sandbox.base_url,
-            client_id=sandbox.client_id,
-            client_secret=sandbox.client_secret,
+        settings = settings_asking(
+            sandbox,
             lake=str(home / "lake"),
             spec=home / "sweep.toml",
             workers=1,

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from confounders import NO_OFFER, RISE, dearer
 from planted_world import OPENED, load_rates, rows
+from sandbox_settings import settings_asking
 from spoiler import Spoiler
 
 from pipeline.lake import Lake
@@ -32,7 +33,6 @@ from pipeline.publish import publish
 from pipeline.replay.explain import explain
 from pipeline.report import write_reports
 from pipeline.sandbox.server.launch import SandboxProcess
-from pipeline.settings import Settings
 from pipeline.sweep import normalisers
 
 pytestmark = pytest.mark.slow
@@ -105,11 +105,9 @@ def nights(tmp_path_factory):
         supplier = Supplier(ids)
         between.spoil = supplier.spoil
         spec = home / "spec.toml"
-        settings = Settings(
-            _env_file=None,
+        settings = settings_asking(
+            sandbox,
             base_url=between.base_url,
-            client_id=sandbox.client_id,
-            client_secret=sandbox.client_secret,
             requests_per_second=5000,
             workers=1,
             lake=str(home / "lake"),

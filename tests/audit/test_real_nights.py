@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from audited_nights import failed_checks
+from sandbox_settings import settings_asking
 from spoiler import Spoiler, as_it_is
 
 from pipeline.audit import Audit
@@ -21,7 +22,7 @@ from pipeline.night.supplier import supplier_name
 from pipeline.publish import published_sweeps
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
-from pipeline.settings import Settings, utc_now
+from pipeline.settings import utc_now
 from pipeline.spec import parse_spec
 from pipeline.sweep import begin
 
@@ -56,11 +57,9 @@ class Nights:
         self.lake = Lake(str(place / "lake"))
         self.sandbox, self.supplier, self.number = sandbox, supplier, 0
         self.good: dict[bytes, bytes] = {}
-        self.settings = Settings(
-            _env_file=None,
+        self.settings = settings_asking(
+            sandbox,
             base_url=supplier.base_url,
-            client_id=sandbox.client_id,
-            client_secret=sandbox.client_secret,
             requests_per_second=1000,
             workers=1,
             lake=str(self.lake.root),

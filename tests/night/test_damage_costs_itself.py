@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
 
 from sandbox_nights import swept
+from sandbox_settings import settings_asking
 
 from pipeline.domain.errors import CorruptObject
 from pipeline.domain.tables import QUALITY
@@ -120,11 +121,8 @@ def test_cut_files_of_the_oldest_night_are_reported_before_a_night_is_asked_and_
     with SandboxProcess(seed=1, properties=400) as sandbox:
         spec, lake = tmp_path / "spec.toml", Lake(str(tmp_path / "lake"))
         spec.write_text(SPEC.format(ids=sandbox.control("properties")["property_ids"][:4]))
-        settings = Settings(
-            _env_file=None,
-            base_url=sandbox.base_url,
-            client_id=sandbox.client_id,
-            client_secret=sandbox.client_secret,
+        settings = settings_asking(
+            sandbox,
             requests_per_second=5000,
             workers=1,
             lake=str(lake.root),

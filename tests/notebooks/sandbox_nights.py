@@ -15,6 +15,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).parents[1] / "analytics"))
 
 from planted_world import MARKUP_PCT, REFERENCE, chosen, load_prices
+from sandbox_settings import settings_asking
 
 from pipeline.lake import Lake
 from pipeline.night import steps
@@ -66,11 +67,8 @@ def _swept(home: Path, process: SandboxProcess) -> Nights:
     ids, markets = chosen(planted, process.control("properties")["property_ids"], of_a_kind=1, plain=3)
     spec = home / "spec.toml"
     spec.write_text(SPEC.format(ids=ids, check_ins=_quoted(CHECK_INS), markets=_quoted(markets)))
-    settings = Settings(
-        _env_file=None,
-        base_url=process.base_url,
-        client_id=process.client_id,
-        client_secret=process.client_secret,
+    settings = settings_asking(
+        process,
         requests_per_second=5000,
         concurrency=8,
         scopes="read_rooms write_rooms",

@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow.csv
+from sandbox_settings import settings_asking
 
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
@@ -26,7 +27,6 @@ from pipeline.publish import publish
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world import planted
 from pipeline.sandbox.world.omissions import chosen_paths
-from pipeline.settings import Settings
 from pipeline.sweep import normalisers
 
 OPENED = date(2030, 4, 1)
@@ -75,11 +75,8 @@ def made(home: Path) -> str:
     with SandboxProcess(seed=5, properties=2000, plant_share=0.6, missing_share=MISSING_SHARE) as sandbox:
         spec = home / "spec.toml"
         spec.write_text(_SPEC.format(ids=chosen(sandbox), markets=list(MARKETS)))
-        settings = Settings(
-            _env_file=None,
-            base_url=sandbox.base_url,
-            client_id=sandbox.client_id,
-            client_secret=sandbox.client_secret,
+        settings = settings_asking(
+            sandbox,
             requests_per_second=5000,
             concurrency=8,
             workers=1,

@@ -14,6 +14,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from sandbox_settings import settings_asking
+
 from pipeline.lake import Lake
 from pipeline.night import steps
 from pipeline.night.night import Night as NightUnderWay
@@ -61,11 +63,8 @@ def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
     # Days ahead: whenever a run ends, the stay has not begun.
     check_in = datetime.now(UTC).date() + timedelta(days=3)
     (folder / "spec.toml").write_text(SPEC.format(ids=", ".join(map(str, ids)), check_in=check_in))
-    settings = Settings(
-        _env_file=None,
-        base_url=sandbox.base_url,
-        client_id=sandbox.client_id,
-        client_secret=sandbox.client_secret,
+    settings = settings_asking(
+        sandbox,
         requests_per_second=500,
         scopes="read_rooms write_rooms",
         quote_cap=40,
