@@ -26,7 +26,7 @@ REPORT_MEMORY = "200MB"
 OF_OFFERS = ("offer", "penalty", "promotion")
 
 # Tables of a sweep whose rows are about one property.
-_OF_PROPERTIES = frozenset({*OF_OFFERS, "reject", "cell"})
+OF_PROPERTIES = frozenset({*OF_OFFERS, "reject", "cell"})
 
 _SQL_TYPES = {
     "string": "VARCHAR",
@@ -92,15 +92,13 @@ def view_sweep_files(
     lake: Lake,
     sweep_id: str,
     schema: str,
-    within: str = "",
     *,
     tables: Iterable[str] = SEGMENT_TABLES,
     is_before_audit: bool = False,
 ) -> None:
     """Create one view per table over the files of one sweep; a table without files is an empty view.
 
-    Offers in quarantine are left out with their penalties and promotions; `is_before_audit` includes them. `within` is
-    a condition on `property_id`.
+    Offers in quarantine are left out with their penalties and promotions; `is_before_audit` includes them.
     """
     session.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     quarantine = quarantine_file(lake, sweep_id)
@@ -113,9 +111,6 @@ def view_sweep_files(
             select = select_files(name, [file for file in files if file != quarantine])
         else:
             select = select_kept(name, files, [quarantine])
-        if within and name in _OF_PROPERTIES:
-            # A part of an answer without a property id may belong to any property.
-            select = f"SELECT * FROM ({select}) WHERE {within} OR property_id IS NULL"  # noqa: S608 - our own names
         session.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {select}")
 
 

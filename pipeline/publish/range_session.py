@@ -11,8 +11,9 @@ import duckdb
 import pyarrow as pa
 
 from pipeline.domain.property_range import PropertyRange
+from pipeline.domain.tables import SEGMENT_TABLES
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, quoted, select_files, view_sweep_files
+from pipeline.lake.database import OF_PROPERTIES, connect, quoted, select_files, view_sweep_files
 from pipeline.publish.catalogue import write_side_views
 from pipeline.publish.state import prepare
 from pipeline.publish.state_files import StateFile, write_state_views
@@ -59,7 +60,12 @@ class RangeJob:
 def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:
     """Restrict the state and the night's answers to the properties of a range."""
     write_state_views(session, job.lake, job.state, job.within)
-    view_sweep_files(session, job.lake, job.sweep_id, "memory.sweep_files", job.within.condition)
+    for name in SEGMENT_TABLES:
+        # A part of an answer without a property id may belong to any property.
+        where = f"WHERE {job.within.condition} OR property_id IS NULL" if name in OF_PROPERTIES else ""
+        session.execute(
+            f"CREATE OR REPLACE VIEW memory.sweep_files.{name} AS FROM memory.all_sweep_files.{name} {where}"
+        )
 
 
 @contextmanager
@@ -76,6 +82,8 @@ def session_over(job: RangeJob) -> Iterator[duckdb.DuckDBPyConnection]:
         ).fetchall()
         for (name,) in tables:
             session.execute(f"CREATE VIEW nightaudit.{name} AS FROM built.{name}")
+        # Once: checking the checksums of all files of a large night takes long.
+        view_sweep_files(session, lake, job.sweep_id, "memory.all_sweep_files")
         turn_to(session, job)
         view_sweep(session, lake, job.sweep_id)
         session.register("doubtful", job.doubtful)
