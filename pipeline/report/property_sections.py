@@ -110,7 +110,7 @@ def _prices(path: pl.DataFrame) -> Section:
     return Section(
         "prices",
         f"The cheapest price of each stay, night by night, in {currency}" if charts else "No price has been seen",
-        "The lowest hotel-only total in list answers, by market. Lines that coincide are drawn thin upon thick. A "
+        "The lowest hotel-only total in list answers, by market. Where lines coincide, thin ones lie on thick ones. A "
         f"line breaks where the property was not on sale.{left}",
         path,
         [key(places), *charts] if charts else (),
@@ -127,8 +127,8 @@ def _parity(rows: pl.DataFrame) -> Section:
         f"{lose:,} of {counted(pairs, 'offer')} {'is' if lose == 1 else 'are'} dearer than in {reference}"
         if rows.height
         else "No market could be compared",
-        "The same room, board, policy, stay and party in both markets, answered in one sweep; where that was in two "
-        "currencies, at the reference rate, and equal is what such a rate cannot tell apart. "
+        "The same room, board, policy, stay and party in both markets, answered in one sweep. Prices in two currencies "
+        "are compared at the reference rate, and count as equal if they differ by less than such a rate can tell. "
         "Above 0: dearer than in the reference market.",
         rows,
         columns=[
