@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 
 import altair as alt
 import polars as pl
-import vl_convert
 from markupsafe import Markup, escape
 
+from pipeline.report.draw import draw
 from pipeline.report.words import UNNAMED, drawable, printed
 
 # Placeholders that no palette contains, and the variables of `layout.html.j2` that replace them.
@@ -69,7 +69,7 @@ def _drawable(part: object) -> object:
 
 def _drawn(spec: dict[str, Any], label_limit: int) -> str:
     """Return a chart as an SVG element in the page's colours."""
-    drawn = vl_convert.vegalite_to_svg(spec | {"config": _config(label_limit)})
+    drawn = draw(spec | {"config": _config(label_limit)})
     coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], _ROLES.sub("", drawn))
     # At most as wide as it was drawn.
     sized = re.sub(

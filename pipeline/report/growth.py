@@ -7,13 +7,13 @@ from pathlib import Path
 
 import altair as alt
 import polars as pl
-import vl_convert
 
 from pipeline.domain.errors import InputError
 from pipeline.lake import write_in_place
 from pipeline.lake.inventory import Stock
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report.charts import SERIES
+from pipeline.report.draw import draw
 
 # Kinds with a colour of their own; the other, small ones share one.
 _MOST_KINDS = 6
@@ -46,4 +46,4 @@ def draw_growth(stocks: Iterable[Stock], place: Path, nights: int) -> Path:
             color=alt.Color("kind:N", title=None, scale=alt.Scale(range=list(SERIES))),
         )
     )
-    return write_in_place(place, vl_convert.vegalite_to_svg(chart.to_dict()).encode())
+    return write_in_place(place, draw(chart.to_dict()).encode())

@@ -1,0 +1,42 @@
+"""The library that draws charts, without the fonts of the machine."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.report.draw import draw
+
+_SPEC = {
+    "data": {"values": [{"day": "one", "share": 1}]},
+    "mark": "bar",
+    "encoding": {"x": {"field": "day", "type": "nominal"}, "y": {"field": "share", "type": "quantitative"}},
+    "config": {"font": "Arial, sans-serif"},
+}
+
+
+@pytest.mark.parametrize("before", [None, "/etc/fonts/fonts.conf"])
+def test_fonts_are_hidden_from_the_drawing_library_alone(before: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if before is None:
+        monkeypatch.delenv("FONTCONFIG_FILE", raising=False)
+    else:
+        monkeypatch.setenv("FONTCONFIG_FILE", before)
+    assert "one" in draw(_SPEC)
+    assert os.environ.get("FONTCONFIG_FILE") == before
+
+
+def test_a_chart_is_the_same_where_its_machine_has_other_fonts(tmp_path: Path) -> None:
+    """Drawn in a process of its own, whose machine claims to have no fonts: they are read once a process."""
+    none = tmp_path / "fonts.conf"
+    none.write_text("<fontconfig><dir>/nonexistent</dir></fontconfig>")
+    script = f"from pipeline.report.draw import draw; print(draw({_SPEC!r}), end='')"
+    there = subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"FONTCONFIG_FILE": str(none)},
+    )
+    assert there.stdout == draw(_SPEC)
