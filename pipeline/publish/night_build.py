@@ -102,7 +102,7 @@ class NightBuild:
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
         findings = self._across(find_in_range, detectors())
         failed = {name: reason for part in findings for name, reason in part.failed.items()}
-        note_comparisons(session, lake, [part.comparisons for part in findings])
+        note_comparisons(session, lake, [file for part in findings for file in part.comparisons])
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
         found = [part.found for part in findings]
         del findings

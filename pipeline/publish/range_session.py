@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,7 +28,7 @@ class RangeJob:
 
     `folder` is where files of the state go; `published` are the sweeps that views read, `as_of` what was loaded by
     then. `has_changes`: the changes of the night are in the lake already;
-    `doubtful` are the rows of `night.cell_doubtful`.
+    `doubtful` are the rows of `night.cell_doubtful`. `parts` are the ranges that a wider one was joined from.
     """
 
     lake: Lake
@@ -42,6 +42,7 @@ class RangeJob:
     doubtful: pa.Table
     as_of: datetime | None = None
     has_changes: bool = False
+    parts: tuple[PropertyRange, ...] = ()
 
     def halves(self) -> list[RangeJob]:
         """Return two jobs with half of the properties each; none for a single property."""
@@ -55,6 +56,18 @@ class RangeJob:
             replace(self, within=lower, properties=tuple(inside[:middle])),
             replace(self, within=upper, properties=tuple(inside[middle:])),
         ]
+
+
+def joined(jobs: Sequence[RangeJob]) -> RangeJob:
+    """Return one job over the ranges of several, which follow one another."""
+    if len(jobs) == 1:
+        return jobs[0]
+    return replace(
+        jobs[0],
+        within=PropertyRange(jobs[0].within.first, jobs[-1].within.last),
+        properties=tuple(number for job in jobs for number in job.properties),
+        parts=tuple(job.within for job in jobs),
+    )
 
 
 def turn_to(session: duckdb.DuckDBPyConnection, job: RangeJob) -> None:

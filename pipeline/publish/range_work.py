@@ -8,7 +8,7 @@ each with bounded memory, and read the file as written so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ from pipeline.publish.catalogue import write_range_views
 from pipeline.publish.comparisons import view_comparisons, write_comparisons
 from pipeline.publish.flags import ask_rules
 from pipeline.publish.range_files import files_read
-from pipeline.publish.range_session import RangeJob, session_over, turn_to
+from pipeline.publish.range_session import RangeJob, joined, session_over, turn_to
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
 from pipeline.publish.state_files import StateFile, write_rows, write_step
 from pipeline.publish.summaries import SUMMED
@@ -36,6 +36,10 @@ _CHANGES_ORDER = (
     "property_id, check_in, source, product_type, nights, party, room_id, board_id, policy_key, currency, market, "
     "offer_key"
 )
+
+# What rules and summaries read is narrower than the state, so several ranges fit into memory at once; and planning
+# their queries takes a second, however few the rows.
+_RANGES_AT_ONCE = 4
 
 T = TypeVar("T")
 
@@ -53,7 +57,7 @@ class RangeNight:
 class RangeFindings:
     """Comparisons of markets in a range, what the rules find in it, and why some failed, by relation."""
 
-    comparisons: StateFile
+    comparisons: tuple[StateFile, ...]
     found: pa.Table
     failed: Mapping[str, str]
 
@@ -74,11 +78,21 @@ def work_out(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeNight:
 
 
 def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFindings:
-    """Compare the markets of a range and run all rules on it. The views exist."""
-    comparisons = write_comparisons(session, job.lake, job.folder, job.sweep_id, job.within)
+    """Compare the markets of a range and run all rules on it. The views exist.
+
+    Pairs are wide, so the parts of a joined range are compared one by one.
+    """
+    comparisons = []
+    for part in job.parts or (job.within,):
+        if job.parts:
+            turn_to(session, replace(job, within=part))
+        comparisons.append(write_comparisons(session, job.lake, job.folder, job.sweep_id, part))
+    if job.parts:
+        turn_to(session, job)
+        view_comparisons(session, job.lake, comparisons)
     ask_rules(session, detectors())
     failed = session.execute("FROM memory.night.failed_rule").fetchall()
-    return RangeFindings(comparisons, _arrow(session, "FROM memory.night.found"), dict(failed))
+    return RangeFindings(tuple(comparisons), _arrow(session, "FROM memory.night.found"), dict(failed))
 
 
 def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
@@ -108,30 +122,58 @@ class RangeWorkers:
     def across(self, work: Work[T], jobs: Sequence[RangeJob], *, reads: Iterable[str] = ()) -> list[T]:
         """Do the work on each range and return the results in order; a range that needs too much memory is split.
 
-        `reads` are the relations of `mart` and `report` that it reads, with their schema.
+        `reads` are the relations of `mart` and `report` that it reads, with their schema; for them several ranges that
+        follow one another are joined, and share one result.
 
         Raises LakeError if processes keep being killed; DuckDB's errors pass unchanged.
         """
-        return self._pool.across(_apart, jobs, work, tuple(reads))
+        results = self._pool.across(_apart, jobs, work, tuple(reads))
+        return [result for result in results if result is not None]
 
 
-def _apart(jobs: Sequence[RangeJob], work: Work[T], reads: tuple[str, ...]) -> list[T | duckdb.OutOfMemoryException]:
-    """Do the work on ranges of one night, one by one; return the results, or why a range is too large."""
-    outcomes: list[T | duckdb.OutOfMemoryException] = []
+def _apart(
+    jobs: Sequence[RangeJob], work: Work[T], reads: tuple[str, ...]
+) -> list[T | duckdb.OutOfMemoryException | None]:
+    """Do the work on ranges of one night; return a result for each, or why it is too large.
+
+    The result of a joined range stands with its first part, and None with the others.
+    """
+    outcomes: list[T | duckdb.OutOfMemoryException | None] = []
     with session_over(jobs[0]) as session:
         if reads:
             # Binding all views takes half a second: once, not for every range.
             write_range_views(session, jobs[0].lake, jobs[0].published, reads)
-        for job in jobs:
-            turn_to(session, job)
-            if reads:
-                view_comparisons(session, job.lake, job.state, job.within)
-            try:
-                outcomes.append(work(session, job))
-            except duckdb.OutOfMemoryException as error:
-                forget_night(session)
-                outcomes.append(error)
+        for group in _groups(jobs, _RANGES_AT_ONCE if reads else 1):
+            outcome = _done(session, work, joined(group), reads)
+            if len(group) > 1 and isinstance(outcome, duckdb.OutOfMemoryException):
+                outcomes += [_done(session, work, job, reads) for job in group]
+            else:
+                outcomes += [outcome, *[None] * (len(group) - 1)]
     return outcomes
+
+
+def _done(
+    session: duckdb.DuckDBPyConnection, work: Work[T], job: RangeJob, reads: tuple[str, ...]
+) -> T | duckdb.OutOfMemoryException:
+    turn_to(session, job)
+    if reads:
+        view_comparisons(session, job.lake, job.state, job.within)
+    try:
+        return work(session, job)
+    except duckdb.OutOfMemoryException as error:
+        forget_night(session)
+        return error
+
+
+def _groups(jobs: Sequence[RangeJob], most: int) -> list[list[RangeJob]]:
+    groups: list[list[RangeJob]] = []
+    for job in jobs:
+        # After a failure the remaining ranges have gaps between them.
+        if groups and len(groups[-1]) < most and groups[-1][-1].within.last + 1 == job.within.first:
+            groups[-1].append(job)
+        else:
+            groups.append([job])
+    return groups
 
 
 def _write_changes(session: duckdb.DuckDBPyConnection, lake: Lake, job: RangeJob) -> str | None:

@@ -16,8 +16,9 @@ from pipeline.domain.tables import OFFER
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.process import range_pool
-from pipeline.publish import publish, publish_anew
+from pipeline.publish import night_build, publish, publish_anew
 from pipeline.publish.range_files import files_read
+from pipeline.publish.range_work import find_in_range
 from pipeline.publish.state import FILED_STEPS
 
 pytestmark = pytest.mark.slow
@@ -50,8 +51,10 @@ def ranges_of(lake):
         ).fetchall()[0][0]
 
 
-def test_many_ranges_give_what_one_range_gives(home):
+def test_many_ranges_give_what_one_range_gives(home, monkeypatch):
     lake = Lake(str(home / "lake"))
+    # A single process, so that it is given several ranges at once and joins them for the rules.
+    monkeypatch.setattr(range_pool.os, "cpu_count", lambda: 1)
     expected = contents(lake)
     assert ranges_of(lake) == 1
     assert publish_anew(lake, lambda: None, most_offers=2500)
@@ -80,6 +83,26 @@ def test_a_range_needs_no_other_property_s_state_and_no_offers_of_earlier_nights
         assert not given & elsewhere
         of_offers = {path.split("/")[2] for path in given if path.startswith(f"{lake.tables_folder}/{OFFER.name}/2")}
         assert of_offers == {jobs[0].sweep_id}
+
+
+def test_ranges_that_do_not_fit_into_memory_together_are_worked_out_one_by_one(home, tmp_path, monkeypatch):
+    shutil.copytree(home / "lake", tmp_path / "lake")
+    lake = Lake(str(tmp_path / "lake"))
+    expected = contents(lake)
+    joined = []
+
+    def find(session, job):
+        if job.parts:
+            joined.append(job.parts)
+            raise duckdb.OutOfMemoryException
+        return find_in_range(session, job)
+
+    monkeypatch.setattr(night_build, "find_in_range", find)
+    monkeypatch.setattr(range_pool.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(range_pool, "open_pool", lambda *_: AnotherMachine(lake, files_read))
+    publish_anew(lake, lambda: None, most_offers=2500)
+    assert any(len(parts) > 1 for parts in joined)
+    assert contents(lake) == expected
 
 
 def test_no_two_rows_of_a_state_file_tie(home):
