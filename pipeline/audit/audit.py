@@ -2,8 +2,8 @@
 
     measure (SQL, one scan a table) ─► bounds (the nights before) ─► judge (Great Expectations) ─► store
 
-It can be repeated at any time. Offers in quarantine are decided by the first audit; a later one with other settings
-or more nights may come to another verdict, which then counts.
+It can be repeated at any time. The first audit decides which offers go into quarantine. A later one, with other
+settings or more nights, may reach another verdict, which then counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pipeline.lake.sweep_files import files_of_sweep, quarantine_file
 
 __all__ = ["Limits", "audit"]
 
-# Files of a sweep that are read into memory; as tables they take ten times as much.
+# A sweep whose files are smaller is read into memory; as tables they take ten times as much.
 _HELD_BYTES = 4_000_000
 
 
@@ -48,10 +48,10 @@ def audit(
     now: datetime,
     spread: Spread = Spread(),  # noqa: B008 - frozen
 ) -> Audit:
-    """Audit a loaded sweep, put its unusable offers in quarantine, and store what was found.
+    """Audit a loaded sweep, put its unusable offers in quarantine, and store the findings.
 
-    `nights` are the published sweeps to compare it with, oldest first. A large sweep is `spread`. Raises LakeError
-    where the sweep is not loaded or its files cannot be read. The caller holds the lake's writer lock.
+    `nights` are the published sweeps to compare it with, oldest first. A large sweep is `spread`. Raises LakeError if
+    the sweep is not loaded or its files cannot be read. The caller holds the lake's writer lock.
     """
     if not is_committed(lake, SWEEP, sweep_id):
         raise LakeError(
@@ -82,15 +82,12 @@ def audit(
 
 
 def refuse_damaged_rows(lake: Lake, sweep_id: str) -> None:
-    """Raise CorruptObject where what an audit reads of the night before is not what was written then."""
+    """Raise CorruptObject if files that an audit reads of the night before have changed since they were written."""
     refuse_damaged(lake.root, [file for _, file in _files(lake, sweep_id)])
 
 
 def _refuse_other_version(lake: Lake, nights: Sequence[str]) -> None:
-    """Raise LakeError where the night to compare with was written before its tables were declared as they are now.
-
-    Raises CorruptObject where a file of it is damaged.
-    """
+    """Raise LakeError if the night to compare with has other columns than declared now, CorruptObject if damaged."""
     for sweep_id in nights:
         for name, file in _files(lake, sweep_id):
             if reason := misfit(TABLES[name], file):
@@ -125,9 +122,9 @@ def _measures(
 def _session(
     night: AuditedNight, before: History, limits: Limits, spread: Spread
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Counts]]:
-    """Open a session over the sweep's files and over those of the last published night, with what is counted already.
+    """Open a session over the files of the sweep and of the last published night, with what ranges have counted.
 
-    Of a large sweep that is what concerns single offers; of a small one nothing.
+    Ranges count, for a large sweep, what concerns single offers. A small sweep has no ranges.
     """
     with open_night(night) as session:
         _plausible_moves(session, before, limits)
@@ -139,21 +136,17 @@ def _session(
                 yield session, counts
             return
         if sum(file.stat().st_size for _, file in _files(night.lake, night.sweep_id)) <= _HELD_BYTES:
-            _hold(session)
+            # Opening the files of a small sweep for each check would take longer than the checks.
+            for name in CHECKED:
+                session.execute(f"CREATE TABLE audit.held_{name} AS FROM sweep_files.{name}")
+                session.execute(f"CREATE OR REPLACE VIEW sweep_files.{name} AS FROM audit.held_{name}")
         prepare(session)
         choose_quarantined(session)
         yield session, Counts({}, {}, {})
 
 
-def _hold(session: duckdb.DuckDBPyConnection) -> None:
-    """Read the sweep's rows once: of a small sweep, opening its files for each check takes longer than the checks."""
-    for name in CHECKED:
-        session.execute(f"CREATE TABLE audit.held_{name} AS FROM sweep_files.{name}")
-        session.execute(f"CREATE OR REPLACE VIEW sweep_files.{name} AS FROM audit.held_{name}")
-
-
 def _plausible_moves(session: duckdb.DuckDBPyConnection, before: History, limits: Limits) -> None:
-    """Make the table of how far a price may move: as far as history bounds what one cell in a thousand does."""
+    """Make the table of how far a price may move, from the bound that history sets for one cell in a thousand."""
     session.execute("CREATE TABLE audit.plausible_move (market VARCHAR, lead VARCHAR, largest DOUBLE)")
     name = "largest_move_lead_"
     keys = [key for key in before if key[2].startswith(name)]
@@ -161,7 +154,7 @@ def _plausible_moves(session: duckdb.DuckDBPyConnection, before: History, limits
     wide = Limits(limits.deviations, limits.nights, limits.cold_nights)
     for market, _, check, highest in ((*m.key, m.highest) for m in with_bounds(wanted, before, wide)):
         if highest is not None:
-            # Twice the bound of the one in a thousand: what is reported row by row must be beyond doubt.
+            # Twice that bound, since rows that are reported one by one must be beyond doubt.
             session.execute(
                 "INSERT INTO audit.plausible_move VALUES (?, ?, 2 * ln(?))", [market, check.removeprefix(name), highest]
             )

@@ -1,7 +1,7 @@
-"""What is counted of a night's offers, over all of them or range by range of properties.
+"""Counts of a night's offers, over all of them or range by range of properties.
 
-No search is cut by a range, so what holds within a search (keys, penalties of an offer) can be counted in each. Counts
-are added up; of what is compared over all properties, such as prices, each range leaves a few columns in files.
+A search lies within one range, so what holds within a search (keys, penalties of an offer) is counted in each range and
+added up. For checks over all properties, such as those of prices, each range leaves a few columns in files.
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ from pipeline.lake.database import OF_OFFERS, quoted
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, read_by, relation
 
-# Tables of the schema `audit` that ranges add rows to: what the checks over all properties read.
+# Tables of the schema `audit` that checks over all properties read, and to which each range adds rows.
 _NARROW = ("search_offers", "property_offers", "property_penalties", "property_promotions")
 _LEFT_BEHIND = (*_NARROW, "cell_price", "price_move", "violation")
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Per table its rows without a value, or with one that is not listed, and its keys that occur twice; and per table
-    and rule the rows that break it.
-    """
+    """Per table: missing and unlisted values by column, doubled keys. Per table and rule: the rows that break it."""
 
     declared: Mapping[str, Sequence[Sequence[Any]]]
     doubled: Mapping[str, int]
@@ -42,14 +40,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class RangeCounts:
-    """What was counted in a range, and the files of what it leaves behind, by table."""
+    """The counts of a range, and the files that it leaves behind, by table."""
 
     counts: Counts
     files: Mapping[str, str]
 
 
 def prepare(session: duckdb.DuckDBPyConnection) -> None:
-    """Make the tables of `audit` that rules and measures read, of the offers that the session sees."""
+    """Make the tables of `audit` that rules and measures read, from the offers that the session sees."""
     for name in _NARROW:
         session.execute(f"CREATE OR REPLACE TABLE audit.{name} AS {relation('measure', name).sql}")
     prepare_prices(session)
@@ -57,7 +55,7 @@ def prepare(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def count_range(session: duckdb.DuckDBPyConnection, folder: Path, name: str) -> RangeCounts:
-    """Count in a range, and write what it leaves behind to files of that name."""
+    """Count in a range, and write the columns that it leaves behind to files of that name."""
     prepare(session)
     counts = Counts(
         {table: count_declared(session, table) for table in OF_OFFERS},
@@ -74,7 +72,7 @@ def count_range(session: duckdb.DuckDBPyConnection, folder: Path, name: str) -> 
 
 
 def add_up(session: duckdb.DuckDBPyConnection, parts: Sequence[RangeCounts]) -> Counts:
-    """Add up what was counted in all ranges, and make the tables of `audit` of what they left behind."""
+    """Add up the counts of all ranges, and make the tables of `audit` from the files that they left behind."""
     for table in _LEFT_BEHIND:
         files = ", ".join(quoted(part.files[table]) for part in parts)
         session.execute(f"CREATE VIEW audit.{table} AS FROM read_parquet([{files}])")
@@ -88,7 +86,7 @@ def add_up(session: duckdb.DuckDBPyConnection, parts: Sequence[RangeCounts]) -> 
 
 @cache
 def _rules_of_ranges() -> tuple[Rule, ...]:
-    """Return the rules that look at offers, or at what belongs to them, and at nothing that spans ranges."""
+    """Return the rules about offers, penalties and promotions that look at nothing beyond a range."""
     found = {(rule.table, rule.name): Relation(rule.table, rule.name, "", rule.sql) for rule in rules()}
     read = read_by(list(found.values()))
     return tuple(
@@ -103,8 +101,8 @@ def _rules_of_ranges() -> tuple[Rule, ...]:
 def _added(rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     added: dict[str | None, Sequence[Any]] = {}
     for market, *found in rows:
-        before = added.get(market)
-        added[market] = found if before is None else [one + other for one, other in zip(before, found, strict=True)]
+        before = added.get(market, [0] * len(found))
+        added[market] = [one + other for one, other in zip(before, found, strict=True)]
     return [(market, *found) for market, found in added.items()]
 
 

@@ -1,6 +1,6 @@
-"""Checks of sums that follow from the declarations of the tables: types, nulls, keys and enumerations.
+"""Checks that follow from the declarations of the tables: types, nulls, keys and listed values.
 
-Ranges are rules for rows: see `rules`.
+Bounds of single values are row-level rules: see `rules`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from pipeline.audit.rules import CHECKED, EXAMPLES, place, with_addresses
 from pipeline.domain.tables import TABLES, Column, Table
 from pipeline.lake.database import quoted, rows_of
 
-# Without these a price cannot be compared, so that losing them is losing the night.
+# Prices without these cannot be compared: a night that loses them is lost.
 _VITAL = ("total", "currency")
+_PLACE = ("property_id", "search_id", "offer_no")
 
 
 def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
@@ -29,24 +30,17 @@ def measure_types(files: Sequence[tuple[str, Path]]) -> Iterator[Measure]:
     wrong: dict[str, list[dict[str, object]]] = {name: [] for name in CHECKED}
     for name, file in files:
         if reason := misfit(TABLES[name], file):
-            place: dict[str, object] = {
-                "property_id": None,
-                "search_id": None,
-                "offer_no": None,
-                "raw_address": file.name,
-            }
-            wrong[name].append(place | {"reason": reason})
+            nowhere = dict.fromkeys(_PLACE)
+            wrong[name].append({**nowhere, "raw_address": file.name, "reason": reason})
     meaning = "files with a column missing, or of another type than declared: nightaudit rebuild rewrites them"
     for name, found in wrong.items():
-        said: dict[str, Any] = {
-            "violations": len(found),
-            "examples": json.dumps(found[:EXAMPLES]) if found else None,
-        }
+        examples = json.dumps(found[:EXAMPLES]) if found else None
+        said: dict[str, Any] = {"violations": len(found), "examples": examples}
         yield Measure(ALL, name, "types", "critical", meaning, "rule", float(len(found)), highest=0.0, **said)
 
 
 def misfit(table: Table, file: Path) -> str | None:
-    """Return why a file is not one of a table's, as by a version of nightaudit that declared it otherwise."""
+    """Return how a file differs from its table's declaration, as another version may have written it; None: it fits."""
     try:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError):
@@ -60,13 +54,13 @@ def misfit(table: Table, file: Path) -> str | None:
 
 
 def _plain(kind: pa.DataType) -> str:
-    # How a value is encoded is not its type: text may come by way of a dictionary.
+    # The encoding is not part of the type: text may be stored as a dictionary.
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return str(plain).replace("large_", "").replace("+00:00", "UTC")
 
 
 def count_declared(session: duckdb.DuckDBPyConnection, name: str) -> list[Any]:
-    """Count, per market, a table's rows, and of each column the nulls and the values that are not listed."""
+    """Count a table's rows per market, and the nulls and unlisted values of each column."""
     columns = ", ".join(f"count(*) FILTER (WHERE {condition})" for _, _, condition in _counts(TABLES[name]))
     return session.execute(f"SELECT market, count(*), {columns} FROM sweep_files.{name} GROUP BY market").fetchall()  # noqa: S608 - our own names
 
@@ -74,7 +68,7 @@ def count_declared(session: duckdb.DuckDBPyConnection, name: str) -> list[Any]:
 def measure_declared(
     session: duckdb.DuckDBPyConnection, name: str, counted: Sequence[Sequence[Any]] | None = None
 ) -> Iterator[Measure]:
-    """Measure nulls and enumerations of a table in one scan, per market, unless they are counted already."""
+    """Measure nulls and unlisted values of a table per market, in one scan unless they are `counted` already."""
     table = TABLES[name]
     for market, total, *found in count_declared(session, name) if counted is None else counted:
         for (column, what, condition), count in zip(_counts(table), found, strict=True):
@@ -95,7 +89,6 @@ def _counts(table: Table) -> Iterator[tuple[Column, str, str]]:
 def _examples(
     session: duckdb.DuckDBPyConnection, table: Table, column: Column, condition: str, market: str | None
 ) -> str:
-    """Return a few of a market's rows that meet a condition."""
     rows = session.execute(
         f"SELECT {place(table)}, '{column.name} is ' || coalesce({column.name}::VARCHAR, 'missing') AS reason "  # noqa: S608 - our own names
         f"FROM sweep_files.{table.name} WHERE ({condition}) AND market IS NOT DISTINCT FROM ? LIMIT {EXAMPLES}",
@@ -132,22 +125,16 @@ def _doubled(name: str) -> str:
 
 
 def measure_key(session: duckdb.DuckDBPyConnection, name: str, counted: int | None = None) -> Measure:
-    """Count the keys of a table that occur more than once in the sweep, unless they are counted; give a few of them."""
+    """Measure the keys of a table that occur more than once in the sweep, with examples; see `count_doubled`."""
     names = _key(name)
     count = count_doubled(session, name) if counted is None else counted
     examples = None
     if count:
         rows = session.execute(f"FROM ({_doubled(name)}) ORDER BY ALL LIMIT {EXAMPLES}").fetchall()
         found = [dict(zip((*names, "times"), row, strict=True)) for row in rows]
-        asked = ("property_id", "search_id", "offer_no")
-        examples = with_addresses(
-            session,
-            [
-                {column: row.get(column) for column in asked}
-                | {"reason": ", ".join(f"{column} {value}" for column, value in row.items())}
-                for row in found
-            ],
-        )
+        reasons = [", ".join(f"{column} {value}" for column, value in row.items()) for row in found]
+        places = [{column: row.get(column) for column in _PLACE} for row in found]
+        examples = with_addresses(session, [p | {"reason": r} for p, r in zip(places, reasons, strict=True)])
     meaning = f"keys that occur more than once: {', '.join(names)}"
     said: dict[str, Any] = {"highest": 0.0, "violations": count, "examples": examples}
     return Measure(ALL, name, "key", "critical", meaning, "rule", float(count), **said)

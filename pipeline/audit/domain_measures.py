@@ -1,7 +1,7 @@
-"""Measures of the domain: the relations of `sql/measure`, one row per market with a column a measure.
+"""Measures of the domain: the relations of `sql/measure`, with a row per market and a column per measure.
 
-`measures.toml` there says of each column how severe a deviation is, which side matters, how it is compared, and what it
-means.
+For each column, `measures.toml` there says what it means, how severe a deviation is, which side matters and how it is
+compared.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pipeline.lake.relations import declared, relation
 
 
 def view_leads(session: duckdb.DuckDBPyConnection) -> None:
-    """Give the searches of both nights their class of lead time."""
+    """Make the views that class the searches of both nights by lead time."""
     lead = relation("measure", "search_lead").sql
     for night in ("sweep_files", "before_files"):
         session.execute(f"CREATE VIEW {night}.search_lead AS {lead.replace('sweep_files.', f'{night}.')}")
 
 
 def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
-    """Make the tables of the cells' lowest prices, tonight and when last published, and of how they moved."""
+    """Make the tables of each cell's lowest price, tonight and when last published, and of its moves."""
     price = relation("measure", "cell_price").sql
     for night, table in (("sweep_files", "cell_price"), ("before_files", "cell_price_before")):
         session.execute(f"CREATE OR REPLACE TABLE audit.{table} AS {price.replace('sweep_files.', f'{night}.')}")
@@ -35,7 +35,7 @@ def prepare_prices(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
-    """Measure what the nights before are compared by, per market and, for prices, per lead time."""
+    """Measure what is compared with the nights before, per market and, for prices, per lead time."""
     measures = [
         _measure(row, column, about["table"], said)
         for name, about in declared("measure", "measures").items()
@@ -48,10 +48,10 @@ def measure_domain(session: duckdb.DuckDBPyConnection) -> Iterator[Measure]:
 
 
 def _silent_markets(measures: Sequence[Measure]) -> set[str]:
-    """Return the markets that the supplier answered with "no offer" throughout, if at most half of them are.
+    """Return the markets that the supplier answered with "no offer" throughout, if they are at most half of all.
 
-    That is a finding about the market, and no reason to withhold the others. A market that lost its offers in another
-    way, or a night that has lost most of its markets, is.
+    Such a market is no reason to withhold the others. One that lost its offers in another way is, and so is a night
+    that has lost most of its markets.
     """
     shares = [measure for measure in measures if measure.check == "no_offer_share"]
     silent = {measure.market for measure in shares if measure.observed == 1}
@@ -78,7 +78,7 @@ def _measure(row: dict[str, Any], column: str, table: str, said: Mapping[str, st
 def measure_sweep(
     session: duckdb.DuckDBPyConnection, manifest: Manifest, sweep: dict[str, Any], age_days: int
 ) -> Iterator[Measure]:
-    """Measure what holds for each sweep: its statuses add up, all that was planned is there, and it is fresh."""
+    """Measure that a sweep's statuses add up, that every planned cell is there, and that it is recent."""
     missing = sweep["planned"] - sum(sweep[status] for status in STATUSES)
     yield _rule(ALL, "sweep", "statuses_add_up", "planned cells without a status, or with two", missing)
     cells = session.execute("SELECT count(*) FROM sweep_files.cell").fetchall()[0][0]

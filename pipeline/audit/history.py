@@ -1,13 +1,13 @@
 """Bounds from the nights before: robust, wide enough for chance, and none at all while there are too few nights.
 
-The middle is the median of the trailing nights. Around it lies a band: some times the median absolute deviation (as
-a standard deviation), or the uncertainty of counting where that is larger, and at least twice the largest deviation
-that was published without complaint. A share may always differ by a point.
+The middle is the median of the trailing nights. The band around it is a multiple of the median absolute deviation
+(scaled to a standard deviation) or of the counting error, whichever is larger, and at least twice the largest deviation
+that passed its check. A share may always differ by one point.
 
-A value that failed its check does not count, although its night was published: an override is for that night. One that
-was not judged, as in a cold start, counts, and makes no room where it lies outside the band. Once so many nights in a
-row have failed as a cold start needs, theirs is the new level, and what was before does not count any more. Shares are
-compared as they are, levels and rare shares by their logarithm, so that twice as much and half as much are equally far.
+A value that failed its check does not count, even if its night was published: an override is for that night. A value
+that was not judged, as in a cold start, counts, but does not widen the band if it lies outside. Once as many nights in
+a row have failed as a cold start takes, they are the new level and earlier nights no longer count. Shares are compared
+directly; levels and rare shares by their logarithm, so that double and half are equally far.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from pipeline.audit.results import Measure, rounded
 
 # Turns a median absolute deviation into the standard deviation of a normal distribution.
 _MAD_TO_SIGMA = 1.4826
-# By so much a share may always differ: what concerns fewer offers is no reason to withhold all others.
+# A share may always differ by this much: a problem with fewer offers is no reason to withhold all others.
 _POINT = 0.01
 
 
 class Seen(NamedTuple):
-    """What was measured in a published night, and what its check said then."""
+    """A value measured in a published night, and the outcome of its check."""
 
     observed: float
     is_failed: bool = False
@@ -48,7 +48,7 @@ class Limits:
 
 
 def with_bounds(measures: Iterable[Measure], history: History, limits: Limits) -> list[Measure]:
-    """Give each measure that is judged by history its bounds; it keeps none while there are too few nights."""
+    """Give each measure that is judged by history its bounds; it has none while there are too few nights."""
     return [
         _bounded(measure, history.get(measure.key, ()), limits) if measure.basis == "history" else measure
         for measure in measures
@@ -56,7 +56,7 @@ def with_bounds(measures: Iterable[Measure], history: History, limits: Limits) -
 
 
 def usual(before: Iterable[Seen], cold_nights: int) -> list[Seen]:
-    """Return what counts of the nights before, oldest first: see above."""
+    """Return the earlier nights that count, oldest first: see above."""
     counted: list[Seen] = []
     failed_in_a_row: list[Seen] = []
     for seen in before:
@@ -82,10 +82,10 @@ def _bounded(measure: Measure, seen: Sequence[Seen], limits: Limits) -> Measure:
 
 
 def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> tuple[float, float | None]:
-    """Return the least and the most that the nights before make plausible; None: no most.
+    """Return the least and the most that the nights before make plausible; None: no upper bound.
 
-    `of` is what tonight's value counts: cells of a share, properties behind a median. Kinds are `share` (0 to 1),
-    `level` (positive) and `rare` (a share near 0 whose vanishing matters).
+    `of` is how many tonight's value is made of: cells of a share, properties behind a median. Kinds are `share`
+    (0 to 1), `level` (positive) and `rare` (a share near 0 that matters when it vanishes).
     """
     values = [seen.observed for seen in before]
     middle, count = median(values), max(of, 1.0)
@@ -94,7 +94,7 @@ def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> t
         low, high = _halves(before, values, (min(least, middle - _POINT), max(most, middle + _POINT)), deviations)
         return max(middle - low, 0.0), min(middle + high, 1.0)
     if middle <= 0:
-        # Where there usually is none, none is no fault, and how much may come is unknown.
+        # Usually there is none: then none is fine, and how much to expect is unknown.
         return 0.0, None
     logs = [math.log(max(value, 1e-9)) for value in values]
     level = median(logs)
@@ -108,10 +108,10 @@ def bounds(before: Sequence[Seen], kind: str, of: float, deviations: float) -> t
 
 
 def _by_chance(share: float, count: float, deviations: float) -> tuple[float, float]:
-    """Return how far chance takes a share of so many: some deviations, corrected for how skewed small counts are."""
+    """Return how far chance can move a share of `count`: some deviations, corrected for the skew of small counts."""
     away = deviations * math.sqrt(max(share * (1 - share), 0.0) / count)
     skew = max(deviations**2 - 1, 0.0) * (1 - 2 * share) / (6 * count)
-    # Of so few, none is plausible as well, and the correction holds no longer.
+    # With so few, zero is plausible too, and the correction does not apply.
     few = deviations**2 / 4
     return (
         0.0 if share * count < few else share - away + skew,
@@ -122,11 +122,11 @@ def _by_chance(share: float, count: float, deviations: float) -> tuple[float, fl
 def _halves(
     before: Sequence[Seen], values: Sequence[float], chance: tuple[float, float], deviations: float
 ) -> tuple[float, float]:
-    """Return how far below and above the middle a value may lie. `chance` is what counting makes plausible."""
+    """Return how far below and above the middle a value may lie. `chance` is the range that chance explains."""
     middle = median(values)
     spread = deviations * _MAD_TO_SIGMA * median(abs(value - middle) for value in values)
     low, high = max(spread, middle - chance[0]), max(spread, chance[1] - middle)
-    # What was never judged may be a fault: it must not make room for the next one.
+    # A value that was never judged may be a fault, and must not widen the band for the next one.
     without_complaint = [
         abs(value - middle)
         for value, seen in zip(values, before, strict=True)

@@ -1,8 +1,8 @@
-"""Great Expectations as the judge: a frame of measures, a suite of expectations for it, one verdict a value.
+"""Great Expectations as the judge: a frame of measures, a suite of expectations for it, one verdict per value.
 
-The frame has a row per table, market and check, and a column per severity with its bounds beside it: a suite costs a
-tenth of a second, whatever it looks at, so there is one, and each expectation judges all checks of its severity. No row
-of the sweep itself is handed over: ten million of them would cost gigabytes, and what is judged is what they add up to.
+The frame has a row per table, market and check, and a column per severity with its bounds beside it. A suite costs a
+tenth of a second whatever it looks at, so there is one, and each expectation judges all checks of its severity. Great
+Expectations sees these measures and no row of the sweep: ten million rows would cost gigabytes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ def judge(measures: Iterable[Measure]) -> list[Finding]:
 
 
 def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which is typed loosely
-    """Return a context that lives in memory, writes nothing, sends nothing, and draws no progress bars."""
+    """Return a context in memory that writes nothing, sends nothing and draws no progress bars."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gx = _great_expectations()
-        _share_no_lock()
+        from tqdm import tqdm  # type: ignore[import-untyped]
+
+        # Its hidden progress bars would share a lock among processes, and killed ones would leave it behind.
+        tqdm.set_lock(threading.RLock())
         from great_expectations.data_context.types.base import (
             DataContextConfig,
             InMemoryStoreBackendDefaults,
@@ -58,10 +61,9 @@ def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which 
 
 
 def _great_expectations() -> ModuleType:
-    """Import the library in half of its usual time: a night waits for it.
+    """Import the library in half its usual time.
 
-    Statistics that none of our expectations uses are imported when they are first asked for, and the collector does not
-    look again and again at classes that stay.
+    Statistics that none of our expectations uses are imported on first use, and garbage collection is off meanwhile.
     """
     name = "scipy.stats"
     if name not in sys.modules and (spec := importlib.util.find_spec(name)) is not None and spec.loader is not None:
@@ -80,15 +82,8 @@ def _great_expectations() -> ModuleType:
     return gx
 
 
-def _share_no_lock() -> None:
-    """Keep its progress bars, which are not shown, from a lock among processes: killed ones would leave it behind."""
-    from tqdm import tqdm  # type: ignore[import-untyped]
-
-    tqdm.set_lock(threading.RLock())
-
-
 def _failed(context: Any, judged: Sequence[Measure]) -> set[tuple[str, str, str]]:  # noqa: ANN401 - see _context
-    """Return the key of each value that the suite does not accept."""
+    """Return the keys of the values that the suite does not accept."""
     import great_expectations as gx
     import pandas as pd  # type: ignore[import-untyped]
 
@@ -116,7 +111,6 @@ def _is_judged(measure: Measure) -> bool:
 
 
 def _bounded(severity: str) -> list[Expectation]:
-    """Return what is expected of a severity's values: none below its lowest, none above its highest."""
     from great_expectations.expectations.core.expect_column_pair_values_a_to_be_greater_than_b import (
         ExpectColumnPairValuesAToBeGreaterThanB,
     )

@@ -1,6 +1,6 @@
-"""The quality page of a sweep: one HTML file that asks the network for nothing, and the same as JSON.
+"""The quality page of a sweep: one HTML file that loads nothing from the network, and the same as JSON.
 
-What the supplier sent is shown as text and never as markup.
+Text from the supplier is shown as text and never as markup.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from pipeline.domain.texts import in_markdown, printable, printable_json
 from pipeline.lake import Lake, write_in_place
 
 _WIDTH, _HEIGHT, _MARGIN = 120, 28, 3
-# Characters of a text that the page shows in one place.
+# Longer texts are cut.
 _LONGEST = 2_000
 
-# Measures that are drawn over the nights, failed or not: the ones that people want to see first.
+# Measures that are drawn over the nights even if they passed.
 _DRAWN = ("answered_share", "offered_share", "failed_share", "floor_share", "offers_per_cell", "unread_share")
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A check over the nights as points of an SVG line; `last` is tonight's."""
+    """A check over the nights as points of an SVG line; `last` is tonight's point."""
 
     finding: Finding
     points: str
@@ -96,7 +96,7 @@ def as_markdown(audit: Audit) -> str:
 
 
 def _by_table(audit: Audit) -> dict[str, list[tuple[str, list[Finding]]]]:
-    """Return the findings by table and check, failed ones first."""
+    """Return the findings by table and check, failed checks first."""
     tables: dict[str, dict[str, list[Finding]]] = {}
     for finding in audit.findings:
         tables.setdefault(finding.table_name, {}).setdefault(finding.check_name, []).append(finding)
@@ -132,12 +132,8 @@ def _examples(finding: Finding) -> list[dict[str, Any]]:
     return json.loads(finding.examples) if finding.examples else []
 
 
-def _sentence(meaning: str) -> str:
-    return meaning[:1].upper() + meaning[1:]
-
-
 def _shown(value: object) -> object:
-    """Return text of a supplier with its control characters shown, and cut; what the page is made of stays as it is."""
+    """Return a supplier's text, cut and with visible control characters; the page's own markup is unchanged."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return printable(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…")
@@ -153,5 +149,9 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"measured": measured, "examples": _examples, "sentence": _sentence}
+    environment.filters |= {
+        "measured": measured,
+        "examples": _examples,
+        "sentence": lambda text: text[:1].upper() + text[1:],
+    }
     return environment.get_template("page.html.j2")

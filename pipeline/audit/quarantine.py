@@ -1,9 +1,8 @@
-"""Quarantine: offers that break a rule so that they cannot be used become rows of `reject`, and are not published.
+"""Quarantine: offers that break a rule so badly that they cannot be used become rows of `reject`, unpublished.
 
-What belongs to an offer goes with it. A penalty or promotion whose offer is not there is taken as what it is.
-The files of the table `offer` stay; readers of the table's log get copies without what was taken. Which
-offers are taken follows from the sweep's own rows alone, so that a repeated audit takes the same ones; they are one
-file and one commit, named after the sweep.
+Their penalties and promotions go with them; one without an offer goes by itself. The files of the table `offer` stay,
+and readers of the table's log get copies without the quarantined rows. The choice depends on the sweep's own rows
+alone, so a repeated audit makes the same one. The quarantine is one file and one commit, named after the sweep.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from pipeline.audit.results import Measure
 from pipeline.audit.rules import Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.domain.tables import REJECT, TABLES
-from pipeline.lake import Lake, beside, put_in_place
-from pipeline.lake.database import OF_OFFERS, quoted, select_kept, sql_type
+from pipeline.lake import Lake
+from pipeline.lake.database import OF_OFFERS, quoted, select_kept, write_rows
 from pipeline.lake.delta import commit_files, is_committed, replace_files
 from pipeline.lake.relations import relation
 from pipeline.lake.sweep_files import KEPT, quarantine_file
 
 
 def find_violators(session: duckdb.DuckDBPyConnection) -> None:
-    """Make the table of rows that break a rule by which offers are quarantined."""
+    """Make the table of rows that break a rule whose violators are quarantined."""
     union = " UNION ALL ".join(_taken(rule) for rule in rules() if rule.quarantines)
     # A table, not a view: joined with what is nearly always empty, offers need not be read.
     session.execute(f"CREATE OR REPLACE TABLE audit.violation AS {union}")
 
 
 def choose_quarantined(session: duckdb.DuckDBPyConnection) -> None:
-    """Make the table of what goes into quarantine: one row for each offer that breaks such a rule."""
+    """Make the table of the quarantine: one row for each offer that breaks such a rule."""
     session.execute(f"CREATE TABLE audit.quarantine AS {relation('measure', 'quarantine').sql}")
 
 
 def _taken(rule: Rule) -> str:
-    """Return a SELECT of what a rule takes: rows of offers as they are, of a search all its offers."""
+    """Return a SELECT of what a rule quarantines: the rows that break it, or all offers of a search that does."""
     columns = (
         f"market, property_id, search_id, offer_no, reason, {quoted(rule.name)} AS rule, {quoted(rule.table)} AS part"
     )
@@ -76,17 +75,9 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
     """Write the quarantined offers into `reject`, once, and return how many there are."""
     if is_committed(lake, REJECT, f"{sweep_id}/quarantine"):
         return count_quarantined(lake, sweep_id)
-    if not session.execute("SELECT 1 FROM audit.quarantine LIMIT 1").fetchall():
-        return 0
     file = quarantine_file(lake, sweep_id)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    built = beside(file)
-    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in REJECT.columns)
-    session.execute(
-        f"COPY (SELECT {names} FROM audit.quarantine ORDER BY search_id, reject_no) "  # noqa: S608 - our own names
-        f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
-    )
-    put_in_place(built, file)
+    if not write_rows(session, file, REJECT, "FROM audit.quarantine", "search_id, reject_no"):
+        return 0
     path = lake.table_file(REJECT.name, sweep_id, file.stem)
     leave_out(session, lake, sweep_id)
     commit_files(lake, REJECT, {f"{sweep_id}/quarantine": [path]})
@@ -94,10 +85,10 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
 
 
 def leave_out(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> None:
-    """Let readers of the Delta tables see what is published: without offers in quarantine and what belongs to them.
+    """Show readers of the Delta tables what is published: no quarantined offers, nor their penalties and promotions.
 
-    Files that hold such rows give way to copies without them, in a folder beside; all our own reading stays with the
-    files as they were loaded. The quarantine of the sweep is written. Doing it again changes nothing.
+    Files with such rows are replaced by copies without them, in another folder; nightaudit itself reads the files as
+    they were loaded. The quarantine of the sweep is written. Doing it again changes nothing.
     """
     quarantine = quarantine_file(lake, sweep_id)
     for name in OF_OFFERS:
@@ -113,22 +104,7 @@ def leave_out(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> 
         replaced = {}
         for file in (Path(row[0]) for row in found):
             path = lake.table_file(name, f"{sweep_id}{KEPT}", file.stem)
-            is_written = _copy_kept(session, name, file, quarantine, lake.local(path))
-            replaced[lake.table_file(name, sweep_id, file.stem)] = path if is_written else None
+            kept = select_kept(name, [file], [quarantine])
+            rows = write_rows(session, lake.local(path), TABLES[name], kept, "search_id, offer_no")
+            replaced[lake.table_file(name, sweep_id, file.stem)] = path if rows else None
         replace_files(lake, TABLES[name], replaced, f"{sweep_id}/quarantine")
-
-
-def _copy_kept(session: duckdb.DuckDBPyConnection, table: str, file: Path, quarantine: Path, place: Path) -> bool:
-    """Write a file's rows that are not in quarantine, if there are any."""
-    kept = select_kept(table, [file], [quarantine])
-    if not session.execute(f"SELECT 1 FROM ({kept}) LIMIT 1").fetchall():  # noqa: S608 - our own names
-        return False
-    place.parent.mkdir(parents=True, exist_ok=True)
-    built = beside(place)
-    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in TABLES[table].stored)
-    session.execute(
-        f"COPY (SELECT {names} FROM ({kept}) ORDER BY search_id, offer_no) "  # noqa: S608 - our own names
-        f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
-    )
-    put_in_place(built, place)
-    return True

@@ -1,4 +1,4 @@
-"""What an audit is made of: measures before they are judged, and findings after."""
+"""The parts of an audit: measures before they are judged, and findings after."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Something that was measured, with the bounds that it is to be judged by.
+    """A measured value, with the bounds that it is judged by.
 
     `basis` is `rule` (the same bounds each night), `rows` (counted violations of an SQL rule, none allowed) or
-    `history`; the bounds of the last come from the nights before. `kind` and `side` say how: see `history.bounds`.
+    `history` (bounds from the nights before, by `kind` and `side`: see `history.bounds`).
     """
 
     market: str
@@ -35,13 +35,13 @@ class Measure:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What the measure is called from night to night."""
+        """What identifies the measure from night to night."""
         return self.market, self.table, self.check
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A judged measure: one row of the table `quality`, without what it shares with its audit."""
+    """A judged measure: one row of the table `quality`, without the columns that describe its audit."""
 
     market: str
     table_name: str
@@ -59,18 +59,18 @@ class Finding:
 
     @property
     def is_failed(self) -> bool:
-        """Whether the check failed, at whatever severity."""
+        """Whether the check failed, at any severity."""
         return self.outcome == "failed"
 
     def as_row(self) -> dict[str, Any]:
         """Return its values by name."""
-        # Hundreds a night: `asdict` takes ten times as long, as it copies what needs no copy.
+        # Not `asdict`, which copies each value: it takes ten times as long for the hundreds of a night.
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One check that failed, in all markets where it did: what one message is about."""
+    """One check that failed, with all markets in which it did."""
 
     table_name: str
     check_name: str
@@ -115,12 +115,12 @@ class Audit:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """The number of checks by what came of them."""
+        """The number of checks by outcome."""
         found = [finding.outcome for finding in self.findings]
         return {outcome: found.count(outcome) for outcome in ("passed", "failed", "not_judged")}
 
     def causes(self, severity: str) -> list[Cause]:
-        """Return what failed at a severity, one cause a check."""
+        """Return the failures of a severity, one cause per check."""
         failed: dict[tuple[str, str], list[Finding]] = {}
         for finding in self.findings:
             if finding.is_failed and finding.severity == severity:
@@ -132,7 +132,7 @@ class Audit:
 
 
 def rounded(value: float) -> float:
-    """Return a value without the last digits, which depend on the order in which threads add up."""
+    """Return a value without its last digits, which depend on the order in which threads add up."""
     return float(f"{value:.10g}")
 
 

@@ -1,7 +1,7 @@
-"""Row-level rules: each shows the rows that break it; no row is a pass.
+"""Row-level rules: each selects the rows that break it, and passes if there are none.
 
-Most are the relations of `sql/audit`; `rules.toml` there says which table a rule looks at, how severe a violation is,
-and whether violators are quarantined, and why. The others follow from the ranges of the declared columns.
+Most are the relations of `sql/audit`. `rules.toml` there says which table a rule looks at, how severe a violation is,
+whether violators are quarantined, and why. The others follow from the bounds of the declared columns.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import duckdb
 
 from pipeline.audit.results import ALL, Measure, rounded
 from pipeline.domain.tables import TABLES, Column, Table
+from pipeline.lake.database import OF_OFFERS
 from pipeline.lake.relations import declared, relation
 
 EXAMPLES = 3
@@ -28,17 +29,17 @@ Broken = tuple[str, int, Sequence[dict[str, Any]]]
 # In the order in which they depend on each other.
 CHECKED = ("search", "cell", "offer", "penalty", "promotion", "reject", "drift")
 
-_OF_OFFERS = ("offer", "penalty", "promotion")
-
-# Values outside their range that leave the offer usable: a discount that cannot be is what reports on promotions are
-# about, and a number of rooms that cannot be is a marker. Any other one makes the price or its terms worthless.
-_TOLD_ONLY = frozenset({("offer", "discount_pct"), ("offer", "available_rooms")})
+# Out of bounds, these leave the offer usable: reports on promotions are about impossible discounts, and an impossible
+# number of rooms is a marker. Any other value out of bounds makes the price or its terms worthless.
+_REPORTED_ONLY = frozenset({("offer", "discount_pct"), ("offer", "available_rooms")})
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for the rows of a table. Where it quarantines, the offer goes that the row is, or belongs to; of a
-    search, all its offers go.
+    """A rule for the rows of a table.
+
+    If it `quarantines`, the offer of a row that breaks it is quarantined, or all offers of a search that does. With
+    `is_share`, not each violation is reported, but only a larger share of them than in earlier nights.
     """
 
     name: str
@@ -48,7 +49,6 @@ class Rule:
     meaning: str
     sql: str
     is_share: bool = False
-    """Whether not each violation is reported, but only a larger share of them than in earlier nights."""
 
 
 @cache
@@ -78,12 +78,12 @@ def _range(table: Table, column: Column) -> Rule:
         f"SELECT market, {place(table)}, '{column.name} is ' || {column.name} AS reason "  # noqa: S608 - our own names
         f"FROM sweep_files.{table.name} WHERE {' OR '.join(condition for _, condition, _ in outside)}"
     )
-    quarantines = table.name in _OF_OFFERS and (table.name, column.name) not in _TOLD_ONLY
+    quarantines = table.name in OF_OFFERS and (table.name, column.name) not in _REPORTED_ONLY
     return Rule(f"range_{column.name}", table.name, "warning", quarantines, meaning, sql)
 
 
 def place(table: Table) -> str:
-    """Return the columns that say of a table's row which offer it belongs to, as far as it says so."""
+    """Return the columns that name the offer of a table's row, NULL where the table lacks them."""
     names = [each.name for each in table.columns]
     return ", ".join(
         name if name in names else f"NULL::{kind} AS {name}"
@@ -92,16 +92,16 @@ def place(table: Table) -> str:
 
 
 def count_broken(session: duckdb.DuckDBPyConnection, rule: Rule) -> list[Broken]:
-    """Count the rows that break a rule, per market, with a few of them."""
+    """Return, per market, the number of rows that break a rule, and a few of them."""
     return _broken(session, f"({rule.sql})")
 
 
 def measure_rules(
     session: duckdb.DuckDBPyConnection, counted: Mapping[tuple[str, str], Sequence[Broken]] = MappingProxyType({})
 ) -> Iterator[Measure]:
-    """Measure the violations of each rule, per market, with a few examples and where their raw answers lie.
+    """Measure the violations of each rule per market, with examples and the addresses of their raw answers.
 
-    `counted` are those that are counted already, by table and rule.
+    `counted` are violations that have been counted already, by table and rule.
     """
     taken = _taken(session)
     for rule in rules():
@@ -131,12 +131,12 @@ def measure_rules(
 
 
 def is_taken_as_it_is(rule: Rule) -> bool:
-    """Return whether the rows that break a rule are those of `audit.violation`: of a search, all its offers are."""
+    """Whether the rows that break a rule are in `audit.violation`; for a search, all its offers are instead."""
     return rule.quarantines and rule.table != "search"
 
 
 def _taken(session: duckdb.DuckDBPyConnection) -> defaultdict[tuple[str, str], list[Broken]]:
-    """Return the rows of `audit.violation` by table and rule, as `_broken` does: no rule looks at its table twice."""
+    """Count the rows of `audit.violation` by table and rule, so that no rule looks at its table twice."""
     found: defaultdict[tuple[str, str], list[Broken]] = defaultdict(list)
     for market, count, some, part, rule in _broken(session, "audit.violation", "part", "rule"):
         found[part, rule].append((market, count, some))
@@ -144,7 +144,6 @@ def _taken(session: duckdb.DuckDBPyConnection) -> defaultdict[tuple[str, str], l
 
 
 def _broken(session: duckdb.DuckDBPyConnection, rows: str, *also_by: str) -> list[Any]:
-    """Return per market how many rows there are, and a few of them."""
     columns = "".join(f", {name}" for name in also_by)
     return session.execute(
         f"SELECT market, count(*), min({{search_id: search_id, offer_no: offer_no, property_id: property_id, "  # noqa: S608 - our own relations
@@ -158,7 +157,6 @@ def _shares(
     meaning: str,
     found: Mapping[str, tuple[int, Sequence[dict[str, Any]]]],
 ) -> Iterator[Measure]:
-    """Measure the share of a table's rows that break a rule, per market."""
     rows = session.execute(f"SELECT market, count(*) FROM sweep_files.{rule.table} GROUP BY market ORDER BY market")  # noqa: S608 - our own names
     for market, total in rows.fetchall():
         count, examples = found.get(market, (0, ()))
@@ -187,5 +185,5 @@ def with_addresses(session: duckdb.DuckDBPyConnection, found: Sequence[dict[str,
             [searches],
         ).fetchall()
     )
-    told = [row | {"raw_address": addresses.get(row["search_id"])} for row in found]
-    return json.dumps(told, ensure_ascii=False, default=str)
+    with_address = [row | {"raw_address": addresses.get(row["search_id"])} for row in found]
+    return json.dumps(with_address, ensure_ascii=False, default=str)

@@ -1,6 +1,6 @@
-"""A large night's offers, counted range by range of properties, side by side.
+"""Counts a large night's offers in ranges of properties, in parallel.
 
-Ranges are cut where no search is: what was answered together is counted together.
+A search is never cut by a range.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pipeline.lake.database import OF_OFFERS, connect, select_files, view_sweep_
 from pipeline.lake.sweep_files import sweep_of
 from pipeline.process.range_pool import RangePool
 
-# Great Expectations and its libraries take 250 MB beside this.
+# Great Expectations and its libraries take another 250 MB.
 _MEMORY = "400MB"
-# What a range may hold of offers, penalties and promotions. In fewer, starting processes takes longer than counting.
+# Offers, penalties and promotions of a range. For fewer, starting processes takes longer than counting.
 MOST_ROWS = 8_000_000
-# What is compared with the last published night.
+# Tables that are compared with those of the last published night.
 _COMPARED = ("search", "offer", "drift")
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a large sweep is spread: over the workers of a cluster or processes here, in ranges of so many rows."""
+    """How a large sweep is spread: over a cluster or processes of this machine, in ranges of `most_rows`."""
 
     cluster: Cluster | None = None
     most_rows: int = MOST_ROWS
@@ -51,7 +51,7 @@ class AuditedNight:
 
 @dataclass(frozen=True, slots=True)
 class AuditJob:
-    """One range of an audited night. `blocks` are the properties that it holds, such as are asked for together."""
+    """One range of an audited night. `blocks` are its properties, in groups that were asked about together."""
 
     night: AuditedNight
     within: PropertyRange
@@ -77,7 +77,7 @@ class AuditJob:
 
 @contextmanager
 def open_night(night: AuditedNight) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a session over a sweep's files and over those of the last published night."""
+    """Open a session over the files of a sweep and of the last published night."""
     lake = night.lake
     with connect(lake, _MEMORY) as session:
         session.execute("CREATE SCHEMA audit")
@@ -104,7 +104,7 @@ def turn_to(session: duckdb.DuckDBPyConnection, within: PropertyRange) -> None:
 
 
 def choose_ranges(session: duckdb.DuckDBPyConnection, night: AuditedNight, most_rows: int) -> list[AuditJob]:
-    """Cut a night's properties into ranges of at most so many rows, and never a search; none where one would do."""
+    """Cut a night's properties into ranges of at most so many rows without cutting a search; none if one is enough."""
     tables = [f"sweep_files.{name}" for name in OF_OFFERS]
     counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in tables)  # noqa: S608 - our own names
     if session.execute(f"SELECT {counts}").fetchall()[0][0] <= most_rows:
@@ -144,13 +144,13 @@ def _jobs(night: AuditedNight, asked: Sequence[tuple[int, int, int]], most_rows:
 
 @contextmanager
 def counted(jobs: Sequence[AuditJob], cluster: Cluster | None) -> Iterator[list[RangeCounts]]:
-    """Count in all ranges; the files of what they leave behind are there within."""
+    """Count in all ranges; the files that they leave behind exist within the context."""
     lake = jobs[0].night.lake
     folder = lake.root / ".spill" / f"audit-{jobs[0].sweep_id}"
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        again = "nightaudit audit"
-        with closing(RangePool("the audit", again, lake.root, lake.carrier(files_read), cluster)) as pool:
+        pool_of_night = RangePool("the audit", "nightaudit audit", lake.root, lake.carrier(files_read), cluster)
+        with closing(pool_of_night) as pool:
             parts = pool.across(_count, jobs, str(folder))
         yield parts
     finally:
@@ -158,7 +158,6 @@ def counted(jobs: Sequence[AuditJob], cluster: Cluster | None) -> Iterator[list[
 
 
 def _count(jobs: Sequence[AuditJob], folder: str) -> list[RangeCounts | duckdb.OutOfMemoryException]:
-    """Count in ranges of one night, one by one; return the counts, or why a range is too large."""
     outcomes: list[RangeCounts | duckdb.OutOfMemoryException] = []
     with open_night(jobs[0].night) as session:
         session.execute("SET threads = 1")

@@ -1,10 +1,10 @@
-"""What audits found, as rows of the table `quality`: written once, read again by the gate and by the next nights."""
+"""Findings of audits as rows of the table `quality`: written once, read by the gate and by later nights."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ _FILE = "audit-{:05d}"
 
 
 def stored_audit(lake: Lake, sweep_id: str) -> Audit | None:
-    """Return the last audit of a sweep as it was stored; None: it was never audited to the end."""
+    """Return the last stored audit of a sweep; None: no audit of it was completed."""
     last = _last(lake, sweep_id)
     while last and not is_committed(lake, QUALITY, _transaction(sweep_id, last)):
         last -= 1
@@ -39,9 +39,9 @@ def stored_audit(lake: Lake, sweep_id: str) -> Audit | None:
 
 
 def store(lake: Lake, audit: Audit) -> Audit:
-    """Store an audit and return it with its number. One that finds what the last one found is stored already.
+    """Store an audit and return it with its number; if it finds what the last one found, that one is returned.
 
-    Earlier audits of the sweep that are damaged give way to it.
+    Damaged audits of the sweep are removed.
     """
     last = _last(lake, audit.sweep_id)
     damaged = damaged_of(lake.root, files_of_sweep(lake, QUALITY, audit.sweep_id))
@@ -57,31 +57,31 @@ def _stored(lake: Lake, audit: Audit, last: int, *, is_damaged: bool) -> Audit:
     if last and not is_damaged:
         before = _rows(lake, _path(lake, audit.sweep_id, last))
         shared = {"sweep_id", "audit_no", "audited_at"}
-        told = [{name: value for name, value in row.items() if name not in shared} for row in before]
-        if told == [finding.as_row() for finding in audit.findings]:
+        found = [{name: value for name, value in row.items() if name not in shared} for row in before]
+        if found == [finding.as_row() for finding in audit.findings]:
             # The process may have ended between the file and its commit.
             path = lake.table_file(QUALITY.name, audit.sweep_id, _FILE.format(last))
             is_new = not is_committed(lake, QUALITY, _transaction(audit.sweep_id, last))
             commit_files(lake, QUALITY, {_transaction(audit.sweep_id, last): [path]})
-            return _numbered(audit, last, is_new=is_new)
+            return replace(audit, audit_no=last, is_new=is_new)
     number = last + 1
     shared_values = {"sweep_id": audit.sweep_id, "audit_no": number, "audited_at": audit.audited_at}
     rows = pa.Table.from_pylist([shared_values | f.as_row() for f in audit.findings], schema=QUALITY.schema)
     transaction = _transaction(audit.sweep_id, number)
     commit_rows(lake, QUALITY, rows, audit.sweep_id, _FILE.format(number), transaction)
-    return _numbered(audit, number, is_new=True)
+    return replace(audit, audit_no=number, is_new=True)
 
 
 def refuse_damaged_audit(lake: Lake, sweep_id: str) -> None:
-    """Raise CorruptObject where what was found in a night is not what was written then."""
+    """Raise CorruptObject if the last audit of a sweep has changed since it was written."""
     if last := _last(lake, sweep_id):
         refuse_damaged(lake.root, [_path(lake, sweep_id, last)])
 
 
 def history(lake: Lake, nights: Sequence[str]) -> History:
-    """Return what was measured in these nights, oldest first, by market, table and check.
+    """Return the values measured in these nights, oldest first, by market, table and check.
 
-    None of their files may be damaged: see `refuse_damaged_audit`.
+    Their files are not damaged: see `refuse_damaged_audit`.
     """
     found: defaultdict[tuple[str, str, str], list[Seen]] = defaultdict(list)
     for sweep_id in sorted(nights):
@@ -94,7 +94,7 @@ def history(lake: Lake, nights: Sequence[str]) -> History:
 
 @lru_cache(maxsize=64)
 def _measured(file: Path, _written_at_ns: int) -> list[tuple[tuple[str, str, str], Seen]]:
-    """Return what an audit measured. Its file changes only in a rebuild, and each of many later audits asks for it."""
+    """Return the values of an audit. Cached, as many later audits read it; its file changes only in a rebuild."""
     names = ["market", "table_name", "check_name", "outcome", "observed"]
     columns = pq.read_table(file, columns=names, partitioning=None).to_pydict()
     return [
@@ -112,12 +112,6 @@ def count_quarantined(lake: Lake, sweep_id: str) -> int:
     with connect(lake) as session:
         taken = f"SELECT count(*) FROM read_parquet({quoted(str(file))}) WHERE part = 'offer'"  # noqa: S608 - our own names; the path is quoted
         return int(session.execute(taken).fetchall()[0][0])
-
-
-def _numbered(audit: Audit, number: int, *, is_new: bool) -> Audit:
-    return Audit(
-        audit.sweep_id, number, audit.audited_at, audit.findings, audit.nights, audit.quarantined, is_new=is_new
-    )
 
 
 def _last(lake: Lake, sweep_id: str) -> int:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pipeline.domain.errors import LakeError, LakeFull, first_line
 from pipeline.domain.tables import Table
 from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import connect, quoted, sql_type
+from pipeline.lake.database import as_stored, connect, quoted
 from pipeline.lake.delta import replace_files
 from pipeline.lake.files import beside, put_in_place, touch
 from pipeline.lake.objects import Lake
@@ -67,7 +67,6 @@ def compact(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> N
 def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> list[str]:
     names = [column.name for column in table.stored]
     by = next(name for name in _SORTED_BY if name in names)
-    columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.stored)
     source = f"read_parquet([{', '.join(quoted(str(file)) for file in files)}])"
     order = ", ".join([f"{by} NULLS FIRST", *(name for name in table.key if name != by)])
     paths = []
@@ -79,7 +78,7 @@ def _written(lake: Lake, table: Table, sweep_id: str, files: Sequence[Path]) -> 
             place.parent.mkdir(parents=True, exist_ok=True)
             built = beside(place)
             session.execute(
-                f"COPY (SELECT {columns} FROM {source} WHERE {within} ORDER BY {order}) "  # noqa: S608 - our own names
+                f"COPY (SELECT {as_stored(table.stored)} FROM {source} WHERE {within} ORDER BY {order}) "  # noqa: S608 - our own names
                 f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
             )
             put_in_place(built, place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,17 @@ import duckdb
 import pyarrow as pa
 
 from pipeline.domain.errors import CorruptObject, InputError, NightauditError
-from pipeline.domain.tables import SEGMENT_TABLES, SIDE_TABLES, TABLES, Column
+from pipeline.domain.tables import SEGMENT_TABLES, SIDE_TABLES, TABLES, Column, Table
 from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.files import beside, put_in_place
 from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_retired
 from pipeline.lake.user_sql import LIST_RELATIONS, UNSAFE_OPTIMIZERS
 
-# The memory of a session; data that does not fit goes to a temporary folder.
-_MEMORY_LIMIT = "1500MB"
-# A report's process may use 700 MB, and its charts need half of that.
-REPORT_MEMORY = "200MB"
+# The memory of a session, and of a report's, whose charts need half of its 700 MB. Data beyond it is spilled to disk.
+_MEMORY_LIMIT, REPORT_MEMORY = "1500MB", "200MB"
 
 OF_OFFERS = ("offer", "penalty", "promotion")
-
 # Tables of a sweep whose rows are about one property.
 OF_PROPERTIES = frozenset({*OF_OFFERS, "reject", "cell"})
 
@@ -42,49 +40,35 @@ _SQL_TYPES = {
 }
 
 
-def sql_type(column: Column) -> str:
-    """Return the DuckDB type of a declared column in its files."""
-    return _sql_type(column.type)
-
-
-def read_sql_type(column: Column) -> str:
-    """Return the DuckDB type of a declared column for readers."""
-    return _sql_type(column.read_type)
-
-
-def _sql_type(kind: pa.DataType) -> str:
+def sql_type(kind: pa.DataType) -> str:
+    """Return the DuckDB type that stands for an Arrow type."""
     if pa.types.is_list(kind):
-        return f"{_sql_type(kind.value_type)}[]"
+        return f"{sql_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):
-        return f"STRUCT({', '.join(f'{field.name} {_sql_type(field.type)}' for field in kind)})"
+        return f"STRUCT({', '.join(f'{field.name} {sql_type(field.type)}' for field in kind)})"
     return _SQL_TYPES[str(kind)]
 
 
 @contextmanager
 def connect(lake: Lake, memory: str = _MEMORY_LIMIT) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a session in memory, in UTC, that spills data beyond `memory` into the lake's folder."""
-    spill = _spill_folder(lake)
+    # DuckDB names spilled files by its process id and removes those of dead processes. Machines and containers that
+    # share a lake may have equal ids, so each has a folder of its own; a worker on another machine creates it.
+    shared = lake.root / ".spill"
+    own = shared / platform.node()
+    spill = own if own.is_dir() else shared
     with duckdb.connect(":memory:") as session:
         session.execute(f"SET memory_limit = '{memory}'")
         session.execute(f"SET temp_directory = {quoted(str(spill))}")
         session.execute("SET TimeZone = 'UTC'")
         session.execute("SET preserve_insertion_order = false")
-        # Else tables in memory are compressed after each large one that is written, which costs more than writing it.
+        # By default, DuckDB compresses tables in memory after each large write, which costs more than the write.
         session.execute("SET checkpoint_threshold = '1TB'")
-        # Many statements read the same files.
         session.execute("SET parquet_metadata_cache = true")
         session.execute("SET autoinstall_known_extensions = false")
-        # It would appear in logs after two seconds.
+        # The bar would appear in logs after two seconds.
         session.execute("SET enable_progress_bar = false")
         yield session
-
-
-def _spill_folder(lake: Lake) -> Path:
-    # DuckDB names spilled files by its process and removes those of dead ones, so machines and containers that share a
-    # lake need their own folders, as their process ids may be equal. A worker of another machine creates its own.
-    shared = lake.root / ".spill"
-    own = shared / platform.node()
-    return own if own.is_dir() else shared
 
 
 def view_sweep_files(
@@ -133,7 +117,7 @@ def select_columns(columns: Iterable[Column], files: Iterable[Path | str]) -> st
     """Return a SELECT of declared columns, in their types for readers, over Parquet files or patterns."""
     paths = [quoted(str(file)) for file in files]
     if not paths:
-        empty = ", ".join(f"NULL::{read_sql_type(column)} AS {column.name}" for column in columns)
+        empty = ", ".join(f"NULL::{sql_type(column.read_type)} AS {column.name}" for column in columns)
         return f"SELECT {empty} WHERE false"
     return f"SELECT {', '.join(map(_read, columns))} FROM read_parquet([{', '.join(paths)}])"  # noqa: S608 - our own names; paths are quoted
 
@@ -142,7 +126,32 @@ def _read(column: Column) -> str:
     if column.derived:
         return f"{column.derived} AS {column.name}"
     is_wider = column.read_type != column.type
-    return f"{column.name}::{read_sql_type(column)} AS {column.name}" if is_wider else column.name
+    return f"{column.name}::{sql_type(column.read_type)} AS {column.name}" if is_wider else column.name
+
+
+def as_stored(columns: Iterable[Column]) -> str:
+    """Return a SELECT list of declared columns in the types of their files."""
+    return ", ".join(f"{column.name}::{sql_type(column.type)} AS {column.name}" for column in columns)
+
+
+def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, select: str, order: str) -> int:
+    """Write the rows of a SELECT to a file with the columns of a declared table; no file if there are no rows."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    built = beside(place)
+    session.execute("SET preserve_insertion_order = true")
+    try:
+        written = session.execute(
+            f"COPY (SELECT {as_stored(table.stored)} FROM ({select}) ORDER BY {order}) "  # noqa: S608 - our own names
+            f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
+        )
+        rows = int(written.fetchall()[0][0])
+    finally:
+        session.execute("SET preserve_insertion_order = false")
+    if rows:
+        put_in_place(built, place)
+    else:
+        built.unlink()
+    return rows
 
 
 def quoted(text: str) -> str:
@@ -183,7 +192,6 @@ def open_published(file: Path, spill: Path | None = None) -> duckdb.DuckDBPyConn
 
 # DuckDB's errors during a query over a damaged file.
 _DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
-
 _READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.PRAGMA})
 
 
@@ -192,8 +200,8 @@ def query_published(
 ) -> duckdb.DuckDBPyConnection:
     """Run a query over the published file, read-only, and return the session with its result.
 
-    `parameters` are the values of $name in the query.
-    Raises InputError if the file is missing or the query cannot be run, and CorruptObject if the file is damaged.
+    `parameters` are the values of $name in it. Raises InputError if the file is missing or the query cannot be run, and
+    CorruptObject if the file is damaged.
     """
     session = open_published(file)
     try:
@@ -204,10 +212,10 @@ def query_published(
         return session.execute(query, parameters)
     except duckdb.Error as error:
         session.close()
-        raise told(file, error) from None
+        raise failed_query(file, error) from None
 
 
-def told(file: Path, error: duckdb.Error) -> NightauditError:
+def failed_query(file: Path, error: duckdb.Error) -> NightauditError:
     """Return the error of a failed query over the published file: a wrong query, or a damaged file."""
     if isinstance(error, _DAMAGE):
         return damaged(file, str(error))
@@ -227,16 +235,13 @@ def lies_elsewhere(file: Path) -> bool:
 
 def damaged(file: Path, why: str) -> CorruptObject:
     """Return the error of a published file that DuckDB cannot read: it was moved, or is damaged."""
-    try:
-        was_moved = lies_elsewhere(file)
-    except duckdb.Error:
-        was_moved = False
-    if was_moved:
-        return CorruptObject(
-            "The lake was moved, and its published file still points to the old folder.",
-            kept="Nothing is damaged or lost.",
-            hint="Point it to this folder: nightaudit publish",
-        )
+    with suppress(duckdb.Error):
+        if lies_elsewhere(file):
+            return CorruptObject(
+                "The lake was moved, and its published file still points to the old folder.",
+                kept="Nothing is damaged or lost.",
+                hint="Point it to this folder: nightaudit publish",
+            )
     return CorruptObject(
         f"{file} cannot be read: {why.splitlines()[0]}",
         kept="The lake's raw answers and tables are untouched.",

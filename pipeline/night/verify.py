@@ -25,7 +25,7 @@ from pipeline.domain.tables import CELL, QUALITY, SEARCH, SIDE_TABLES, SWEEP, TA
 from pipeline.inputs.load import KINDS, InputKind
 from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded, Sum, sum_of, sum_of_file
-from pipeline.lake.database import query_published, told
+from pipeline.lake.database import failed_query, query_published
 from pipeline.lake.delta import committed_sizes, is_committed
 from pipeline.lake.expected import files_of_lake, missing_files, not_files, without_checksums
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
@@ -363,4 +363,4 @@ def _sweeps_and_files(file: Path) -> tuple[set[str], dict[str, int]]:
             # Other versions keep their state elsewhere.
             return sweeps, {}
         except duckdb.Error as error:
-            raise told(file, error) from None
+            raise failed_query(file, error) from None

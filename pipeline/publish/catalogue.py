@@ -37,16 +37,18 @@ from pipeline.publish.state import NATIVE
 from pipeline.publish.summaries import SUMMARIES
 
 # Whether a row of a side table was known at an instant: by when it was loaded, or by its run, named after its start.
-_KNOWN_AT = dict.fromkeys(INPUT_TABLES, "loaded_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'") | dict.fromkeys(
-    QUOTE_TABLES, "run_id <= '{0:%Y%m%dT%H%M%S%f}'"
-)
-_KNOWN_AT[CASE_NOTE.name] = "noted_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
-_KNOWN_AT[CONFIRMATION.name] = "run_at <= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
+_NOT_LATER = "<= TIMESTAMPTZ '{0:%Y-%m-%d %H:%M:%S.%f}+00'"
+_KNOWN_AT = {
+    **dict.fromkeys(INPUT_TABLES, f"loaded_at {_NOT_LATER}"),
+    **dict.fromkeys(QUOTE_TABLES, "run_id <= '{0:%Y%m%dT%H%M%S%f}'"),
+    CASE_NOTE.name: f"noted_at {_NOT_LATER}",
+    CONFIRMATION.name: f"run_at {_NOT_LATER}",
+}
 
 # Written as views, stored as tables: they read much and return little, and other views read them.
 _KEPT = frozenset({"mart.fx_of_sweep"})
 
-# Not every night writes to these: their only file may be a damaged one, and a view needs one that can be opened.
+# Not every night writes to these. Their only file may be damaged, and a view needs one that can be opened.
 _SELDOM_WRITTEN = frozenset({QUALITY.name, *(table.name for table in CONTENT_TABLES)})
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
@@ -117,10 +119,8 @@ def write_views(
 ) -> None:
     """Write the views: marts over the file's own state, schema `lake` over the files of the published sweeps.
 
-    The summaries, which take longest, are for `write_summaries`.
-
-    With `as_of`, what users have loaded or requested since is left out, so that recomputing a night gives the same
-    findings.
+    `as_of` leaves out what users loaded or requested later, so that recomputing a night gives the same findings.
+    The summaries, which take longest, are left to `write_summaries`.
     """
     _write_lake_views(session, lake, published)
     write_side_views(session, lake, as_of)
@@ -173,9 +173,9 @@ def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: date
 
 
 def write_relations(session: duckdb.DuckDBPyConnection) -> None:
-    """Write the relations defined by files under `sql/`. What they read exists.
+    """Write the relations of `sql/`. What they read exists.
 
-    A file that was written with the same SQL keeps its views, as binding takes time; its tables are written again.
+    A file written with the same SQL keeps its views, as binding takes time; its tables are written again.
     """
     session.execute("CREATE SCHEMA IF NOT EXISTS report")
     _create_reference(session, "CREATE TABLE IF NOT EXISTS", "written_with")
@@ -199,7 +199,7 @@ def _create_relation(session: duckdb.DuckDBPyConnection, made: Relation) -> None
 
 @cache
 def _fingerprint() -> str:
-    """Return a digest of all that defines views: their files, and the types of what they read."""
+    """Return a digest of the SQL of all views and of the types that they read."""
     text = "".join(f"{_kind(made)} {made.full_name} {made.sql}\0" for made in views())
     tables = (*STATE_TABLES, *TABLES.values(), *SIDE_TABLES.values())
     text += "".join(f"{table.name} {column.name} {column.read_type}\0" for table in tables for column in table.columns)

@@ -33,11 +33,12 @@ def write_comparisons(
     The file gets a new name, so that readers of an earlier one keep theirs.
     """
     stem = f"{folder}/{_MADE.name}-{within.first}-{within.last}"
-    path = next(path for number in count() if not lake.local(path := f"{stem}{_suffix(number)}.parquet").exists())
+    names = (f"{stem}-{number}.parquet" if number else f"{stem}.parquet" for number in count())
+    path = next(path for path in names if not lake.local(path).exists())
     place = lake.local(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     built = beside(place)
-    # Not by way of the view, which would be bound twice: its making and its reading take as long as the rows.
+    # Not through the view: creating it and reading it would bind the query twice, which takes as long as the rows.
     select = f"SELECT * FROM ({_MADE.sql}) ORDER BY {_ORDER}"  # noqa: S608 - our own names
     session.execute("SET preserve_insertion_order = true")
     # DuckDB would hold the wide pairs in memory for joins with small tables, instead of the small tables.
@@ -100,7 +101,3 @@ def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWi
         made.append(write_comparisons(session, lake, folder, file.sweep_id, within))
     write_state_views(session, lake, files)
     note_comparisons(session, lake, made)
-
-
-def _suffix(number: int) -> str:
-    return f"-{number}" if number else ""

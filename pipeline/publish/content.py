@@ -11,8 +11,8 @@ from contextlib import suppress
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, CONTENT_TABLES, WORKING_TABLES, Table
-from pipeline.lake import Lake, beside, put_in_place
-from pipeline.lake.database import quoted, select_files, sql_type
+from pipeline.lake import Lake
+from pipeline.lake.database import quoted, select_files, write_rows
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.relations import relation
 
@@ -43,7 +43,7 @@ def add_content(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -
 def forget_working_files(lake: Lake, sweep_id: str) -> None:
     """Drop the content of a published sweep beyond its changes. A rebuild recomputes it from raw.
 
-    After that every folder among the tables is a Delta table: these two are not, and vanish with their last files.
+    These two folders are no Delta tables, so they go with their last files.
     """
     for name in WORKING_TABLES:
         lake.remove_folder(f"{lake.tables_folder}/{name}/{sweep_id}")
@@ -67,19 +67,9 @@ def _view_working_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id
 def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_id: str) -> None:
     if is_committed(lake, table, sweep_id):
         return
-    if session.execute("SELECT count(*) FROM memory.night.content").fetchall() == [(0,)]:
-        return
     path = _path(lake, table, sweep_id)
-    place = lake.local(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.columns)
-    built = beside(place)
-    session.execute(
-        f"COPY (SELECT {columns} FROM memory.night.content ORDER BY {', '.join(table.key[1:])}) "  # noqa: S608 - our own names
-        f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
-    )
-    put_in_place(built, place)
-    commit_files(lake, table, {sweep_id: [path]})
+    if write_rows(session, lake.local(path), table, "FROM memory.night.content", ", ".join(table.key[1:])):
+        commit_files(lake, table, {sweep_id: [path]})
 
 
 def _move_on(session: duckdb.DuckDBPyConnection, state: Table) -> None:

@@ -16,18 +16,14 @@ import duckdb
 
 from pipeline.domain.errors import InputError, LakeFull, first_line
 from pipeline.lake import beside, sync
-from pipeline.lake.database import lies_elsewhere, open_published, quoted, told
+from pipeline.lake.database import failed_query, lies_elsewhere, open_published, quoted
 from pipeline.publish.catalogue import describe
 from pipeline.publish.state import attach, write_macros, write_view_macros
 
 _SCHEMAS = ("lake", "ref", "mart", "report")
 _MEMORY = "1000MB"
 # Columns that give the period in which a row was true, for relations without a sweep id.
-_SPANS = (
-    ("first_seen_at", "last_seen_at"),
-    ("first_flagged_at", "last_flagged_at"),
-    ("began_at", "ended_at"),
-)
+_SPANS = (("first_seen_at", "last_seen_at"), ("first_flagged_at", "last_flagged_at"), ("began_at", "ended_at"))
 _SWEEPS = ("sweep_id", "seen_sweep_id")
 
 
@@ -58,11 +54,13 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
     touched.
     """
     if target.exists():
-        raise InputError(
-            f"{target} exists already.", kept="It is unchanged.", hint="Choose a file name that does not exist yet."
-        )
+        raise _taken(target)
     if not target.parent.is_dir():
-        raise InputError(f"There is no folder {target.parent}.", hint="Create it, or name a file in another folder.")
+        raise InputError(
+            f"There is no folder {target.parent}.",
+            kept="Nothing was written.",
+            hint="Create it, or name a file in another folder.",
+        )
     built = beside(target.absolute())
     spill = built.with_suffix(".spill")
     try:
@@ -76,7 +74,7 @@ def export(published: Path, target: Path, selection: Selection) -> list[Exported
         _take_name(built, target)
     except (duckdb.IOException, duckdb.TransactionException) as error:
         if lies_elsewhere(published):
-            raise told(published, error) from None
+            raise failed_query(published, error) from None
         raise LakeFull(
             f"{target} could not be written: {first_line(error)}",
             kept="Nothing was written, and the published file is unchanged.",
@@ -140,6 +138,7 @@ def _nights(session: duckdb.DuckDBPyConnection, selection: Selection) -> Sequenc
             if not session.execute(f"SELECT 1 FROM mart.cell_latest WHERE {column} = ? LIMIT 1", [each]).fetchall():  # noqa: S608 - two columns of ours
                 raise InputError(
                     f"Nothing is published about the {kind} {each}.",
+                    kept="Nothing was written.",
                     hint=f'List those that are: nightaudit query "SELECT DISTINCT {column} FROM mart.cell_latest"',  # noqa: S608 - shown
                 )
     if selection.first is None and selection.last is None:
@@ -150,12 +149,15 @@ def _nights(session: duckdb.DuckDBPyConnection, selection: Selection) -> Sequenc
         [selection.first, selection.last],
     ).fetchall()
     if not found:
-        raise InputError("No night of this period is published.", hint="List the published nights: nightaudit status")
+        raise InputError(
+            "No night of this period is published.",
+            kept="Nothing was written.",
+            hint="List the published nights: nightaudit status",
+        )
     return [sweep_id for (sweep_id,) in found]
 
 
 def _conditions(columns: Sequence[str], selection: Selection, nights: Sequence[str] | None) -> dict[str, str]:
-    """Return the conditions that filter a relation, by what they filter on."""
     found = {}
     if selection.properties and "property_id" in columns:
         found["property"] = f"property_id IN ({', '.join(map(str, selection.properties))})"
@@ -182,11 +184,15 @@ def _take_name(built: Path, target: Path) -> None:
     """Give a complete file its name, unless another file has taken it."""
     try:
         os.link(built, target)
-    except FileExistsError:
-        raise InputError(f"{target} exists already.", kept="It is unchanged.") from None
     except OSError:
-        # A file system without hard links.
+        # The name is taken, or the file system has no hard links.
         if target.exists():
-            raise InputError(f"{target} exists already.", kept="It is unchanged.") from None
+            raise _taken(target) from None
         built.rename(target)
     sync(target.absolute().parent)
+
+
+def _taken(target: Path) -> InputError:
+    return InputError(
+        f"{target} exists already.", kept="It is unchanged.", hint="Choose a file name that does not exist yet."
+    )

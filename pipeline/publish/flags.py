@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from pipeline.domain.errors import first_line
 from pipeline.domain.tables import FAILED_RULE, FINDING_COLUMNS
-from pipeline.lake.database import sql_type
+from pipeline.lake.database import as_stored, sql_type
 from pipeline.lake.relations import relation
+from pipeline.publish.state import create
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def ask_rules(session: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     unchanged.
     """
     _create_found(session)
-    columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in FINDING_COLUMNS)
+    columns = as_stored(FINDING_COLUMNS)
     for name in names:
         try:
             session.execute(
@@ -69,17 +70,16 @@ def gather(session: duckdb.DuckDBPyConnection, found: list[pa.Table], failed: Ma
 
 def _create_found(session: duckdb.DuckDBPyConnection) -> None:
     declared = ", ".join(
-        f"{column.name} {sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in FINDING_COLUMNS
+        f"{column.name} {sql_type(column.type)}{' NOT NULL' if column.is_required else ''}"
+        for column in FINDING_COLUMNS
     )
     session.execute(f"CREATE OR REPLACE TABLE memory.night.found ({declared}, relation VARCHAR NOT NULL)")
     session.execute("CREATE OR REPLACE TABLE memory.night.failed_rule (relation VARCHAR, reason VARCHAR)")
 
 
 def _keep_failures(session: duckdb.DuckDBPyConnection) -> None:
-    """Keep which rules failed tonight, for the summary and the digest."""
-    declared = ", ".join(f"{column.name} {sql_type(column)} NOT NULL" for column in FAILED_RULE.columns)
-    # Here and not with the other tables: a file of an earlier version does not have it yet.
-    session.execute(f"CREATE TABLE IF NOT EXISTS nightaudit.state.failed_rule ({declared})")
+    # Created here and not with the other tables: a file of an earlier version does not have it yet.
+    session.execute(create("nightaudit.state.failed_rule", FAILED_RULE))
     session.execute(
         "INSERT INTO nightaudit.state.failed_rule SELECT sweep.sweep_id, failed.relation, failed.reason "
         "FROM memory.night.failed_rule AS failed CROSS JOIN memory.night.sweep AS sweep ORDER BY ALL"
@@ -94,14 +94,11 @@ def move_flags_on(session: duckdb.DuckDBPyConnection) -> None:
     _keep_failures(session)
     for name in ("finding", "flag_ended", "flag_closed_next", "flag_open_next"):
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name} AS {relation('staging', name).sql}")
-    session.execute(
-        "INSERT INTO state.flag_closed BY NAME FROM memory.night.flag_closed_next ORDER BY property_id, flag_id"
-    )
     session.execute("TRUNCATE state.flag_open")
-    session.execute(
-        "INSERT INTO state.flag_open BY NAME FROM memory.night.flag_open_next ORDER BY property_id, flag_id"
-    )
-    # In this order: what deviates from a market's case is of a case that stands.
+    for name in ("flag_closed", "flag_open"):
+        rows = f"FROM memory.night.{name}_next ORDER BY property_id, flag_id"
+        session.execute(f"INSERT INTO state.{name} BY NAME {rows}")
+    # In this order: outliers of a market's case need the market cases that are open.
     for name in ("case_scope", "case_outlier"):
         made = relation("staging", f"{name}_next").sql
         session.execute(f"CREATE OR REPLACE TABLE memory.night.{name}_next AS {made}")

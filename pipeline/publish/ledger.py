@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -20,16 +21,17 @@ from pipeline.lake.records import read_record
 logger = logging.getLogger(__name__)
 
 _FOLDER = "published/ledger"
-# A second copy of each entry: the published file holds what a night came to, but not when and how it was published.
+# A second copy of each entry, as the published file does not hold when and how a night was published.
 _COPIES = "nights/ledger"
+_SWEEPS = "SELECT sweep_id FROM mart.sweep"
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """One published sweep. States follow each other in the order of `started_at`.
 
-    `audit` is `passed`, `overridden` or `none`; `override_reason` is why a sweep was published although it failed;
-    `analysis` is what its analytics compared with.
+    `audit` is `passed`, `overridden` or `none`; `override_reason` is why a failed sweep was published; `analysis` is
+    what its analytics compared with.
     """
 
     sweep_id: str
@@ -59,11 +61,10 @@ def lost_entries(lake: Lake) -> list[str]:
 
 
 def restore_entries(lake: Lake) -> None:
-    """Write entries again that are gone: a night that is published is neither published again nor dropped.
+    """Restore missing entries from their copies, so that a published night is neither published again nor dropped.
 
-    An entry that is damaged stays where it is, with a warning, while its copy is read.
-    Raises CorruptObject where an entry is gone with its copy; then nothing is changed. The caller holds the lake's
-    writer lock.
+    A damaged entry stays in place, with a warning, and its copy is read. Raises CorruptObject, and changes nothing, if
+    both an entry and its copy are missing. The caller holds the lake's writer lock.
     """
     there, copied = lake.names(_FOLDER, ".json"), lake.names(_COPIES, ".json")
     recorded = Recorded(lake.root).there(lake.local(_FOLDER))
@@ -86,7 +87,7 @@ def restore_entries(lake: Lake) -> None:
 
 
 def damaged_entries(lake: Lake) -> dict[str, str]:
-    """Return the objects that hold an entry, or its copy, and cannot be read, with what is wrong with them."""
+    """Return the entries and copies that cannot be read, with the reason, by object."""
     found = {}
     for folder in (_FOLDER, _COPIES):
         for name in sorted(lake.names(folder, ".json")):
@@ -98,14 +99,10 @@ def damaged_entries(lake: Lake) -> dict[str, str]:
 
 
 def _published(lake: Lake) -> list[str]:
-    """Return the sweeps of the published file; none where it is missing or cannot be read, and is to be rebuilt."""
-    if not lake.published_file.exists():
-        return []
-    try:
-        with query_published(lake.published_file, "SELECT sweep_id FROM mart.sweep") as found:
-            return [row[0] for row in found.fetchall()]
-    except (NightauditError, duckdb.Error):
-        return []
+    """Return the sweeps of the published file; none if it is missing or unreadable, for then it is rebuilt."""
+    with suppress(NightauditError, duckdb.Error), query_published(lake.published_file, _SWEEPS) as found:
+        return [row[0] for row in found.fetchall()]
+    return []
 
 
 def copies_of_entry(sweep_id: str) -> tuple[str, str]:

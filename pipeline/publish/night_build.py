@@ -42,7 +42,7 @@ from pipeline.publish.state import (
     note_sweep,
     write_view_macros,
 )
-from pipeline.publish.state_files import files_of, forget_folder, note_files, write_state_views
+from pipeline.publish.state_files import files_of, note_files, write_state_views
 from pipeline.publish.summaries import SUMMED, sum_up, write_summaries
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
@@ -129,7 +129,7 @@ class NightBuild:
     def _begin(self, folder: str) -> None:
         session, lake, entry = self._session, self._lake, self._entry
         has_changes = is_committed(lake, OFFER_CHANGE, entry.sweep_id)
-        forget_folder(lake, folder)
+        lake.remove_folder(folder)
         if not has_changes:
             # Left by an interrupted publication, whose ranges may have been different.
             lake.remove_folder(f"{lake.tables_folder}/{OFFER_CHANGE.name}/{entry.sweep_id}")

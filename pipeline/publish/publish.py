@@ -82,10 +82,8 @@ def publish(
 
     The caller decides whether it may be published; `audit` and `override_reason` are only recorded. A night of more
     than `most_offers` is computed in ranges of properties, in several processes or by the workers of a cluster. Other
-    sweeps of the ledger are published too, later ones only `with_later`.
-
-    Readers see the last file until the next one is complete. Raises LakeError if the sweep is not loaded,
-    and InputError if it is older than the last published one; then the published file is unchanged.
+    sweeps of the ledger are published too, later ones only `with_later`. Readers see the last file until the next one
+    is complete. Raises LakeError if the sweep is not loaded, and InputError if it is older than the last published one.
     """
     manifest = read_manifest(lake, sweep_id)
     if not is_committed(lake, SWEEP, sweep_id):
@@ -112,7 +110,8 @@ def publish(
     if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
         raise InputError(
             f"The sweep {sweep_id} is older than the last published one; nights are published in order.",
-            kept="The published file is unchanged.",
+            kept="The published file is unchanged, and the sweep's answers and tables stay in the lake.",
+            hint="Publish each night before the next one is published.",
         )
     if is_new:
         _refuse_overtaken(lake, sweep_id)
@@ -126,7 +125,7 @@ def publish(
         try:
             _build(lake, beside, file if held else None, todo, in_order, most_offers, cluster)
         except duckdb.Error as error:
-            if not held or _is_whole(file):
+            if not held or _is_readable(file):
                 raise
             logger.warning("%s is damaged (%s) and is rebuilt", file, first_line(error))
             _remove_left_overs(file)
@@ -212,9 +211,9 @@ def _sweeps_of(lake: Lake) -> list[str]:
     except CorruptObject as error:
         logger.warning("%s It is rebuilt from the tables.", error.message)
     except duckdb.CatalogException:
-        logger.warning("%s was written by another version and is rebuilt from the tables", file)
+        logger.warning("%s was written by another version and is rebuilt from the tables.", file)
     except duckdb.Error as error:
-        logger.warning("%s cannot be read (%s) and is rebuilt from the tables", file, first_line(error))
+        logger.warning("%s cannot be read (%s) and is rebuilt from the tables.", file, first_line(error))
     return []
 
 
@@ -239,7 +238,7 @@ def _refuse_other_columns(session: duckdb.DuckDBPyConnection, file: Path, tables
             raise CorruptObject(f"{file} was written by another version.")
 
 
-def _is_whole(file: Path) -> bool:
+def _is_readable(file: Path) -> bool:
     """Whether everything that the published file carries from night to night can be read."""
     try:
         with _reading(file) as session:

@@ -152,7 +152,7 @@ def pull(source: Source, folder: Path) -> Pulled:
 
 
 def pulled_from(folder: Path) -> str | None:
-    """Return where a folder was pulled from; None where it was not pulled."""
+    """Return where a folder was pulled from; None: it was not pulled."""
     try:
         return str(json.loads((folder / _NOTE).read_text())["from"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -169,7 +169,7 @@ def _refuse_other(source: Source, folder: Path) -> None:
     held = pulled_from(folder)
     if held is None:
         raise InputError(
-            f"{folder} is not empty, and its files were not pulled.",
+            f"{folder} is not empty, and it was not filled by `nightaudit pull`.",
             kept="It is unchanged.",
             hint="Choose an empty folder.",
         )

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pipeline.domain.servers import Cluster
 from pipeline.domain.tables import OFFER_CHANGE
 from pipeline.lake import Lake, beside
-from pipeline.lake.database import quoted
+from pipeline.lake.database import quoted, write_rows
 from pipeline.lake.files import note_touched
 from pipeline.lake.relations import detectors, relation
 from pipeline.process.range_pool import RangePool
@@ -28,7 +28,7 @@ from pipeline.publish.flags import ask_rules
 from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, joined, session_over, turn_to
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
-from pipeline.publish.state_files import StateFile, write_rows, write_step
+from pipeline.publish.state_files import StateFile, write_step
 from pipeline.publish.summaries import SUMMED
 
 # Changes of a stay and similar values lie together, which makes the files a quarter smaller.

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.domain.tables import CONTENT_STATES, STATE_FILE, STATE_TABLES, SWEEP_PUBLISHED, Table
-from pipeline.lake.database import quoted, read_sql_type
+from pipeline.lake.database import quoted, sql_type
 from pipeline.lake.relations import relation, sql_folder
 
 # What is computed first; each is a table of schema `night` until the night is done.
@@ -29,13 +29,14 @@ _STORAGE_VERSION = "v1.5.0"
 
 # With its whole key: rows that tie would come in another order each time.
 _BY_STAY = "property_id, check_in, offer_key, source"
+_BY_GROUP = "property_id, cell_key, source, match_grade, room_no, board_family, currency"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How a table of the state is updated: the rows of `sql/staging/<next>.sql` are added, or replace it.
+    """How a table of the state is updated: the rows of `sql/staging/<next>.sql` are added to it, or replace it.
 
-    `order` sorts the rows of a night: by property first, so that one property is found without reading the others.
+    `order` sorts a night's rows, by property first, so that one property is found without reading the others.
     """
 
     name: str
@@ -72,12 +73,8 @@ FILED_STEPS = (
     Step("quiet_search", "property_id, search_id"),
     Step("parity_closed", "property_id, offer_key, source"),
     Step("parity_open", "property_id, offer_key, source", is_replaced=True),
-    Step(
-        "parity_group_open",
-        "property_id, cell_key, source, match_grade, room_no, board_family, currency",
-        is_replaced=True,
-    ),
-    Step("parity_group_closed", "property_id, cell_key, source, match_grade, room_no, board_family, currency"),
+    Step("parity_group_open", _BY_GROUP, is_replaced=True),
+    Step("parity_group_closed", _BY_GROUP),
     Step("floor_move", "property_id, offer_key, source"),
 )
 SMALL_STEPS = (
@@ -96,11 +93,7 @@ SMALL_STEPS = (
         "source, market, product_type, lead_days",
         sums=("seen", "pairs", "raised", "lowered", "spanning", "drift", "squares"),
     ),
-    SmallStep(
-        "price_change",
-        "source, market, product_type, is_plain, change_step",
-        sums=("pairs", "drift"),
-    ),
+    SmallStep("price_change", "source, market, product_type, is_plain, change_step", sums=("pairs", "drift")),
     SmallStep(
         "waiting",
         "source, market, product_type, lead_days",
@@ -216,7 +209,8 @@ def move_on(session: duckdb.DuckDBPyConnection) -> None:
 def create(name: str, table: Table) -> str:
     """Return the statement that creates a declared table unless it exists."""
     columns = ", ".join(
-        f"{column.name} {read_sql_type(column)}{' NOT NULL' if column.is_required else ''}" for column in table.columns
+        f"{column.name} {sql_type(column.read_type)}{' NOT NULL' if column.is_required else ''}"
+        for column in table.columns
     )
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns})"
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from pathlib import Path
 
 import duckdb
 
 from pipeline.domain.property_range import PropertyRange
-from pipeline.domain.tables import STATE_FILE, Table
-from pipeline.lake import Lake, beside, put_in_place
+from pipeline.domain.tables import STATE_FILE
+from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded, note_gone
-from pipeline.lake.database import quoted, select_columns, sql_type
+from pipeline.lake.database import select_columns, write_rows
 from pipeline.lake.relations import relation
 from pipeline.publish.state import FILED, Step
 
@@ -57,11 +56,6 @@ def night_folder(generation: str, sweep_id: str) -> str:
     return f"{_FOLDER}/{generation}/{sweep_id}"
 
 
-def forget_folder(lake: Lake, folder: str) -> None:
-    """Remove what an interrupted publication has left in the folder of a night."""
-    lake.remove_folder(folder)
-
-
 def write_step(
     session: duckdb.DuckDBPyConnection, lake: Lake, step: Step, folder: str, sweep_id: str, within: PropertyRange
 ) -> StateFile | None:
@@ -73,27 +67,6 @@ def write_step(
         return None
     size = lake.local(path).stat().st_size
     return StateFile(step.name, sweep_id, path, rows, size, within.first, within.last)
-
-
-def write_rows(session: duckdb.DuckDBPyConnection, place: Path, table: Table, select: str, order: str) -> int:
-    """Write the rows of a SELECT to a file with the columns of a declared table; no file if there are no rows."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    built = beside(place)
-    names = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.stored)
-    session.execute("SET preserve_insertion_order = true")
-    try:
-        written = session.execute(
-            f"COPY (SELECT {names} FROM ({select}) ORDER BY {order}) "  # noqa: S608 - our own names
-            f"TO {quoted(str(built))} (FORMAT parquet, COMPRESSION zstd)"
-        ).fetchone()
-    finally:
-        session.execute("SET preserve_insertion_order = false")
-    rows = int(written[0]) if written else 0
-    if rows:
-        put_in_place(built, place)
-    else:
-        built.unlink()
-    return rows
 
 
 def note_files(session: duckdb.DuckDBPyConnection, files: Iterable[StateFile], replaced: Iterable[str]) -> None:
@@ -117,27 +90,21 @@ def write_state_views(
 ) -> None:
     """Write the views of schema `state` over their files; `within` leaves out other properties."""
     for name, table in FILED.items():
-        wanted = [
-            file
+        places = [
+            lake.local(file.path)
             for file in files
             if file.table_name == name
             and (within is None or within.meets(file.first_property_id, file.last_property_id))
         ]
-        session.execute(f"CREATE OR REPLACE VIEW state.{name} AS {_select(lake, table, wanted, within)}")
-
-
-def _select(lake: Lake, table: Table, files: Sequence[StateFile], within: PropertyRange | None) -> str:
-    select = select_columns(table.stored, [lake.local(file.path) for file in files])
-    return select if within is None or not files else f"{select} WHERE {within.condition}"
+        condition = f" WHERE {within.condition}" if within is not None and places else ""
+        select = select_columns(table.stored, places)
+        session.execute(f"CREATE OR REPLACE VIEW state.{name} AS {select}{condition}")
 
 
 def are_whole(lake: Lake, files: Iterable[StateFile]) -> bool:
     """Whether all files exist with their recorded sizes."""
-    for file in files:
-        place = lake.local(file.path)
-        if not place.is_file() or place.stat().st_size != file.bytes:
-            return False
-    return True
+    places = ((lake.local(file.path), file.bytes) for file in files)
+    return all(place.is_file() and place.stat().st_size == size for place, size in places)
 
 
 def forget_superseded(lake: Lake, files: Iterable[StateFile]) -> None:
@@ -149,5 +116,5 @@ def forget_superseded(lake: Lake, files: Iterable[StateFile]) -> None:
             lake.remove(place.relative_to(lake.root).as_posix())
     recorded = Recorded(lake.root)
     for folder in recorded.folders(lake.local(_FOLDER)):
-        # What was lost and is not read any more is not missed either.
+        # A lost file that the state no longer reads is not missed either.
         note_gone(lake.root, [place for place in recorded.missing(folder) if place not in wanted])

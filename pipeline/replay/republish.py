@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.tables import SEGMENT_TABLES, TABLES, Table
 from pipeline.lake import Lake
-from pipeline.lake.database import connect, rows_of, sql_type
+from pipeline.lake.database import as_stored, connect, rows_of
 from pipeline.publish.catalogue import write_reference, write_relations, write_side_views
 from pipeline.publish.flags import find
 from pipeline.publish.state import (
@@ -82,7 +82,7 @@ def findings(session: duckdb.DuckDBPyConnection, relation: str) -> dict[str, dic
 
 def _fill(session: duckdb.DuckDBPyConnection, name: str, table: Table, parts: Sequence[pa.Table]) -> None:
     session.execute(create(name, table).replace("CREATE TABLE IF NOT EXISTS", "CREATE OR REPLACE TABLE"))
-    columns = ", ".join(f"{column.name}::{sql_type(column)} AS {column.name}" for column in table.columns)
+    columns = as_stored(table.columns)
     for part in parts:
         session.register("replayed_part", part)
         session.execute(f"INSERT INTO {name} BY NAME SELECT {columns} FROM replayed_part")  # noqa: S608 - our own names

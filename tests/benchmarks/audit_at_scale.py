@@ -139,9 +139,10 @@ def _copy(
     there = {column[0] for column in session.execute(f"DESCRIBE {select}", given or {}).fetchall()}
     blank = {"VARCHAR": "''", "BOOLEAN": "false"}
     columns = ", ".join(
-        f"{column.name if column.name in there else blank.get(sql_type(column), '0') if column.is_required else 'NULL'}"
-        f"::{sql_type(column)} AS {column.name}"
+        f"{column.name if column.name in there else blank.get(kind, '0') if column.is_required else 'NULL'}"
+        f"::{kind} AS {column.name}"
         for column in TABLES[table].columns
+        for kind in (sql_type(column.type),)
     )
     place.parent.mkdir(parents=True, exist_ok=True)
     session.execute(

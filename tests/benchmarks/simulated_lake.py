@@ -49,7 +49,7 @@ def keep(session: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
 def declared(session: duckdb.DuckDBPyConnection, table: Table, query: str) -> str:
     """Return a query with a table's declared columns: those that the world knows nothing of are NULL."""
     known = set(session.sql(query).columns)
-    columns = (f"{c.name if c.name in known else 'NULL'}::{sql_type(c)} AS {c.name}" for c in table.columns)
+    columns = (f"{c.name if c.name in known else 'NULL'}::{sql_type(c.type)} AS {c.name}" for c in table.columns)
     return f"SELECT {', '.join(columns)} FROM ({query})"
 
 

@@ -142,7 +142,7 @@ def test_a_folder_with_something_else_in_it_is_not_written_to(lake, tmp_path):
     other = Lake(str(tmp_path / "other"))
     other.put_new("raw/x.json", b"{}")
     before = files_in(other.root)
-    with pytest.raises(InputError, match="is not empty, and its files were not pulled"):
+    with pytest.raises(InputError, match="is not empty, and it was not filled by"):
         pull(LakeFolder(lake), other.root)
     assert files_in(other.root) == before
     with pytest.raises(InputError, match="Nothing is published"):
