@@ -51,7 +51,7 @@ class AuditedNight:
 
 @dataclass(frozen=True, slots=True)
 class AuditJob:
-    """One range of an audited night. `blocks` are its properties, in groups that were asked about together."""
+    """One range of an audited night. `blocks` are its properties, in groups that were searched together."""
 
     night: AuditedNight
     within: PropertyRange

@@ -1,4 +1,4 @@
-"""How a task reaches a machine without the lake's folder, and how its results come back."""
+"""How a task reaches a machine that cannot see the lake's folder, and how its results come back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What a task returned on a machine that does not see the lake's folder, and the files that it wrote there.
+    """The result of a task on such a machine, and the files that it wrote there.
 
     `files` names the object of each path; None: the task removed that file.
     """
@@ -19,14 +19,14 @@ class Brought:
 
 
 class Parcel(Protocol):
-    """What a task needs there."""
+    """The files that a task needs."""
 
     def do(self, work: Callable[[], object]) -> Brought:
-        """Do the work there."""
+        """Do the work with these files."""
 
 
 class Carrier(Protocol):
-    """Takes tasks there."""
+    """Brings files to tasks and back."""
 
     def parcel(self, args: tuple[object, ...]) -> Parcel:
         """Return what a task with these arguments needs."""

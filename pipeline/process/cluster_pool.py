@@ -1,9 +1,8 @@
 """Where parallel work runs: in processes of this machine, or on the workers of a Dask cluster.
 
-A task is a function of ours and addresses in the lake. A worker that is lost takes nothing with it: its tasks run again
-on another one, and write the same files. So every worker has to run the same code on the same libraries, and to see the
-same lake under the same path, unless a carrier brings it the files: each is checked before it gets work, and
-each task looks again, for workers join late.
+A task is a function of ours with addresses in the lake. If a worker is lost, its tasks run again on another one and
+write the same files. So every worker must run the same code and libraries, and see the same lake under the same path
+unless a carrier brings it the files. Workers are checked before they get work, and by each task, as some join late.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from pipeline.process.carrier import Brought, Carrier, Parcel
 if TYPE_CHECKING:
     from distributed import Client
 
-# Libraries by which bytes of files could differ.
+# Libraries whose versions could change the bytes of files.
 _LIBRARIES = ("duckdb", "pyarrow", "msgspec", "numpy")
 _CONNECT_SECONDS = 10.0
 _KEPT = "All raw answers that have landed are kept, and the published file is unchanged."
@@ -41,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a worker must see: a folder that this pool has made in the lake, and what it must be made of."""
+    """What a worker must have: sight of a folder that this pool created in the lake, and these versions."""
 
     folder: str
     made_of: Mapping[str, str]
@@ -51,16 +50,16 @@ class _Wanted:
 def open_pool(
     cluster: Cluster | None, lake_root: Path, processes: Callable[[], Executor], carrier: Carrier | None = None
 ) -> Executor:
-    """Return what runs tasks over the lake at `lake_root`: workers of the cluster, or `processes` where none is named.
+    """Return the executor of tasks over the lake at `lake_root`: the cluster, or `processes` without one.
 
-    With a carrier, workers need not see that folder. Raises ClusterAway where the cluster cannot be reached or has no
-    worker, and SettingsError where one of them sees another lake, or is made of other code than this process.
+    With a carrier, workers need not see that folder. Raises ClusterAway if the cluster cannot be reached or has no
+    worker, and SettingsError if a worker sees another lake or runs other code than this process.
     """
     return processes() if cluster is None else ClusterPool(cluster, lake_root, carrier)
 
 
 def size_of(pool: Executor, workers: int) -> int:
-    """Return how many tasks a pool runs at once; `workers` is how many processes it has if it is of this machine."""
+    """Return how many tasks a pool runs at once; `workers` is the number of processes of a pool on this machine."""
     return pool.size if isinstance(pool, ClusterPool) else workers
 
 
@@ -70,7 +69,7 @@ class ClusterPool(Executor):
     def __init__(self, cluster: Cluster, lake_root: Path, carrier: Carrier | None) -> None:
         self._address = cluster.address
         self._carrier = carrier
-        # What is brought is put in place here: the client's own thread must go on to hear from the scheduler.
+        # Puts files in place: the client's own thread must stay free for the scheduler.
         self._landing = ThreadPoolExecutor(4)
         self._client = _connected(cluster)
         self._folder = lake_root / ".spill" / f"cluster-{secrets.token_hex(8)}"
@@ -84,7 +83,7 @@ class ClusterPool(Executor):
         self._futures = self._client.get_executor(pure=False)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Give a task to a worker. Its future raises ClusterAway where the cluster, or every worker of it, is lost."""
+        """Give a task to a worker. Its future raises ClusterAway if the cluster or all of its workers are lost."""
         parcel = self._carrier.parcel(args) if self._carrier is not None else None
         there = self._futures.submit(_task, self._wanted, parcel, fn, args, kwargs)
         here: Future[T] = Future()
@@ -93,7 +92,7 @@ class ClusterPool(Executor):
         return here
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor declares it
-        """Let go of the cluster. What is not done yet is not waited for: its result is no longer wanted."""
+        """Leave the cluster, without waiting for unfinished tasks."""
         self._client.close(timeout=_CONNECT_SECONDS)
         self._landing.shutdown(wait=wait)
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -137,7 +136,7 @@ class ClusterPool(Executor):
         )
 
     def _look_at_workers(self) -> int:
-        """Return how many tasks the workers run at once. Raises where one of them cannot do our work."""
+        """Return how many tasks the workers run at once. Raises if one of them cannot do our work."""
         found = self._client.run(look, self._folder, on_error="return")
         threads = self._client.nthreads()
         if not threads:
@@ -149,18 +148,15 @@ class ClusterPool(Executor):
         for worker, seen in sorted(found.items()):
             if isinstance(seen, BaseException):
                 raise _refused(worker, f"cannot run nightaudit: {type(seen).__name__}: {seen}")
-            if refusal := _differs(seen, self._wanted) or self._is_unanswered(seen):
+            if refusal := _differs(seen, self._wanted):
                 raise _refused(worker, refusal)
+            if seen["folder"] == self._wanted.folder and not (self._folder / seen["answer"]).exists():
+                raise _refused(worker, "sees another lake than this machine does")
         return sum(threads.values())
-
-    def _is_unanswered(self, seen: Mapping[str, str]) -> str:
-        if not self._wanted.is_to_be_seen and seen["folder"] != self._wanted.folder:
-            return ""
-        return "" if (self._folder / seen["answer"]).exists() else "sees another lake than this machine does"
 
 
 def look(folder: Path) -> dict[str, str]:
-    """Say what this process is made of and whether it sees a folder of the lake, in which it leaves an answer."""
+    """Return the versions of this process and whether it sees a folder of the lake, in which it leaves an answer."""
     seen = dict(made_of()) | {"folder": str(folder) if folder.is_dir() else "", "answer": secrets.token_hex(8)}
     if seen["folder"]:
         try:
@@ -172,7 +168,7 @@ def look(folder: Path) -> dict[str, str]:
 
 @cache
 def made_of() -> Mapping[str, str]:
-    """Return what this process is made of: a digest of our code and SQL, and the versions of what writes files."""
+    """Return the versions of this process: a digest of our code and SQL, and the libraries that write files."""
     package = Path(pipeline.__file__).parent
     installed = package / "_sql"
     sql = installed if installed.is_dir() else package.parent / "sql"
@@ -189,7 +185,7 @@ def made_of() -> Mapping[str, str]:
 def _task(
     wanted: _Wanted, parcel: Parcel | None, work: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> T | Brought:
-    """Do some work on a worker. One that joined late, or sees another lake now, refuses."""
+    """Do some work on a worker. A worker that joined late with other code, or lost sight of the lake, refuses."""
     folder = wanted.folder if Path(wanted.folder).is_dir() else ""
     if refusal := _differs({**made_of(), "folder": folder}, wanted):
         raise _refused(platform.node(), refusal)
@@ -198,13 +194,13 @@ def _task(
 
 
 def _spilling_apart(folder: str, work: Callable[[], T]) -> T:
-    # What this machine spills does not meet what others do: see `lake.database`.
+    # This machine spills to a folder of its own: see `lake.database`.
     Path(folder).with_name(platform.node()).mkdir(parents=True, exist_ok=True)
     return work()
 
 
 def _differs(seen: Mapping[str, str], wanted: _Wanted) -> str:
-    """Return in what a worker differs from what it must be; empty where it does not."""
+    """Return how a worker differs from what is wanted; empty if it does not."""
     other = [f"{name} {seen[name]} (here: {needed})" for name, needed in wanted.made_of.items() if seen[name] != needed]
     if other:
         return f"has {', '.join(other)}"

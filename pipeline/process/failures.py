@@ -1,4 +1,4 @@
-"""Failures of the system as errors of ours: no space, no memory, no more files or processes."""
+"""Failures of the system as our errors: no space, no memory, no more files or processes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_MORE = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
-# Libraries in Rust give the system's number in their text alone, without a cause or a type for it: of a full disk
-# obstore makes a GenericError, polars a ComputeError, deltalake a DeltaError or an OSError without a number (tried in
-# November 2026). So their texts are read, here and nowhere else. By name: none of these libraries is imported for it.
+# Libraries in Rust report the system's error number only in their text. On a full disk, obstore raises a GenericError,
+# polars a ComputeError, deltalake a DeltaError or an OSError without a number (tried in November 2026). So their texts
+# are read, here and nowhere else. Types are compared by name, so that none of these libraries is imported.
 _IN_TEXT_ALONE = {"obstore.exceptions": "BaseError", "polars.exceptions": "PolarsError", "_internal": "DeltaError"}
 _WRITTEN = {f"(os error {number})": number for number in (*_NO_SPACE, *_REFUSED, *_NO_MORE)}
-# What Python says where the system starts no thread: a RuntimeError without a number.
+# Python's RuntimeError, without a number, when the system starts no thread.
 _NO_THREAD = "can't start new thread"
 # Colours and arrows.
 _ORNAMENT = re.compile(r"\x1b\[[0-9;]*m|\u21b3")
 
 
 def as_ours(error: BaseException) -> NightauditError | None:
-    """Return an error that the system has caused as one of ours; None where it is another mistake."""
+    """Return an error that the system caused as one of ours; None: the cause is another."""
     for cause in _causes(error):
         if isinstance(cause, NightauditError):
             return cause
@@ -43,7 +43,7 @@ def as_ours(error: BaseException) -> NightauditError | None:
 
 
 def what_helps(error: BaseException) -> str:
-    """Say what a user can do about a write that the system refused."""
+    """Return what a user can do about a write that the system refused."""
     number = _number_of(error)
     if number in _NO_SPACE:
         return "Free some space."
@@ -64,17 +64,14 @@ def _number_of(error: BaseException) -> int | None:
         return error.errno
     if type(error) is RuntimeError and _NO_THREAD in str(error):
         return errno.EAGAIN
-    if not isinstance(error, OSError) and not _is_in_text_alone(type(error)):
+    is_of_rust = any(_IN_TEXT_ALONE.get(base.__module__) == base.__name__ for base in type(error).__mro__)
+    if not isinstance(error, OSError) and not is_of_rust:
         return None
     return next((number for written, number in _WRITTEN.items() if written in str(error)), None)
 
 
-def _is_in_text_alone(kind: type[BaseException]) -> bool:
-    return any(_IN_TEXT_ALONE.get(base.__module__) == base.__name__ for base in kind.__mro__)
-
-
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what caused it, each once: libraries have made chains that lead back to where they began."""
+    """Yield an error and its causes, each once: libraries have raised chains that run in a circle."""
     waiting, seen = [error], set[int]()
     while waiting:
         error = waiting.pop()
@@ -91,7 +88,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the line that gives the reason. Of several, as libraries in Rust write, it is the one with the number."""
+    """Return the line with the reason: the one with the system's number, where a library wrote several."""
     lines = [_ORNAMENT.sub("", line).strip() for line in str(error).splitlines()]
     numbered = [line for line in lines if "(os error" in line]
     return next((line for line in numbered or lines if line), type(error).__name__)

@@ -1,8 +1,7 @@
 """Limits of the system (`ulimit`) that are too tight to start with.
 
-Libraries that we use have threads of their own, in C++ and Rust. One that gets no memory ends the process, or keeps it
-waiting for ever, and no code of ours hears of it. So limits are compared with the known needs before anything
-is begun.
+Our libraries run threads in C++ and Rust. A thread that gets no memory ends the process or makes it hang, without any
+of our code noticing. So limits are compared with known needs before anything starts.
 """
 
 from __future__ import annotations
@@ -14,28 +13,27 @@ from contextlib import suppress
 
 from pipeline.domain.errors import OutOfResources
 
-# Address space that libraries reserve on their own and for each processor (stacks and arenas of threads), and what a
-# session of DuckDB may take. With two processors a small night reserves 2,800 to 3,150 MB and uses 400.
+# Address space that libraries reserve, in all and per processor (stacks and arenas of threads), and that a session of
+# DuckDB may take. With two processors, a small night reserves 2,800 to 3,150 MB and uses 400.
 _RESERVED_MB, _PER_PROCESSOR_MB, _SESSION_MB = 2_300, 450, 1_500
-# Commands that read settings alone; that read the lake or its published file; that normalise a few answers again; and
-# what looking at the files of a lake takes more.
+# For commands that read only settings; that read the lake or its published file, with each processor; and what
+# normalising a few answers again, or looking at every file of a lake, takes in addition.
 _SETTINGS_MB, _READING_MB, _READING_PER_PROCESSOR_MB, _REPLAY_MB, _CHECK_MB = 400, 700, 150, 1_500, 300
 _OF_SETTINGS = frozenset({"settings", "spec"})
 _READING = frozenset({"query", "status", "plan", "cases", "case", "metrics", "health"})
 _REPLAYING = frozenset({"explain"})
-# Commands that read the lake file by file.
 _CHECKING = frozenset({"drift", "doctor", "verify"})
-# M_ARENA_MAX of glibc, and the variable by which a process of its own begins with it.
+# M_ARENA_MAX of glibc, and the variable that sets it for a new process.
 _ARENA_MAX, _ARENAS = -8, 2
 FEW_ARENAS = {"MALLOC_ARENA_MAX": str(_ARENAS)}
-# The engine that draws charts reserves 64 GiB at once, and uses next to nothing of it.
+# The chart engine reserves 64 GiB at once and hardly uses it.
 CHARTS_MB = 69_000
-# A query over many nights has many files open at once.
+# A query over many nights keeps many files open.
 _DESCRIPTORS, _DESCRIPTORS_WANTED = 256, 4_096
 
 
 def needed_mb(more_mb: int = 0) -> int:
-    """Return the address space that a command needs, and `more_mb`."""
+    """Return the address space that most commands need, plus `more_mb`."""
     return _RESERVED_MB + _PER_PROCESSOR_MB * (os.cpu_count() or 1) + _SESSION_MB + more_mb
 
 
@@ -50,10 +48,10 @@ def needed_by_mb(command: str | None) -> int:
 
 
 def begin(command: str | None) -> None:
-    """Raise OutOfResources where the system's limits leave less than a command of the command line needs.
+    """Raise OutOfResources if the system's limits leave less than a command of the command line needs.
 
-    A light one takes no more from here on: glibc reserves 64 MB for each thread that asks it for memory, 1 GB for those
-    of our libraries, which have allocators of their own for all that is large.
+    For a command that only reads, glibc's arenas are limited: they would take 64 MB per thread, 1 GB in all, though our
+    libraries have their own allocators for large blocks.
     """
     refuse_tight_limits(least_mb=needed_by_mb(command))
     if command in _READING | _REPLAYING | _CHECKING and sys.platform == "linux":
@@ -62,10 +60,10 @@ def begin(command: str | None) -> None:
 
 
 def refuse_tight_limits(*, least_mb: int | None = None, more_mb: int = 0, more_descriptors: int = 0) -> None:
-    """Raise OutOfResources where the system's limits leave less than the work needs.
+    """Raise OutOfResources if the system's limits leave less than the work needs.
 
-    `least_mb` of address space is what the work needs, if it is less than most do; `more_mb` and `more_descriptors` are
-    what it needs beyond that. As many files as the system allows may be open from here on, where fewer were at first.
+    `least_mb` is the address space that the work needs, if not the usual one; `more_mb` and `more_descriptors` come on
+    top. The limit of open files is raised as far as the system allows.
     """
     if sys.platform == "win32":
         return

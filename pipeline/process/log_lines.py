@@ -1,4 +1,4 @@
-"""The form of the log: lines for a terminal, or one JSON object per line, with its sweep."""
+"""The format of the log: lines for a terminal, or one JSON object per line, with its sweep."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from pipeline.domain.texts import printable
 
 _sweep_id: ContextVar[str | None] = ContextVar("sweep_id", default=None)
-# What a call of the log may add beside its message, as `extra`.
+# Fields that a log call may add as `extra`.
 _FIELDS = ("step", "seconds")
 
 
 class TextLines(logging.Formatter):
-    """Lines for a terminal: they repeat what a supplier has said."""
+    """Lines for a terminal. They may quote a supplier."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as a line that moves no cursor."""
+        """Return a record as a line without control characters."""
         return printable(super().format(record))
 
 
@@ -44,7 +44,7 @@ class JsonLines(logging.Formatter):
 
 
 def begin_log(*, is_json: bool) -> None:
-    """Write the log of this process to standard error: warnings as text, what happens too as JSON."""
+    """Write this process's log to standard error: warnings as text; with `is_json`, all messages of ours as JSON."""
     lines = logging.StreamHandler()
     lines.setFormatter(JsonLines() if is_json else TextLines("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[lines], force=True)
@@ -54,7 +54,7 @@ def begin_log(*, is_json: bool) -> None:
 
 @contextmanager
 def about_sweep(sweep_id: str) -> Iterator[None]:
-    """Let what is logged within carry the sweep that it is about."""
+    """Add the sweep to all log lines written within."""
     token = _sweep_id.set(sweep_id)
     try:
         yield

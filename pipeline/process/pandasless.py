@@ -1,4 +1,4 @@
-"""pyarrow without pandas, which it imports if it can, to tell its objects from lists."""
+"""pyarrow without pandas, which it imports if it can, to recognise its objects."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def keep_pandas_out() -> None:
-    """Let pyarrow know of no pandas in this process, which saves 45 MB and a fifth of a second.
+    """Keep pyarrow from importing pandas in this process, which saves 45 MB and a fifth of a second.
 
-    For processes that neither hand it objects of pandas nor want any of it. Other code in them may still import pandas.
+    For processes that exchange no pandas objects with pyarrow. Other code in them may still import pandas.
     """
     finder = _WithoutPandas()
     sys.meta_path.insert(0, finder)
     try:
-        # It looks for pandas once, when it is first given something.
+        # pyarrow looks for pandas once, at its first conversion.
         pa.array(())
     finally:
         sys.meta_path.remove(finder)

@@ -1,6 +1,6 @@
-"""Parts of a night that are computed side by side: by processes here, or by the workers of a cluster.
+"""Parts of a night, computed in parallel by processes of this machine or workers of a cluster.
 
-A part holds only addresses, so any process can compute it, and doing it again gives the same files.
+A part holds only addresses, so any process can compute it, and computing it again gives the same files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pipeline.process.tracker import run_tracker
 logger = logging.getLogger(__name__)
 
 _TRIES = 3
-# More than one, so that a process that finishes early takes over work; few, because a session is slow to set up.
+# Several, so that a process that finishes early takes over work; few, as a session is slow to set up.
 _TURNS_A_WORKER = 2
 
 
@@ -44,7 +44,7 @@ class Part(Protocol):
         """Return the sweep of the night."""
 
     def halves(self) -> Sequence[Self]:
-        """Return two parts that make up this one; none where it cannot be cut."""
+        """Return two parts that make up this one; none if it cannot be cut."""
 
 
 J = TypeVar("J", bound=Part)
@@ -52,10 +52,10 @@ T = TypeVar("T")
 
 
 class RangePool:
-    """Does the same work on many ranges, several processes at once.
+    """Does the same work on many ranges, in several processes at once.
 
-    `step` is the step of a night that they belong to, and `again` the command that repeats it. A carrier takes them to
-    machines that do not see the lake's folder.
+    `step` is the step of a night that it belongs to, and `again` the command that repeats it. A carrier takes parts to
+    machines that cannot see the lake's folder.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class RangePool:
         todo: list[tuple[J, int]] = [(job, _TRIES) for job in jobs]
         done: dict[int, T] = {}
         while todo:
-            pool = self._started()
+            pool = self._pool = self._pool or self._opened()
             turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
             running = [(turn, pool.submit(do, [job for job, _ in turn], *args)) for turn in turns]
-            # Files that they read may be open until the last one is done, also after a failure.
+            # Even after a failure, as the others may still have files open.
             wait([future for _, future in running])
             todo = []
             for turn, future in running:
@@ -116,16 +116,14 @@ class RangePool:
                         done[job.within.first] = outcome
         return [done[first] for first in sorted(done)]
 
-    def _started(self) -> Executor:
-        if self._pool is None:
-            self._pool = open_pool(self._cluster, self._root, self._processes, self._carrier)
-        return self._pool
+    def _opened(self) -> Executor:
+        def processes() -> Executor:
+            run_tracker()
+            # Not fork: DuckDB's and the object store's threads do not survive it.
+            context = multiprocessing.get_context("spawn")
+            return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
 
-    def _processes(self) -> Executor:
-        run_tracker()
-        # Not fork: DuckDB's and the object store's threads do not survive it.
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._workers, context, initializer=_prepare)
+        return open_pool(self._cluster, self._root, processes, self._carrier)
 
     def _tried(self, job: J, tries: int) -> tuple[J, int]:
         if tries == 1:
@@ -139,13 +137,13 @@ class RangePool:
 
 
 def _prepare() -> None:
-    # The parent acts on Ctrl-C.
+    # The parent handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_pandas_out()
 
 
 def _turns(todo: Sequence[tuple[J, int]], most: int) -> list[list[tuple[J, int]]]:
-    """Deal jobs out into at most so many turns; a process takes one turn at a time."""
+    """Divide jobs into at most so many turns; a process takes one turn at a time."""
     most = min(most, len(todo))
     return [list(todo[len(todo) * turn // most : len(todo) * (turn + 1) // most]) for turn in range(most)]
 

@@ -13,15 +13,14 @@ from pipeline.domain.errors import LakeFull, NightauditError, OutOfResources, Sw
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-
 _STOPPED = "Stopped as requested."
 
-# After so long, what could raise no error has ended.
+# By then, the finaliser or callback that dropped the error has ended.
 _AGAIN_SECONDS = 0.05
 
 
 class _Stop(SystemExit):
-    """Asked to stop. A SystemExit, for asyncio, click and Prefect make something else of a KeyboardInterrupt."""
+    """Asked to stop. A SystemExit, as asyncio, click and Prefect convert a KeyboardInterrupt."""
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
@@ -29,21 +28,21 @@ class _Stop(SystemExit):
 
 
 def end_at_once_until_stoppable() -> None:
-    """Let a signal to stop, before anything is begun and after all is done, end the process with its exit code."""
+    """Make a stop signal, before work begins and after it is done, end the process with its exit code."""
 
     def end(number: int, _: object) -> None:
         os.write(sys.stderr.fileno(), f"{_STOPPED}\n".encode())
         os._exit(128 + number)
 
     for number in STOP_SIGNALS:
-        # One that is ignored, as in the background of a shell, stays so.
+        # An ignored signal, as in a shell's background, stays ignored.
         if signal.getsignal(number) in {signal.default_int_handler, signal.SIG_DFL}:
             signal.signal(number, end)
 
 
 @contextmanager
 def handlers_kept() -> Iterator[None]:
-    """Give the signals back the handlers that they had before, Prefect's own among them."""
+    """Restore the handlers of stop signals afterwards, such as Prefect's."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -66,10 +65,10 @@ def said_to_the_end() -> Iterator[None]:
 
 @contextmanager
 def stoppable(kept: str, next_step: str) -> Iterator[None]:
-    """Do work within that may be stopped: whatever ends it early says what was `kept`, and names the `next_step`.
+    """Do work that may be stopped: whatever ends it early says what was `kept`, and names the `next_step`.
 
-    SIGINT and SIGTERM raise SweepStopped; a full disk, want of memory and the like raise LakeFull or OutOfResources.
-    Where one lies within another, the inner one speaks. Outside the main thread, signals are not for us to hear.
+    SIGINT and SIGTERM raise SweepStopped; a full disk, lack of memory and the like raise LakeFull or OutOfResources.
+    If contexts are nested, the inner one applies. Signals are only handled in the main thread.
     """
     try:
         with _stopped_by_signals(kept, next_step):
@@ -80,7 +79,7 @@ def stoppable(kept: str, next_step: str) -> Iterator[None]:
     except NightauditError:
         raise
     except Exception as error:
-        # It knows errors of slow imports.
+        # Imported here, as it imports slow libraries for their errors.
         from pipeline.process.failures import as_ours
 
         ours = as_ours(error)
@@ -107,7 +106,7 @@ def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            # Not only _Stop: DuckDB makes an error of its own of whatever interrupts a query.
+            # Not only _Stop: DuckDB raises an error of its own for whatever interrupts a query.
             if not asked:
                 raise
         if asked:
@@ -116,7 +115,7 @@ def _stopped_by_signals(kept: str, next_step: str) -> Iterator[None]:
 
 @contextmanager
 def _heard_again() -> Iterator[None]:
-    """Send a signal again that fell where Python drops every error, with a trace: into a finaliser or a callback."""
+    """Send a signal again that arrived in a finaliser or a callback, where Python prints errors and drops them."""
     before, timers = sys.unraisablehook, list[threading.Timer]()
 
     def hear_again(dropped: sys.UnraisableHookArgs) -> None:

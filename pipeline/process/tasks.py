@@ -10,7 +10,7 @@ from pipeline.domain.errors import NightauditError
 
 @asynccontextmanager
 async def one_failure() -> AsyncIterator[None]:
-    """Raise what fails a task group within as the error that it is: one cause often fails several tasks at once."""
+    """Raise the first failure of a task group instead of a group: one cause often fails several tasks at once."""
     try:
         yield
     except BaseExceptionGroup as failures:

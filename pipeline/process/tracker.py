@@ -1,4 +1,4 @@
-"""Python's own tracker of shared resources, which prints tracebacks if it is ended from outside."""
+"""Python's own tracker of shared resources, which prints tracebacks if it is killed from outside."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ERRORS = 2
 
 
 def run_tracker() -> None:
-    """Start the tracker, or another one where it was ended from outside, which is said once; it prints nothing itself.
+    """Start the tracker, silenced; if it was killed from outside, start another one and log a warning.
 
-    Another one knows nothing of what was shared before, and would complain of each part that is given back.
+    A new tracker does not know what was shared before, and would complain about each part that is given back.
     """
     with warnings.catch_warnings(record=True) as caught, _nothing_printed():
         warnings.simplefilter("always")
@@ -28,7 +28,7 @@ def run_tracker() -> None:
 
 @contextmanager
 def _nothing_printed() -> Iterator[None]:
-    """Let a process that is started within print its errors nowhere: it inherits where this one prints its own."""
+    """Silence the standard error of processes that are started within."""
     printed, nowhere = os.dup(_ERRORS), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, _ERRORS)
     try:
