@@ -1,4 +1,4 @@
-"""Faults on demand: which request fails, and how. Deterministic by seed and by request number or request content."""
+"""Faults on demand: which request fails, and how. Deterministic by seed and by request number or content."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SEARCHED: Final = 1 << 20
 
 
 class FaultError(ValueError):
-    """A set of faults that makes no sense; the message says which key and why."""
+    """Impossible faults; the message says which key and why."""
 
 
 class Faults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
-    """What goes wrong. Rates are shares of the searches and quotes (0 to 1); nothing goes wrong by default."""
+    """What goes wrong; by default nothing. Rates are shares of the searches and quotes, from 0 to 1."""
 
     status_500_rate: float = 0.0
     status_503_rate: float = 0.0
@@ -53,20 +53,20 @@ class Faults(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     poisoned_property_ids: tuple[int, ...] = ()
     """A search that contains one of them answers 500, every time."""
     unreadable_property_ids: tuple[int, ...] = ()
-    """A search that contains one of them answers 200 with a body that is no JSON, every time."""
+    """A search that contains one of them answers 200 with a body that is not JSON, every time."""
     fail_next: int = 0
-    """So many searches and quotes fail from now on, in the way of `fail_next_with`."""
+    """The next so many searches and quotes fail with `fail_next_with`."""
     fail_next_with: str = "status_500"
     token_fail_next: int = 0
-    """So many token requests answer 500 from now on."""
+    """The next so many token requests answer 500."""
     expire_tokens: bool = False
-    """Makes every token issued so far useless, once, when set."""
+    """Invalidates all tokens issued so far, once, when set."""
     down: bool = False
     """Every connection is reset, the token endpoint's too."""
     schedule: dict[str, str] = {}
-    """Exact faults: number of the search or quote since the faults were set (from "1" on) -> kind."""
+    """Kind of fault by number of the search or quote, counted from "1" when the faults are set."""
     by: Literal["number", "content"] = "number"
-    """What rates depend on: the request's number, or its body and how often it was sent before."""
+    """What rates depend on: the request's number, or its body and how often it has been sent."""
     redirect_to: str = "http://elsewhere.supplier.example/"
     bomb_mb: int = 256
     huge_mb: int = 128

@@ -18,7 +18,7 @@ READABLE: Final = frozenset({"extra_fields", "number_as_string", "duplicate_keys
 
 
 class Spoiled(NamedTuple):
-    """A spoiled answer. `chunks` are sent one after the other; `encoding` is a Content-Encoding."""
+    """A spoiled answer. `chunks` are sent in turn; `encoding` is a Content-Encoding."""
 
     status: int
     content_type: bytes
@@ -29,7 +29,7 @@ class Spoiled(NamedTuple):
 
 
 def spoil(kind: str, body: bytes, path: str, faults: Faults) -> Spoiled:
-    """Return the intact 200 `body` spoiled in the way of one of `faults.GARBAGE_KINDS`."""
+    """Return the intact 200 `body`, spoiled by one of `faults.GARBAGE_KINDS`."""
     if kind == "html_200":
         page = b"<!doctype html><html><body><h1>Scheduled maintenance</h1></body></html>"
         return _whole(page, content_type=b"text/html; charset=utf-8")
@@ -52,7 +52,7 @@ def _whole(
 
 @lru_cache(maxsize=2)
 def _bomb(megabytes: int) -> bytes:
-    """Return valid JSON, mostly blanks, that is a thousand times as large as it looks."""
+    """Return packed JSON, valid and mostly blanks, that unpacks to a thousand times its size."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     blanks = b" " * _MEGABYTE
     parts = [packer.compress(b'{"properties":[')]
@@ -85,7 +85,7 @@ def _on_products(change: Callable[[int, dict[str, Any]], None]) -> Callable[[byt
 
 
 def _wrong_type(number: int, product: dict[str, Any]) -> None:
-    """Put a wrong JSON type into every third product; the others stay intact."""
+    # Every third product: the others stay intact.
     if number % 3 == 0:
         wrong: tuple[tuple[str, object], ...] = (
             ("productId", "not a number"),
@@ -114,14 +114,6 @@ def _number_as_string(_number: int, product: dict[str, Any]) -> None:
         }
 
 
-def _duplicate_keys(body: bytes) -> bytes:
-    return body.replace(b'"charges":{"total":', b'"charges":{"total":1,"total":')
-
-
-def _both_keys(body: bytes) -> bytes:
-    return body[:-1] + b',"errors":[{"code":1023,"message":"No offers available for a part of the request"}]}'
-
-
 def _error_beside(body: bytes) -> bytes:
     """Keep the first property and report an error instead of the others."""
     form = msgspec.json.decode(body)
@@ -146,11 +138,11 @@ _REWRITTEN: Final[dict[str, Callable[[bytes], bytes]]] = {
     "wrong_types": _on_products(_wrong_type),
     "extra_fields": _on_products(_extra_field),
     "number_as_string": _on_products(_number_as_string),
-    "duplicate_keys": _duplicate_keys,
+    "duplicate_keys": lambda body: body.replace(b'"charges":{"total":', b'"charges":{"total":1,"total":'),
     "invalid_utf8": lambda body: body.replace(b'"name":"', b'"name":"\xff\xfe'),
     "not_a_number": lambda body: body.replace(b'"total":', b'"total":NaN,"was":', 1),
     "deep_nesting": lambda _body: b'{"properties":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "both_keys": _both_keys,
+    "both_keys": lambda body: body[:-1] + b',"errors":[{"code":1023,"message":"No offers for a part of the request"}]}',
     "other_error_shape": lambda _body: b'{"errors":[{"errorCode":1025,"errorDescription":"Nothing available"}]}',
     "bare_errors": lambda _body: b'{"errors":[{"code":1025},{"code":null,"message":null},null]}',
     "null_envelope": lambda body: body[: body.index(b":")] + b":null}",

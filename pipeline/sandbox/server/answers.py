@@ -1,4 +1,4 @@
-"""Answers as the document shapes them, encoded. Pure: a world and a search in, bytes and their counts out."""
+"""Answers in the shape of the document, encoded. Pure: a world and a search in, bytes and counts out."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _INT64: Final = (1 << 63) - 1
 
 
 class Answer(NamedTuple):
-    """One answer: the body, and what was served in it (nothing, for a refusal)."""
+    """One answer: the body, and what it serves (nothing, for a refusal)."""
 
     status: int
     body: bytes
     properties: int = 0
     products: int = 0
     unattributed: int = 0
-    """Products among them that stand under no property id: whose they are is unknown."""
+    """Products among them without a property id."""
 
 
 def answer(world: World, search: Search, reservation: int = 0) -> Answer:
@@ -53,7 +53,7 @@ def answer(world: World, search: Search, reservation: int = 0) -> Answer:
 
 
 def unavailable(code: int) -> Answer:
-    """Return the 200 that says why nothing is offered."""
+    """Return the 200 with the reason why nothing is offered."""
     return Answer(200, _ENCODER.encode({"errors": [{"code": code, "message": documented.UNAVAILABLE[code]}]}))
 
 
@@ -81,7 +81,7 @@ def _served(form: dict[str, Any], properties: list[dict[str, Any]]) -> Answer:
 
 
 def _count(written: dict[str, Any]) -> int:
-    """Return the number of products in a property as it is written, omissions included."""
+    """Return the number of products in a property as written, after omissions."""
     rooms = written.get("roomStays") or ()
     return sum(len(room.get("products") or ()) + (room.get("product") is not None) for room in rooms)
 
@@ -132,7 +132,7 @@ def _property(offering: Offering, offers: PropertyOffers) -> dict[str, Any]:
         form["propertyRemarks"] = profile.remarks
     lacking = chosen_paths(world.seed, profile.index, world.missing_share, search.operation)
     if lacking or not world.nulls:
-        # Through JSON and back, because boards, promotions and penalties are kept ready written.
+        # Through JSON and back, as boards, promotions and penalties are kept encoded.
         form = msgspec.json.decode(_ENCODER.encode(form))
         for path, as_null in lacking:
             omit(form, path, as_null)
@@ -194,7 +194,7 @@ def _charges(profile: Profile, price: Price, units: int, is_hotel: bool) -> dict
 
 
 def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guests, search: Search) -> dict[str, Any]:
-    """Return included and excluded charges; the four named fees are the excluded ones, or a part of them."""
+    """Return included and excluded charges; the excluded ones include the four named fees."""
     factor, units = minor_per_euro_cent(currency, profile.home_currency), minor_units(currency)
     fees, nights = profile.fees, search.nights
     details = {
@@ -211,7 +211,7 @@ def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guest
     if missing is not None:
         excluded = sum(details.values())
         details["resortFee"] += round(price.total * missing.size)
-    # Fees that differ between markets can be seen to differ only where both state them.
+    # A difference in fees between markets only shows if both state them.
     states_all = profile.reference_style or (
         profile.anomaly is not None and profile.anomaly.kind == planted.MARKET_FEES
     )
@@ -226,7 +226,7 @@ def _detail_charges(profile: Profile, price: Price, currency: str, guests: Guest
 
 
 def _planted_in(profile: Profile, search: Search, kind: str) -> planted.Anomaly | None:
-    """Return the planted anomaly of a kind, where this search meets one."""
+    """Return the planted anomaly of a kind, if this search meets one."""
     anomaly = profile.anomaly
     if anomaly is None or anomaly.kind != kind:
         return None

@@ -1,4 +1,4 @@
-"""The ASGI application: takes requests apart, asks the pure parts, and puts answers (or faults) on the wire."""
+"""The ASGI application: reads requests, asks the pure parts, and sends answers or faults."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ Control = Callable[["SandboxApp", str, str, bytes], tuple[int, bytes]]
 
 _MAX_REQUEST_BYTES: Final = 1 << 20
 _BROKEN_TRANSFERS: Final = frozenset({"reset", "reset_midway", "truncate", "truncate_chunked"})
-# Time for the server to notice that the socket was closed under it, before it is asked for the next request.
+# Time for the server to notice that its socket was closed, before the next request.
 _RESET_SETTLES_S: Final = 0.2
 
 
 class SandboxApp:
     """The supplier as an ASGI application.
 
-    Handed in, because only the server's edge knows sockets and control belongs to no contract:
-    `reset` closes a client's connection abruptly (False where it cannot), `control` answers below `/sandbox/`.
+    `reset` closes a client's connection abruptly (False if it cannot); `control` answers below `/sandbox/`. Both are
+    handed in, as only the network edge knows sockets and control is no part of the contract.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SandboxApp:
         self._quotes = 0
 
     def turn_to(self, world: World, clock: datetime | None = None) -> None:
-        """Answer from another world (another night) from now on, at another instant if one is given."""
+        """Answer from another world (another night) from now on, dated with `clock` if given."""
         self.world = world
         if clock is not None:
             self.options = replace(self.options, clock=clock)
@@ -75,12 +75,12 @@ class SandboxApp:
         """Serve one request."""
         if scope["type"] != "http":
             return
-        # The body is read whatever comes of it: a server that still waits for it does not notice a reset.
+        # The body is always read: a server that still waits for it does not notice a reset.
         path, method, body = scope["path"], scope["method"], await _body(receive)
         if path.startswith("/sandbox/"):
             made = reply(*self._control(self, method, path, body))
         elif self.faults.faults.down:
-            made = _broken("reset")
+            made = _RESET
         elif path != documented.TOKEN_PATH and path not in documented.PATHS:
             made = reply(404, b'{"error":"no such address"}')
         elif method != "POST":
@@ -119,7 +119,7 @@ class SandboxApp:
     def _answered(
         self, scope: Scope, operation: Operation, body: bytes, kind: str | None
     ) -> tuple[Reply, Answer | None]:
-        """Return the reply, and the answer in it where it goes out whole and readable."""
+        """Return the reply, and its answer if it is sent complete and readable."""
         early = self._failed(kind)
         if early is not None:
             return early, None
@@ -137,7 +137,8 @@ class SandboxApp:
             answer = answers.server_error()
         else:
             kind = kind if _disjoint(search, faults.unreadable_property_ids) else "cut_json"
-            answer = self._made(search)
+            self._quotes += search.operation == "quote"
+            answer = answers.answer(self.world, search, self._quotes)
         if kind in GARBAGE_KINDS and answer.status == 200:
             return _spoiled(kind, answer, scope["path"], faults)
         made = negotiated(answer.status, answer.body, accept)
@@ -147,18 +148,14 @@ class SandboxApp:
             self._cache.put(key, made, answer)
         return made, answer
 
-    def _made(self, search: Search) -> Answer:
-        if search.operation == "quote":
-            self._quotes += 1
-        return answers.answer(self.world, search, self._quotes)
-
     def _failed(self, kind: str | None) -> Reply | None:
         """Return the reply of a fault that needs no answer, None for any other kind."""
         if kind == "status_500":
             return reply(500, answers.server_error().body)
         if kind in {"status_503", "status_429"}:
-            return reply(int(kind[-3:]), b'{"error":"please slow down"}', _retry_after(self.faults.faults, self._now()))
-        return _broken("reset") if kind == "reset" else None
+            now = self.options.clock or datetime.now(UTC)
+            return reply(int(kind[-3:]), b'{"error":"please slow down"}', _retry_after(self.faults.faults, now))
+        return _RESET if kind == "reset" else None
 
     async def _send(self, scope: Scope, send: Send, made: Reply) -> None:
         if made.ending == "reset":
@@ -167,7 +164,7 @@ class SandboxApp:
         length = made.length
         headers = list(made.headers)
         if self.options.clock:
-            # The server writes the real time where the application writes none.
+            # Without this header, the server sends the real time.
             headers.append((b"date", _http_date(self.options.clock)))
         if length is not None and made.ending != "truncate_chunked":
             headers.append((b"content-length", str(length).encode()))
@@ -175,7 +172,7 @@ class SandboxApp:
         if made.ending in _BROKEN_TRANSFERS:
             half = b"".join(made.chunks())[: (length or 0) // 2]
             await send({"type": "http.response.body", "body": half, "more_body": True})
-            # Returning without the rest makes the server close the connection in the middle of the body.
+            # Returning without the rest makes the server close the connection mid-body.
             await asyncio.sleep(_RESET_SETTLES_S / 4)
             if made.ending == "reset_midway":
                 await self._break_off(scope)
@@ -184,16 +181,13 @@ class SandboxApp:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _now(self) -> datetime:
-        return self.options.clock or datetime.now(UTC)
-
     async def _break_off(self, scope: Scope) -> None:
         self._reset(scope.get("client"))
         await asyncio.sleep(_RESET_SETTLES_S)
 
 
 async def _body(receive: Receive) -> bytes:
-    """Return the request's body; of one that is far too long only the beginning, which is then no JSON."""
+    """Return the request's body; of one far too long only the beginning, which is not JSON."""
     parts: list[bytes] = []
     size = 0
     while size <= _MAX_REQUEST_BYTES:
@@ -216,8 +210,7 @@ def _disjoint(search: Search, property_ids: tuple[int, ...]) -> bool:
     return set(search.property_ids).isdisjoint(property_ids)
 
 
-def _broken(ending: str) -> Reply:
-    return Reply(0, (), lambda: iter(()), None, ending)
+_RESET: Final = Reply(0, (), lambda: iter(()), None, "reset")
 
 
 def _token_reply(made: TokenReply) -> Reply:

@@ -1,8 +1,8 @@
-"""What runs inside a `SandboxProcess`: options in on stdin, the address out on stdout, the end with the parent.
+"""What runs inside a `SandboxProcess`: reads options from stdin, writes its address to stdout, ends with its parent.
 
-Two watches end the process when its parent is gone. The pipe's end tells at once; but a process that the parent
-forked keeps the pipe open, so the parent's number is checked as well. The kernel's own parent-death signal is
-not used: it fires when the *thread* that started the child ends.
+Two checks end the process when its parent is gone. The end of the pipe shows it at once, unless a process that the
+parent forked keeps it open; so the parent's process id is checked as well. The kernel's parent-death signal is not
+used, as it fires when the *thread* that started the child ends.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _end_with(parent: int) -> None:
         readable, _, _ = select.select([sys.stdin.buffer], [], [], _LOOK_EVERY_S)
         if readable and not os.read(sys.stdin.fileno(), 1024):
             break
-    # No parent is left to stop the server in good order.
+    # No parent is left that could stop the server properly.
     os._exit(0)
 
 

@@ -1,8 +1,8 @@
-"""The control surface below `/sandbox/`: no part of the contract, needs no token, meant for the loopback only.
+"""The control surface below `/sandbox/`: not part of the contract, needs no token, meant for the loopback only.
 
 GET  health · served · planted · properties · rates · faults
-POST faults (replaces all of them; `{}` clears) · night (`{"night": 7, "today": "2031-05-01"}`, each optional;
-     `clock`, an instant, is what the answers of that night are dated with)
+POST faults (replaces all; `{}` clears) · night (`{"night": 7, "today": "2031-05-01"}`, each optional; `clock` is the
+     instant that answers of that night are dated with)
 """
 
 from __future__ import annotations
@@ -57,10 +57,6 @@ def _properties(app: SandboxApp, _body: bytes) -> dict[str, Any]:
     return {"property_ids": app.world.property_ids(), "opaque_pairs": pairs}
 
 
-def _rates(_app: SandboxApp, _body: bytes) -> dict[str, Any]:
-    return {"base": "EUR", "rates": REFERENCE_RATES, "markup": MARKUP}
-
-
 def _set_faults(app: SandboxApp, body: bytes) -> object:
     app.set_faults(read_faults(body))
     return app.faults.faults
@@ -80,7 +76,7 @@ _HANDLERS: Final[dict[str, dict[str, _Handler]]] = {
     "served": {"GET": lambda app, _body: app.served.as_form()},
     "planted": {"GET": lambda app, _body: {"anomalies": app.world.planted()}},
     "properties": {"GET": _properties},
-    "rates": {"GET": _rates},
+    "rates": {"GET": lambda _app, _body: {"base": "EUR", "rates": REFERENCE_RATES, "markup": MARKUP}},
     "faults": {"GET": lambda app, _body: app.faults.faults, "POST": _set_faults},
     "night": {"POST": _set_night},
 }

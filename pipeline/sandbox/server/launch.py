@@ -1,4 +1,4 @@
-"""The sandbox as a process of its own, started and stopped by its user and never outliving it."""
+"""The sandbox as its own process, started and stopped by its user and never outliving it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
@@ -24,7 +25,7 @@ _STOP_S: Final = 5.0
 
 
 class SandboxStartError(RuntimeError):
-    """The sandbox did not come up; the message holds the last lines it wrote."""
+    """The sandbox did not start; the message holds the last lines that it wrote."""
 
 
 class SandboxProcess:
@@ -33,9 +34,9 @@ class SandboxProcess:
         with SandboxProcess(seed=1, night=0, properties=300) as sandbox:
             ... sandbox.base_url, sandbox.client_id, sandbox.client_secret, sandbox.pid
 
-    It is stopped on exit. It also ends on its own when this process is gone, however that happened (kill -9
-    included). `chosen` are fields of `Options`, `faults` keys of `faults.Faults`. Raises FaultError on a wrong one of
-    these, and SandboxStartError where the process does not answer within `ready_s` seconds.
+    It is stopped on exit, and ends by itself when this process is gone, even after kill -9. `chosen` are fields of
+    `Options`, `faults` keys of `faults.Faults`. Raises FaultError for wrong faults, and SandboxStartError if there is
+    no answer within `ready_s` seconds.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class SandboxProcess:
         ready_s: float = 30.0,
         **chosen: Any,  # noqa: ANN401 - any field of Options
     ) -> None:
-        # A wrong key is the caller's mistake, and reported at once.
+        # A wrong key is reported at once.
         self._options = Options(faults=read_faults(dict(faults or {})), **chosen)
         self.client_id = self._options.client_id
         self.client_secret = self._options.client_secret
@@ -61,7 +62,7 @@ class SandboxProcess:
         """Start the process and wait until it answers."""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         environment = dict(os.environ)
-        # The child must find the very package this process runs, installed or not.
+        # The child must find the package that this process runs, installed or not.
         root = str(Path(__file__).parents[3])
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
@@ -82,7 +83,7 @@ class SandboxProcess:
         return self
 
     def stop(self) -> None:
-        """End the process; does nothing where it has ended."""
+        """End the process, if it is running."""
         process, self._process = self._process, None
         if process is not None:
             process.terminate()
@@ -105,7 +106,7 @@ class SandboxProcess:
         """
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.base_url}/sandbox/{name}", data)  # noqa: S310 - our own address
-        # Proxies of the environment are for the outside world.
+        # Proxies of the environment are not for the loopback.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=30) as response:
             answer: dict[str, Any] = json.load(response)
@@ -120,20 +121,18 @@ class SandboxProcess:
         self.stop()
 
     def _await_address(self) -> str:
-        """Hand the options over and return the base address the child writes once it accepts connections."""
+        """Send the options and return the base address that the child writes once it accepts connections."""
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             raise SandboxStartError("the sandbox has not been started")
         line: list[bytes] = []
         reader = threading.Thread(target=lambda out: line.append(out.readline()), args=(process.stdout,), daemon=True)
         reader.start()
-        # Secrets go through the pipe: arguments and environment of a process can be read by others. The pipe
-        # stays open, and its end tells the child that this process is gone.
-        try:
+        # Secrets go through the pipe, as others can read a process's arguments and environment. The pipe stays open;
+        # its end tells the child that this process is gone. If the child ended at once, the message below says why.
+        with suppress(BrokenPipeError):
             process.stdin.write(msgspec.json.encode(self._options) + b"\n")
             process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it ended at once; what it wrote is in the message below
         reader.join(self._ready_s)
         if not line or not line[0]:
             raise SandboxStartError(

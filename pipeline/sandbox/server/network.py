@@ -26,9 +26,9 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `announce` gets the base address before the start.
 
-    Raises OSError where the address is taken or does not exist.
+    Raises OSError if the address is taken or does not exist.
     """
-    # Answers are large trees without cycles; looking for cycles in them takes a quarter of the time.
+    # Answers are large trees without cycles, and searching them for cycles takes a quarter of the time.
     gc.set_threshold(100_000, 50, 50)
     with _held_address(host, port) as held:
         port = held.getsockname()[1]
@@ -47,7 +47,7 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
 
 
 async def _serve(app: SandboxApp, host: str, port: int) -> None:
-    # Granian is slow to import; callers that only want the world or the ids do not pay for it.
+    # Granian is slow to import, and not needed for the world or the ids alone.
     from granian.constants import HTTPModes, Interfaces
     from granian.server.embed import Server
 
@@ -69,10 +69,10 @@ async def _serve(app: SandboxApp, host: str, port: int) -> None:
 
 
 def _held_address(host: str, port: int) -> socket.socket:
-    """Return a socket that holds host and port without listening, so that no process takes them before the server does.
+    """Return a socket that reserves host and port, without listening, until the server takes them.
 
-    Granian shares its port with any other socket of this user that wants to share; so a fixed port is first asked
-    for exclusively, or a second sandbox on it would silently get half of the connections.
+    Granian shares its port with any other socket of this user that asks to share. So a fixed port is first bound
+    exclusively; otherwise a second sandbox on it would silently get half of the connections.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if port:
@@ -87,10 +87,10 @@ def _held_address(host: str, port: int) -> socket.socket:
 
 
 def reset_connection(client: tuple[str, int | str] | None) -> bool:
-    """Close a client's connection with a TCP reset; False where its socket cannot be found.
+    """Close a client's connection with a TCP reset; False if its socket cannot be found.
 
-    The server does not hand its sockets out, so the open files are searched for the one that leads to this peer.
-    Lingering for no time turns the close into a reset, and ending the receiving side makes the server close.
+    The server does not expose its sockets, so the open files are searched for the one to this peer. A linger time of 0
+    turns the close into a reset, and shutting down the receiving side makes the server close.
     """
     if not client:
         return False

@@ -16,21 +16,21 @@ DEFAULT_CLIENT_SECRET: Final = "sandbox-secret"  # noqa: S105 - opens nothing bu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Everything that decides how a sandbox answers."""
+    """All options of a sandbox."""
 
     seed: int = 1
     night: int = 0
     today: date | None = None
-    """The date that check-ins must lie after; None: that of `clock`, in UTC."""
+    """The date that check-ins must be after; None: the date of `clock`, in UTC."""
     clock: datetime | None = None
-    """Instant at which all answers are given, as their headers say; None: the real time."""
+    """Instant that all answers are dated with; None: the real time."""
     opened: date | None = None
     """Date of night 0; None: night and date advance together."""
     properties: int = DEFAULT_PROPERTIES
     plant_share: float = DEFAULT_PLANT_SHARE
     """Share of the properties with a planted anomaly."""
     missing_share: float = DEFAULT_MISSING_SHARE
-    """Share of the properties whose answers lack fields or have nulls in their place."""
+    """Share of the properties whose answers lack fields or have nulls instead."""
     nulls: bool = True
     """False leaves out every field that would be null."""
     client_id: str = DEFAULT_CLIENT_ID
@@ -40,7 +40,7 @@ class Options:
     faults: Faults = field(default_factory=Faults)
     cache_mb: int = 64
     story: int = 0
-    """Nights of the story that the world tells; 0: none."""
+    """Nights of the story in the world; 0: no story."""
     conditions_share: float = 0.0
     """Share of the properties with a shortest stay, a supplement for several rooms or a choice of meals."""
 

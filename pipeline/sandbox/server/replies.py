@@ -1,4 +1,4 @@
-"""What goes on the wire: replies, gzip, the latest answers kept ready, and counts of what was served."""
+"""Replies on the wire: gzip, a cache of the latest ones, and counts of what was served."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ class Reply(NamedTuple):
 
 
 def reply(status: int, body: bytes, headers: Headers = (), content_type: bytes = JSON) -> Reply:
-    """Return a whole reply with a body at hand."""
+    """Return a complete reply."""
     return Reply(status, ((b"content-type", content_type), *headers), lambda: iter((body,)), len(body))
 
 
 def negotiated(status: int, body: bytes, accept_encoding: str, headers: Headers = ()) -> Reply:
-    """Return a reply that is packed where the client takes gzip and the body is worth it."""
+    """Return a reply, packed if the client accepts gzip and the body is large enough."""
     headers = (*headers, (b"vary", b"accept-encoding"))
     if len(body) >= _PACK_FROM_BYTES and accepts_gzip(accept_encoding):
-        return reply(status, _pack(body), (*headers, (b"content-encoding", b"gzip")))
+        # The fastest level: answers shrink to a tenth anyway. zlib writes no time, so equal bodies stay equal.
+        packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+        packed = packer.compress(body) + packer.flush()
+        return reply(status, packed, (*headers, (b"content-encoding", b"gzip")))
     return reply(status, body, headers)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Tell whether an Accept-Encoding header allows gzip. Without the header the answer goes out as it is."""
+    """Whether an Accept-Encoding header allows gzip; an empty one does not."""
     quality: dict[str, float] = {}
     for item in accept_encoding.lower().split(","):
         coding, _, parameter = item.partition(";")
@@ -52,14 +55,8 @@ def accepts_gzip(accept_encoding: str) -> bool:
     return quality.get("gzip", quality.get("*", 0.0)) > 0
 
 
-def _pack(body: bytes) -> bytes:
-    # The fastest level: answers shrink to a tenth anyway. zlib writes no time, so equal bodies stay equal.
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return packer.compress(body) + packer.flush()
-
-
 class ReplyCache:
-    """The latest replies by request, so that a repeated sweep costs no world. Bounded in bytes."""
+    """The latest replies by request, so that a repeated sweep computes nothing. Bounded in bytes."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
@@ -67,18 +64,18 @@ class ReplyCache:
         self._kept: OrderedDict[tuple[str, str, bytes], tuple[Reply, Answer]] = OrderedDict()
 
     def get(self, key: tuple[str, str, bytes]) -> tuple[Reply, Answer] | None:
-        """Return the reply to a request (operation, Accept-Encoding, body) and its answer; None if not kept."""
+        """Return the cached reply to a request (operation, Accept-Encoding, body) and its answer, if any."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
         return found
 
     def put(self, key: tuple[str, str, bytes], made: Reply, answer: Answer) -> None:
-        """Keep a reply; the longest unused ones go where the limit is passed."""
+        """Cache a reply; beyond the limit, the least recently used ones are dropped."""
         size = _size(key, made)
         if size > self._limit or key in self._kept:
             return
-        # The counts are wanted again, the plain body is not.
+        # Only the counts are needed again.
         self._kept[key] = (made, answer._replace(body=b""))
         self._size += size
         while self._size > self._limit:
@@ -86,7 +83,7 @@ class ReplyCache:
             self._size -= _size(dropped, old)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Empty the cache."""
         self._kept.clear()
         self._size = 0
 
@@ -105,9 +102,9 @@ class Served:
         self._unattributed: dict[str, int] = {}
 
     def count(self, operation: str, outcome: int | str, answer: Answer | None = None) -> None:
-        """Count one request: its status, or the way in which its answer was broken.
+        """Count one request by its status, or by how its answer was broken.
 
-        `answer` is given only where it went out whole and readable; its properties and products are then served.
+        `answer` is given if it was sent complete and readable; its properties and products count as served.
         """
         outcomes = self._requests.setdefault(operation, {})
         outcomes[str(outcome)] = outcomes.get(str(outcome), 0) + 1

@@ -1,8 +1,7 @@
 """The token endpoint: OAuth 2.0 client credentials (RFC 6749), tokens carried as Bearer (RFC 6750).
 
-The document says only 'client credentials, two scopes'; the rest follows the two standards. Credentials come by
-HTTP Basic (each part form-urlencoded first, section 2.3.1) or in the body, never both ways at once. A request
-without a scope gets both.
+The document only says 'client credentials, two scopes'; the rest follows the two standards. Credentials come by HTTP
+Basic (each part form-urlencoded first, section 2.3.1) or in the body, never both. A request without a scope gets both.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class TokenReply(msgspec.Struct, frozen=True):
-    """An answer of the token endpoint, or a refusal of a token: status, body, headers beside the usual ones."""
+    """An answer of the token endpoint, or the refusal of a token, with its additional headers."""
 
     status: int
     body: bytes
@@ -34,7 +33,7 @@ class TokenReply(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class TokenDesk:
-    """Issues and checks tokens. Times are seconds of any clock that only moves forward."""
+    """Issues and checks tokens. Times are seconds of any monotonic clock."""
 
     client_id: str
     client_secret: str
@@ -57,10 +56,10 @@ class TokenDesk:
         return self._issued(frozenset(scopes), now)
 
     def check(self, authorization: str | None, scope: str, now: float) -> TokenReply | None:
-        """Return None where the request may pass, else the 401 or 403 to answer with."""
+        """Return the 401 or 403 to answer with; None: the request may pass."""
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
-            # RFC 6750, 3.1: no error code where the request carries no authentication at all.
+            # RFC 6750, 3.1: no error code for a request without any authentication.
             return _challenge(401, None, "an access token is needed")
         known = self.issued.get(token.strip())
         if known is None or known[0] <= now:
@@ -70,7 +69,7 @@ class TokenDesk:
         return None
 
     def expire_all(self) -> None:
-        """Make every token issued so far useless."""
+        """Invalidate all tokens issued so far."""
         self.issued.clear()
 
     def _refuse_client(self, authorization: str | None, form: dict[str, str]) -> TokenReply | None:

@@ -1,16 +1,16 @@
-"""Request bodies against the document's rules: every broken rule of a body is found, not just the first.
+"""Checks request bodies against the document's rules, and finds every broken rule, not just the first.
 
 Where the document is silent:
 
-- A body that is not JSON, or not an object, lacks every field, and is refused with the codes of all of them.
-- A value of the wrong JSON type is treated as missing (a market of 5 is 'not a listed market', a date of 5 is 'not
-  in the format'). `null` is missing, and is no value for what may be left out (currencyCode, childAges). `2.0` is
-  the integer 2.
-- An adult count below 1 counts as missing (1008), room stay ids other than 0, 1, 2, ... too (1007), `childAges`
-  that are no list of integers make the guest count unreadable (1009).
-- A rateType other than BAR, or a null one, is 1022. A rateType that is left out is 1022 as well, unless the
-  sandbox is set otherwise: the document has both readings.
-- Unknown fields are ignored. Any 32-bit age is taken; 18 and more sleeps like an adult.
+- A body that is not JSON, or not an object, lacks every field, and gets the codes of all of them.
+- A value of the wrong JSON type counts as missing (a market of 5 is 'not a listed market', a date of 5 is 'not in the
+  format'). `null` counts as missing too, and is not allowed for optional fields (currencyCode, childAges). `2.0` is the
+  integer 2.
+- An adult count below 1 counts as missing (1008), and so do room stay ids other than 0, 1, 2, ... (1007). `childAges`
+  that are not a list of integers make the guest count unreadable (1009).
+- A rateType other than BAR, or null, is 1022. A missing rateType is 1022 as well unless the sandbox is set otherwise,
+  as the document allows both readings.
+- Unknown fields are ignored. Any 32-bit age is allowed; 18 and over counts as an adult.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INT64: Final = 1 << 63
 
 
 def understand(operation: Operation, body: bytes, today: date, rate_type_required: bool = True) -> Search | list[int]:
-    """Return the search that a body asks for, or the sorted codes of everything wrong with it."""
+    """Return the search that a body requests, or the sorted codes of its errors."""
     request = _decoded(body)
     codes: set[int] = set()
     property_ids = _property_ids(operation, request, codes)
@@ -71,7 +71,7 @@ def _decoded(body: bytes) -> Mapping[str, Any]:
 
 
 def _integer(value: object, limit: int) -> int | None:
-    """Return a JSON integer (2.0 is one, true is none) of the width, None for anything else."""
+    """Return a JSON integer (2.0 is one, true is not) within the limit; None for anything else."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
