@@ -1,34 +1,28 @@
-"""What a user of the demo would write: its sweep spec, and files of rates, names, weights, id map and shop prices."""
+"""What a user of the demo would write: its sweep spec, and files of rates, properties, weights and shop prices."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Final
 
 from pipeline.lake.database import query_published
 from pipeline.lake.objects import Lake
+from pipeline.sample.generate import Rows, as_csv, map_rows, place_rows, weight_rows
 from pipeline.sandbox.world.fx import REFERENCE_RATES
-from pipeline.sandbox.world.identifiers import opaque_pairs, property_id
-from pipeline.sandbox.world.places import Place, place
 
 # What the shop adds to a total. Honest floors lie below it, planted ones above.
 MARKUP_PCT: Final = 15
-
-_Rows = Iterator[Sequence[object]]
 
 
 def input_files(seed: int, properties: int, indices: Sequence[int], nights: Sequence[date]) -> dict[str, str]:
     """Return the text of the CSV file of each kind that is loaded before the first night."""
     return {
-        "rates": _csv(_rates(nights)),
-        "properties": _csv(_properties(seed, indices)),
-        "property-map": _csv(_map(seed, properties, indices)),
-        "weights": _csv(_weights(seed, indices)),
+        "rates": as_csv(_rates(nights)),
+        "properties": as_csv(place_rows(seed, indices)),
+        "property-map": as_csv(map_rows(seed, properties, indices)),
+        "weights": as_csv(weight_rows(seed, indices)),
     }
 
 
@@ -36,7 +30,7 @@ def shop_prices(lake: Lake, observed_at: datetime) -> str:
     """Return as CSV what a shop asks that adds its mark-up to the cheapest total of each stay in each market."""
     rows = query_published(lake.published_file, _CHEAPEST).fetchall()
     seen = observed_at.isoformat()
-    return _csv(iter([[*_SHOP_COLUMNS, "observed_at", "channel"], *([*row, seen, "own shop"] for row in rows)]))
+    return as_csv(iter([[*_SHOP_COLUMNS, "observed_at", "channel"], *([*row, seen, "own shop"] for row in rows)]))
 
 
 _SHOP_COLUMNS: Final = (
@@ -52,7 +46,7 @@ ORDER BY ALL
 """  # noqa: S608 - our own names
 
 
-def _rates(nights: Sequence[date]) -> _Rows:
+def _rates(nights: Sequence[date]) -> Rows:
     currencies = [code for code in REFERENCE_RATES if code != "EUR"]
     yield ["Date", *currencies]
     # A first night on a Sunday has the rates of the Friday before.
@@ -60,33 +54,6 @@ def _rates(nights: Sequence[date]) -> _Rows:
         day = nights[0] + timedelta(days=number)
         if day.weekday() < 5:
             yield [day, *(REFERENCE_RATES[code] for code in currencies)]
-
-
-def _properties(seed: int, indices: Sequence[int]) -> _Rows:
-    columns = [field.name for field in fields(Place)]
-    yield [*columns, "own_code"]
-    for index in indices:
-        found = place(seed, index)
-        yield [*(getattr(found, name) for name in columns), f"H{index + 1:04}"]
-
-
-def _map(seed: int, properties: int, indices: Sequence[int]) -> _Rows:
-    asked = {property_id(seed, index) for index in indices}
-    yield ["branded_id", "unbranded_id"]
-    yield from (pair for pair in opaque_pairs(seed, properties) if asked.issuperset(pair))
-
-
-def _weights(seed: int, indices: Sequence[int]) -> _Rows:
-    yield ["property_id", "market", "weight"]
-    for number, index in enumerate(indices):
-        yield [property_id(seed, index), "", 1 + number % 4 / 2]
-    yield ["", "GB", 2]
-
-
-def _csv(rows: _Rows) -> str:
-    written = io.StringIO(newline="")
-    csv.writer(written, lineterminator="\n").writerows(rows)
-    return written.getvalue()
 
 
 # Market and the currencies that it is asked in: its own, and the one in which markets are compared.

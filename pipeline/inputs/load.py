@@ -18,12 +18,10 @@ import polars as pl
 from pipeline.domain.errors import InputError
 from pipeline.domain.tables import FX_RATE, PROPERTY_CHECK_IN, PROPERTY_FILE, PROPERTY_MAP, SELLING_PRICE, WEIGHT, Table
 from pipeline.inputs.problems import Findings
-from pipeline.inputs.property_file import read_properties
-from pipeline.inputs.property_map import read_map
+from pipeline.inputs.property_files import read_map, read_properties, read_weights
 from pipeline.inputs.reference_rates import read_rates
 from pipeline.inputs.selling_prices import read_prices
 from pipeline.inputs.user_table import REFUSED
-from pipeline.inputs.weights import read_weights
 from pipeline.lake import Lake
 from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.delta import commit_rows, committed_files, is_committed

@@ -23,7 +23,7 @@ from pipeline.night.confirm_settle import settle, settle_left_over
 from pipeline.night.latest import refuse_earlier
 from pipeline.night.steps import as_sent
 from pipeline.night.supplier import allowance_of, open_client
-from pipeline.process.tasks import one_failure
+from pipeline.process.failures import one_failure
 from pipeline.publish import published_sweeps
 from pipeline.publish.refresh import refresh
 from pipeline.replay.finding import Row

@@ -19,8 +19,7 @@ from pipeline.lake.raw_answer import Evidence, evidence_at
 from pipeline.night.confirm_plan import ConfirmRun, shard_name, shard_of
 from pipeline.replay.answers import answers_behind
 from pipeline.replay.finding import Row, flag_rows
-from pipeline.replay.normalise_again import nights_of, normalised, sweep_table
-from pipeline.replay.republish import ReplayedNight, findings, replayed
+from pipeline.replay.republish import ReplayedNight, findings, nights_of, normalised, replayed, sweep_table
 
 _ANSWERED = {"offered", "no_offer", "absent"}
 _STOPPED = "its search was not sent, or its answer did not land: the run was stopped"

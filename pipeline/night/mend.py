@@ -7,13 +7,12 @@ import shlex
 from pathlib import Path, PurePath, PurePosixPath
 
 from pipeline.domain.errors import NightauditError
-from pipeline.domain.tables import QUALITY, TABLES, Table
+from pipeline.domain.tables import MADE_OF_RAW, QUALITY, TABLES, Table
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
 from pipeline.lake.checksums import FOLDER
 from pipeline.lake.delta import committed_sizes
 from pipeline.lake.raw import is_retired
-from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.publish.ledger import copies_of_entry, published_sweeps
 from pipeline.publish.pull import pulled_from
 

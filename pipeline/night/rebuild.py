@@ -22,7 +22,7 @@ from typing import Any
 from pipeline.audit import Limits, Spread, audit, stored_audit
 from pipeline.audit.quarantine import leave_out
 from pipeline.domain.errors import CorruptObject, LakeError
-from pipeline.domain.tables import REJECT
+from pipeline.domain.tables import MADE_OF_RAW, REJECT
 from pipeline.lake import Lake
 from pipeline.lake.checksums import carry_over, refuse_damaged
 from pipeline.lake.database import connect
@@ -30,7 +30,6 @@ from pipeline.lake.delta import commit_files
 from pipeline.lake.raw import Manifest, is_retired, landed, read_ending, read_manifest
 from pipeline.lake.sweep_files import quarantine_file
 from pipeline.night.gate import nights_like
-from pipeline.night.made_of_raw import MADE_OF_RAW
 from pipeline.night.overview import sweep_rows
 from pipeline.publish import publish_anew, published_sweeps, restore_entries
 from pipeline.quote.load import load_ledger

@@ -1,11 +1,12 @@
-"""Failures of the system as our errors: no space, no memory, no more files or processes."""
+"""Failures as our errors: of the system (no space, no memory, no more files or processes), and of tasks in a group."""
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import asynccontextmanager
 
 import duckdb
 
@@ -92,3 +93,13 @@ def _reason(error: BaseException) -> str:
     lines = [_ORNAMENT.sub("", line).strip() for line in str(error).splitlines()]
     numbered = [line for line in lines if "(os error" in line]
     return next((line for line in numbered or lines if line), type(error).__name__)
+
+
+@asynccontextmanager
+async def one_failure() -> AsyncIterator[None]:
+    """Raise the first failure of a task group instead of a group: one cause often fails several tasks at once."""
+    try:
+        yield
+    except BaseExceptionGroup as failures:
+        own, others = failures.split(NightauditError)
+        raise (own if others is None and own is not None else failures).exceptions[0] from None

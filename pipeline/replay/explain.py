@@ -21,8 +21,7 @@ from pipeline.lake.relations import Relation, detectors, finding_rules, relation
 from pipeline.publish import published_sweeps
 from pipeline.replay.answers import Answers, answers_behind
 from pipeline.replay.finding import Row, finding_row, flag_row, rows_in
-from pipeline.replay.normalise_again import nights_of
-from pipeline.replay.republish import findings, replayed
+from pipeline.replay.republish import findings, nights_of, replayed
 
 
 @dataclass(frozen=True, slots=True)

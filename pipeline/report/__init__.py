@@ -1,8 +1,15 @@
 """Reports that people read: pages that stand alone, and the same figures as CSV, Parquet and JSON beside them."""
 
-from pipeline.report.markdown import as_markdown
 from pipeline.report.scope import Scope
-from pipeline.report.write import REPORTS, Written, reports_page, write_dictionary, write_reports, written_case_pages
+from pipeline.report.write import (
+    REPORTS,
+    Written,
+    as_markdown,
+    reports_page,
+    write_dictionary,
+    write_reports,
+    written_case_pages,
+)
 
 __all__ = [
     "REPORTS",

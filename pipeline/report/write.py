@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from markupsafe import Markup
 from polars.exceptions import ColumnNotFoundError
 
 from pipeline.domain.errors import InputError, LakeError, first_line
+from pipeline.domain.texts import in_markdown
 from pipeline.lake import Lake, write_in_place
 from pipeline.lake.database import open_published
 from pipeline.process.failures import as_ours
@@ -21,7 +24,7 @@ from pipeline.report.case_page import case_pages
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.menu import LABELS, file_name, link_quality_page, links_of, pages_of
-from pipeline.report.page import Page, render
+from pipeline.report.page import Page, day_colours, render
 from pipeline.report.property_pages import property_pages
 from pipeline.report.read import CASES, PROPERTY_PAGES, Reader
 from pipeline.report.scope import Scope
@@ -206,3 +209,28 @@ def _as_values(page: Page, reader: Reader) -> dict[str, Any]:
             for section in page.sections
         ],
     }
+
+
+_SVG = re.compile(r"<svg .*?</svg>", re.DOTALL)
+
+
+def as_markdown(written: Sequence[Written]) -> str:
+    """Return the first report's summary and charts, and links to all pages."""
+    lines = []
+    for first in written[:1]:
+        lines += [f"# {in_markdown(first.title)}", "", *(["**Simulated data.**", ""] if first.is_simulated else [])]
+        lines += [f"- {in_markdown(point)}" for point in first.points]
+        for title, chart in first.charts:
+            lines += ["", f"![{in_markdown(title)}]({_as_image(chart)})", "", f"*{in_markdown(title)}*"]
+    lines += ["", "## Pages", ""]
+    lines += [f"- {page.name}: [{in_markdown(page.title)}]({page.file.resolve().as_uri()})" for page in written]
+    return "\n".join(lines)
+
+
+def _as_image(chart: str) -> str:
+    """Return a page's chart as a self-contained picture on white."""
+    drawn = _SVG.search(chart)
+    assert drawn is not None  # noqa: S101 - each chart is one
+    tag, _, inside = drawn[0].partition(">")
+    colours = f"<style>{day_colours()} svg {{ background: #fff }}</style>"
+    return "data:image/svg+xml;base64," + b64encode(f"{tag}>{colours}{inside}".encode()).decode()

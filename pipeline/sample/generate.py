@@ -5,14 +5,16 @@ The files in this folder are those of `DAY`. Made for today, they name stays tha
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import date, timedelta
 from pathlib import Path
 
 from pipeline.sandbox.world.fx import REFERENCE_RATES
-from pipeline.sandbox.world.identifiers import opaque_pairs, property_ids
+from pipeline.sandbox.world.identifiers import opaque_pairs, property_id
 from pipeline.sandbox.world.places import Place, place
 
 SEED = 1
@@ -24,19 +26,21 @@ _PRICED = 20
 _MARKETS = (("GB", "GBP"), ("SE", "SEK"), ("US", "EUR"))
 _BUSINESS_DAYS = 10
 
+Rows = Iterator[Sequence[object]]
+
 
 def samples(day: date) -> dict[str, str]:
     """Return the text of each sample file by its name."""
     return {
-        "eurofxref-hist.csv": _lines(_rates(day)),
-        "selling_prices.csv": _lines(_prices(day)),
-        "property_map.csv": _lines(_map()),
-        "weights.csv": _lines(_weights()),
-        "properties.csv": _lines(_properties()),
+        "eurofxref-hist.csv": as_csv(_rates(day)),
+        "selling_prices.csv": as_csv(_prices(day)),
+        "property_map.csv": as_csv(map_rows(SEED, _PROPERTIES, range(_PROPERTIES))),
+        "weights.csv": as_csv(weight_rows(SEED, range(_PRICED))),
+        "properties.csv": as_csv(place_rows(SEED, range(_PROPERTIES))),
     }
 
 
-def _rates(day: date) -> Iterator[list[object]]:
+def _rates(day: date) -> Rows:
     currencies = [code for code in REFERENCE_RATES if code != "EUR"]
     yield ["Date", *currencies, ""]
     days = [past for past in (day - timedelta(days=back) for back in range(30)) if past.weekday() < 5]
@@ -44,40 +48,47 @@ def _rates(day: date) -> Iterator[list[object]]:
         yield [past, *(REFERENCE_RATES[code] for code in currencies), ""]
 
 
-def _prices(day: date) -> Iterator[list[object]]:
+def _prices(day: date) -> Rows:
     yield ["property_id", "market", "product_type", "check_in", "nights", "party", "currency", "price", "observed_at",
            "room_id", "board_id", "policy_key", "channel"]  # fmt: skip
-    for number, property_id in enumerate(property_ids(SEED, _PROPERTIES)[:_PRICED]):
+    for number in range(_PRICED):
         for market, currency in _MARKETS:
             nights = 1 + number % 2
             cents = round((9000 + 731 * number) * nights * REFERENCE_RATES[currency])
             price = f"{cents // 100}.{cents % 100:02}"
             stay = [market, "Hotel", day + timedelta(days=1), nights, "2", currency, price, f"{day}T02:30:00Z"]
-            yield [property_id, *stay, "", 14 if number % 3 == 0 else "", "", "own site"]
+            yield [property_id(SEED, number), *stay, "", 14 if number % 3 == 0 else "", "", "own site"]
 
 
-def _map() -> Iterator[list[object]]:
-    yield ["branded_id", "unbranded_id"]
-    yield from map(list, opaque_pairs(SEED, _PROPERTIES))
-
-
-def _weights() -> Iterator[list[object]]:
-    yield ["property_id", "market", "weight"]
-    for number, property_id in enumerate(property_ids(SEED, _PROPERTIES)[:_PRICED]):
-        yield [property_id, "", 1 + number % 4 / 2]
-    yield ["", "GB", 2]
-
-
-def _properties() -> Iterator[list[object]]:
+def place_rows(seed: int, indices: Sequence[int]) -> Rows:
+    """Yield the header and the rows of the list of properties."""
     columns = [field.name for field in fields(Place)]
     yield [*columns, "own_code"]
-    for index in range(_PROPERTIES):
-        found = place(SEED, index)
+    for index in indices:
+        found = place(seed, index)
         yield [*(getattr(found, name) for name in columns), f"H{index + 1:04}"]
 
 
-def _lines(rows: Iterator[list[object]]) -> str:
-    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+def map_rows(seed: int, properties: int, indices: Sequence[int]) -> Rows:
+    """Yield the header and the rows of the property map, of pairs that are both chosen."""
+    asked = {property_id(seed, index) for index in indices}
+    yield ["branded_id", "unbranded_id"]
+    yield from (pair for pair in opaque_pairs(seed, properties) if asked.issuperset(pair))
+
+
+def weight_rows(seed: int, indices: Sequence[int]) -> Rows:
+    """Yield the header and the rows of the weights."""
+    yield ["property_id", "market", "weight"]
+    for number, index in enumerate(indices):
+        yield [property_id(seed, index), "", 1 + number % 4 / 2]
+    yield ["", "GB", 2]
+
+
+def as_csv(rows: Rows) -> str:
+    """Return rows as CSV."""
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return written.getvalue()
 
 
 if __name__ == "__main__":

@@ -19,12 +19,11 @@ from pipeline.domain.search import NODES_PER_SEARCH, Operation, Search
 from pipeline.domain.shards import Shard
 from pipeline.lake import Lake
 from pipeline.lake.raw import RawRecord, second_look
-from pipeline.process.tasks import one_failure
+from pipeline.process.failures import one_failure
 from pipeline.supplier.answer import Answer, Ask
 from pipeline.supplier.outcomes import Outcome, Verdict, may_be_poisoned, outcome_of
 from pipeline.sweep.open_shards import OpenShard, OpenShards
-from pipeline.sweep.outage import Failures
-from pipeline.sweep.probes import Probes
+from pipeline.sweep.outage import Failures, Probes
 
 logger = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from pipeline.supplier.answer import Answer, Ask
 from pipeline.sweep.begin import plan_of
 from pipeline.sweep.collect import Collector, Covers
 from pipeline.sweep.doubts import worth_asking
-from pipeline.sweep.end import load_sweep
+from pipeline.sweep.load import load_sweep
 from pipeline.sweep.normalisers import Normalisers
-from pipeline.sweep.probes import samples_of
+from pipeline.sweep.outage import samples_of
 from pipeline.sweep.progress import SweepProgress, Watch, progress_of, watched
 from pipeline.sweep.stop import stopping_on_signals
 from pipeline.sweep.under_way import UnderWay

@@ -18,8 +18,7 @@ from pipeline.domain.tables import TABLES
 from pipeline.lake import Lake
 from pipeline.lake.delta import commit_files, is_committed
 from pipeline.lake.raw import read_manifest
-from pipeline.sweep.end import load_sweep
-from pipeline.sweep.load import SEGMENT_TABLES, is_loaded, is_sweep_loaded, load_partitions
+from pipeline.sweep.load import SEGMENT_TABLES, is_loaded, is_sweep_loaded, load_partitions, load_sweep
 
 PARTITION = Partition(Operation.MULTI, "GB", 0, 32)
 

@@ -18,8 +18,7 @@ from pipeline.plan import SweepPlan
 from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_ids
 from pipeline.supplier.answer import Failure
-from pipeline.sweep.outage import GIVE_UP_AFTER
-from pipeline.sweep.probes import samples_of
+from pipeline.sweep.outage import GIVE_UP_AFTER, samples_of
 
 IDS = property_ids(3, 12)
 REFUSED = [answered(401, failure=Failure.UNEXPECTED_STATUS), answered(403, failure=Failure.UNEXPECTED_STATUS)]

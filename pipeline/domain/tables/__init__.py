@@ -83,15 +83,12 @@ from pipeline.domain.tables.sweep import CELL, DRIFT, QUALITY, REJECT, SEARCH, S
 
 __all__ = [
     "CASE_NOTE", "CELL", "CONFIRMATION", "CONTENT_STATES", "CONTENT_TABLES", "DAY", "DRIFT", "FAILED_RULE",
-    "FINDING_COLUMNS", "FLAG",
-    "FLAG_CLOSED", "FLAG_ID", "FX_RATE", "INPUT_TABLES", "INSTANT", "INT", "LONG", "MONEY", "MONEY_SCALE", "MOST_MONEY",
-    "NUMBER", "OFFER", "OFFER_CHANGE", "PARITY_GROUP_OPEN", "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CHECK_IN",
-    "PROPERTY_CONTENT", "PROPERTY_FILE",
-    "PROPERTY_MAP", "QUALITY", "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY",
-    "QUOTE_PROMOTION", "QUOTE_TABLES", "RATE", "RATE_SCALE", "REJECT",
-    "ROOM_CONTENT", "SEARCH", "SEGMENT_TABLES", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_FILE", "STATE_TABLES",
-    "SWEEP",
-    "SWEEP_PUBLISHED", "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",
+    "FINDING_COLUMNS", "FLAG", "FLAG_CLOSED", "FLAG_ID", "FX_RATE", "INPUT_TABLES", "INSTANT", "INT", "LONG",
+    "MADE_OF_RAW", "MONEY", "MONEY_SCALE", "MOST_MONEY", "NUMBER", "OFFER", "OFFER_CHANGE", "PARITY_GROUP_OPEN",
+    "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CHECK_IN", "PROPERTY_CONTENT", "PROPERTY_FILE", "PROPERTY_MAP",
+    "QUALITY", "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY", "QUOTE_PROMOTION", "QUOTE_TABLES", "RATE", "RATE_SCALE",
+    "REJECT", "ROOM_CONTENT", "SEARCH", "SEGMENT_TABLES", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_FILE",
+    "STATE_TABLES", "SWEEP", "SWEEP_PUBLISHED", "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",
 ]  # fmt: skip
 
 # What sweeps fill.
@@ -105,6 +102,11 @@ TABLES = {
 
 # What the segments of a sweep fill; `cell` is last, as its rows show that a segment is complete.
 SEGMENT_TABLES = ("search", "offer", "penalty", "promotion", "reject", "drift", "cell")
+
+# What a sweep, its publication or a quote makes from raw answers. A rebuild carries all other folders of tables over.
+MADE_OF_RAW = frozenset(
+    {*SEGMENT_TABLES, SWEEP.name, OFFER_CHANGE.name, *(table.name for table in CONTENT_TABLES), *WORKING_TABLES}
+) | frozenset(QUOTE_TABLES)
 
 # What is not made by sweeps.
 SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {table.name: table for table in (CONFIRMATION, CASE_NOTE)}
