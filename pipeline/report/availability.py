@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline.report.chart_kinds import calendar, shares, towards_the_stay
 from pipeline.report.charts import svg
-from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
+from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
@@ -73,13 +73,8 @@ def _by_market(latest: pl.DataFrame) -> Section:
         latest,
         [svg(drawn, left)] if listed.height else (),
         [
-            Column("market", "Market"),
-            Column("product_type", "Product"),
-            Column("operation", "Search"),
-            Column("answered", "Answered", digits=0),
-            Column("offered", "On sale", digits=0),
-            Column("no_offer", "No offer", digits=0),
-            Column("absent", "Absent", digits=0),
+            *named(market="Market", product_type="Product", operation="Search"),
+            *whole(answered="Answered", offered="On sale", no_offer="No offer", absent="Absent"),
         ],
         why_empty="No cell within these limits was answered in the latest sweep.",
         source="report.availability",
@@ -203,11 +198,8 @@ def _regret(reader: Reader) -> Section:
         regret,
         towards_the_stay(lists, "lowest_later_pct", lowest, weight="comparable", zero=True) if lists.height else (),
         [
-            Column("market", "Market"),
-            Column("product_type", "Product"),
-            Column("source", "Answers"),
-            Column("lead_days", "Lead days", digits=0),
-            Column("comparable", "Comparable", digits=0),
+            *named(market="Market", product_type="Product", source="Answers"),
+            *whole(lead_days="Lead days", comparable="Comparable"),
             Column("lowest_later_pct", "Lowest later", "%", 1, is_change=True),
             Column("last_pct", "Last seen", "%", 1, is_change=True),
             Column("gone_pct", "Gone later", "%", 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from pipeline.report.findings import by_severity
-from pipeline.report.page import PROPERTY, Column, Point, Section, counted
+from pipeline.report.page import PROPERTY, Column, Point, Section, counted, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
 from pipeline.report.words import rule_said
 
@@ -125,8 +125,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
             PROPERTY,
             Column("rule_words", "Problem", is_wide=True),
             Column("market", "Markets", is_wide=True),
-            Column("severity", "Severity"),
-            Column("status", "Status"),
+            *named(severity="Severity", status="Status"),
             Column("flags", "Findings", digits=0),
             Column(
                 "finding", "In words, and the evidence by market", is_wide=True, below="without_page", links="pages"

@@ -10,7 +10,7 @@ from pipeline.report.cases import cases_section, ended_cases, standing_cases
 from pipeline.report.charts import PAPER, SERIES, WIDTH, chart, svg
 from pipeline.report.flags import by_rule_section, ended_flags, ended_section, new_flags, new_section
 from pipeline.report.in_short import Changes, answered, checks, headline, points, tiles
-from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, money, percent, share
+from pipeline.report.page import PROPERTY, Column, Page, Section, counted, measured, money, named, percent, share
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
@@ -112,8 +112,7 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
         moves,
         columns=[
             PROPERTY,
-            Column("market", "Market"),
-            Column("check_in", "Check-in"),
+            *named(market="Market", check_in="Check-in"),
             Column("nights", "Nights", digits=0),
             Column("room_name", "Room", is_wide=True),
             Column("board_name", "Board", is_wide=True),
@@ -195,11 +194,13 @@ def _quality(reader: Reader) -> Section:
         failed,
         columns=[
             Column("meaning", "What was found", is_wide=True, below="check_name"),
-            Column("severity", "Severity"),
-            Column("market", "Market"),
-            Column("observed_words", "Found"),
-            Column("lowest_words", "At least"),
-            Column("highest_words", "At most"),
+            *named(
+                severity="Severity",
+                market="Market",
+                observed_words="Found",
+                lowest_words="At least",
+                highest_words="At most",
+            ),
         ],
         why_empty="Every judged check passed." if counts else "No audit of this sweep is stored.",
         source="mart.quality",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.report.page import PROPERTY, Column, Section, counted
+from pipeline.report.page import PROPERTY, Column, Section, counted, named
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
@@ -22,8 +22,7 @@ WHAT_AND_WHERE = (
     Column("rule_words", "Finding", is_wide=True),
     Column("severity", "Severity"),
     PROPERTY,
-    Column("market", "Market"),
-    Column("check_in", "Check-in"),
+    *named(market="Market", check_in="Check-in"),
 )
 
 

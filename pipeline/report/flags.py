@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from pipeline.report.findings import GRAVEST_FIRST, WHAT_AND_WHERE, findings, gravest_first, worded
-from pipeline.report.page import Column, Section, counted
+from pipeline.report.page import Column, Section, counted, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import rule_said
 
@@ -98,10 +98,7 @@ def by_rule_section(standing: pl.DataFrame, new: pl.DataFrame, ended: pl.DataFra
         by_rule,
         columns=[
             Column("rule_words", "Finding", is_wide=True),
-            Column("standing", "Open", digits=0),
-            Column("high", "High", digits=0),
-            Column("new", "New", digits=0),
-            Column("ended", "Ended", digits=0),
+            *whole(standing="Open", high="High", new="New", ended="Ended"),
         ],
         why_empty="No rule found anything tonight or the night before.",
         shown=by_rule.height,

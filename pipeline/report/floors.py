@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.report.chart_kinds import around_zero, calendar
 from pipeline.report.charts import BAD, GOOD, chart, svg
-from pipeline.report.page import Column, Section, counted
+from pipeline.report.page import Column, Section, counted, named, whole
 from pipeline.report.read import Reader
 
 _NO_FLOOR = "No hotel-only offer within these limits states a floor."
@@ -97,14 +97,8 @@ def floor_compliance(reader: Reader) -> Section:
         "closely.",
         compliance,
         columns=[
-            Column("match_grade", "Match"),
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("planned", "Prices", digits=0),
-            Column("comparable", "Comparable", digits=0),
-            Column("kept", "Kept", digits=0),
-            Column("breaches", "Below", digits=0),
-            Column("without_floor", "No floor", digits=0),
+            *named(match_grade="Match", source="Answers", market="Market"),
+            *whole(planned="Prices", comparable="Comparable", kept="Kept", breaches="Below", without_floor="No floor"),
             Column("median_below_pct", "Median below", "%", 1),
         ],
         why_empty="Load your selling prices to compare them with the floors: `nightaudit load prices FILE`",
@@ -125,12 +119,8 @@ def packages(reader: Reader) -> Section:
         "parity if it is shown on its own. The title counts list answers; detail answers are a separate series.",
         found,
         columns=[
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("planned", "Planned cells", digits=0),
-            Column("answered", "Answered", digits=0),
-            Column("comparable", "Comparable", digits=0),
-            Column("pairs", "Pairs", digits=0),
+            *named(source="Answers", market="Market"),
+            *whole(planned="Planned cells", answered="Answered", comparable="Comparable", pairs="Pairs"),
             Column("median_discount_pct", "Median discount", "%", 1),
             Column("exposed", "Exposed", digits=0),
             Column("median_leak_pct", "Median leak", "%", 1),

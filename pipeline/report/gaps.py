@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from pipeline.report.charts import BAD, GOOD, INK, SOFT, WIDTH, AnyChart, chart, svg
-from pipeline.report.page import Column, Section, counted, percent, shown
+from pipeline.report.page import Column, Section, counted, named, percent, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import said
 
@@ -72,10 +72,7 @@ def gap_decomposition(reader: Reader) -> Section:
         parts,
         drawn,
         [
-            Column("match_grade", "Match"),
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("product_type", "Product"),
+            *named(match_grade="Match", source="Answers", market="Market", product_type="Product"),
             Column("comparable", "Pairs", digits=0),
             Column("gap", "Gap", digits=2, currency="currency", is_change=True),
             *(Column(part, said("part", part).capitalize(), digits=2, is_change=True) for part in _PARTS),
@@ -149,12 +146,8 @@ def exchange_rates(reader: Reader) -> Section:
         "and currency pair; it is not a disparity between markets.",
         rates,
         columns=[
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("currency", "Currency"),
-            Column("base_currency", "Against"),
-            Column("pairs", "Pairs", digits=0),
-            Column("beyond_rounding", "Beyond rounding", digits=0),
+            *named(source="Answers", market="Market", currency="Currency", base_currency="Against"),
+            *whole(pairs="Pairs", beyond_rounding="Beyond rounding"),
             Column("median_markup_pct", "Median mark-up", "%", 2, is_change=True),
             Column("lowest_markup_pct", "Lowest", "%", 2, is_change=True),
             Column("highest_markup_pct", "Highest", "%", 2, is_change=True),

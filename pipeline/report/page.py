@@ -72,6 +72,16 @@ class Column:
 PROPERTY = Column("property_name", "Property", is_wide=True, below="property_id")
 
 
+def named(**labels: str) -> list[Column]:
+    """Return columns of text by name, each with its label."""
+    return [Column(name, label) for name, label in labels.items()]
+
+
+def whole(**labels: str) -> list[Column]:
+    """Return columns of whole numbers by name, each with its label."""
+    return [Column(name, label, digits=0) for name, label in labels.items()]
+
+
 @dataclass(frozen=True)
 class Section:
     """One result: `title` states it, and `note` explains what is and is not comparable.

@@ -9,7 +9,7 @@ from pipeline.report.charts import svg
 from pipeline.report.findings import findings, flags
 from pipeline.report.floors import floor_compliance, headroom, headroom_calendar, packages
 from pipeline.report.gaps import ONE_MARKET, exchange_rates, gap_decomposition
-from pipeline.report.page import Column, Page, Section, counted, share, shown
+from pipeline.report.page import Column, Page, Section, counted, named, share, shown, whole
 from pipeline.report.read import Reader
 
 _RULES = ("floor_breach", "floor_what_if", "market_disparity", "all_in_gap", "fx_markup")
@@ -94,12 +94,14 @@ def _score(score: pl.DataFrame, exact: pl.DataFrame) -> Section:
         score,
         [svg(drawn, left)] if worst.height else (),
         [
-            Column("match_grade", "Match"),
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("product_type", "Product"),
-            Column("currency", "Currency"),
-            Column("currency_basis", "Compared on"),
+            *named(
+                match_grade="Match",
+                source="Answers",
+                market="Market",
+                product_type="Product",
+                currency="Currency",
+                currency_basis="Compared on",
+            ),
             Column("pairs", "Pairs", digits=0),
             Column("parity_score", "Score", digits=1),
             Column("property_score", "By property", digits=1),
@@ -157,13 +159,8 @@ def _persistence(reader: Reader) -> Section:
         "title counts each exact offer of a list answer once; the table counts it again in a second currency.",
         resolution,
         columns=[
-            Column("match_grade", "Match"),
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("reference_market", "Against"),
-            Column("episodes", "Episodes", digits=0),
-            Column("running", "Running", digits=0),
-            Column("resolved", "Resolved", digits=0),
+            *named(match_grade="Match", source="Answers", market="Market", reference_market="Against"),
+            *whole(episodes="Episodes", running="Running", resolved="Resolved"),
             Column("median_days_to_resolve", "Median to resolve", "days", 1),
             Column("longest_running_days", "Longest running", "days", 1),
         ],

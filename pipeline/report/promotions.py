@@ -10,7 +10,7 @@ import polars as pl
 from pipeline.report.chart_kinds import calendar, shares
 from pipeline.report.charts import INK, SERIES, SOFT, WIDTH, AnyChart, chart, svg
 from pipeline.report.findings import findings, flags
-from pipeline.report.page import Column, Page, Section, counted, percent, share, shown
+from pipeline.report.page import Column, Page, Section, counted, named, percent, share, shown, whole
 from pipeline.report.read import Reader
 from pipeline.report.words import kinds_said, lead_days_said, said
 
@@ -108,11 +108,9 @@ def _incidence(reader: Reader) -> Section:
         targeting,
         panels if places.height else (),
         [
-            Column("source", "Answers"),
-            Column("dimension", "By"),
+            *named(source="Answers", dimension="By"),
             Column("value_words", "Value", is_wide=True),
-            Column("comparable", "Offers", digits=0),
-            Column("promoted", "Promoted", digits=0),
+            *whole(comparable="Offers", promoted="Promoted"),
             Column("incidence_pct", "Incidence", "%", 1),
             Column("mean_depth_pct", "Mean depth", "%", 1),
         ],
@@ -168,11 +166,8 @@ def _honesty(reader: Reader) -> Section:
         honesty,
         [svg(drawn, left)] if kept.height else (),
         [
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("product_type", "Product"),
-            Column("promoted", "Promoted", digits=0),
-            Column("comparable", "Enough history", digits=0),
+            *named(source="Answers", market="Market", product_type="Product"),
+            *whole(promoted="Promoted", comparable="Enough history"),
             *(Column(name, said("verdict", name).capitalize(), digits=0) for name in _VERDICTS),
         ]
         if comparable
@@ -279,12 +274,8 @@ def _length(reader: Reader) -> Section:
         "counts list answers.",
         length,
         columns=[
-            Column("source", "Answers"),
-            Column("market", "Market"),
-            Column("product_type", "Product"),
-            Column("promotions", "Seen", digits=0),
-            Column("running", "Running", digits=0),
-            Column("comparable", "Comparable", digits=0),
+            *named(source="Answers", market="Market", product_type="Product"),
+            *whole(promotions="Seen", running="Running", comparable="Comparable"),
             Column("median_days", "Median", "days", 1),
             Column("median_days_at_most", "At most", "days", 1),
             Column("longest_days", "Longest", "days", 1),

@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.report.cases import calls, standing_cases
-from pipeline.report.page import Column, Section, counted, render
+from pipeline.report.page import Column, Section, counted, render, whole
 from pipeline.report.property_sections import OfProperty, sections_of, tiles_of
 from pipeline.report.read import PROPERTIES, Reader
 from pipeline.report.words import said
@@ -113,8 +113,7 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
             Column("brand", "Brand", is_wide=True),
             Column("property_group", "Group", is_wide=True),
             Column("stars", "Stars", digits=1),
-            Column("offers", "Offers", digits=0),
-            Column("cases", "Cases", digits=0),
+            *whole(offers="Offers", cases="Cases"),
             Column("problems", "Open problems", is_wide=True),
         ],
         shown=len(known),

@@ -8,7 +8,7 @@ from datetime import date
 import polars as pl
 from markupsafe import Markup
 
-from pipeline.report.page import Column, Section, counted, shown
+from pipeline.report.page import Column, Section, counted, named, shown, whole
 from pipeline.report.price_lines import key, price_lines
 
 # Check-ins with a chart, and markets with a line.
@@ -78,8 +78,7 @@ def _cases(lines: pl.DataFrame) -> Section:
         columns=[
             Column("rule_words", "Problem", is_wide=True),
             Column("market", "Markets", is_wide=True),
-            Column("severity", "Severity"),
-            Column("status", "Status"),
+            *named(severity="Severity", status="Status"),
             Column("flags", "Findings", digits=0),
             Column("finding", "In words, and the evidence by market", is_wide=True, links="pages"),
         ],
@@ -132,13 +131,8 @@ def _parity(rows: pl.DataFrame) -> Section:
         "Above 0: dearer than in the reference market.",
         rows,
         columns=[
-            Column("market", "Market"),
-            Column("check_in", "Check-in"),
-            Column("currency", "Currency"),
-            Column("pairs", "Compared", digits=0),
-            Column("win", "Cheaper", digits=0),
-            Column("meet", "Equal", digits=0),
-            Column("lose", "Dearer", digits=0),
+            *named(market="Market", check_in="Check-in", currency="Currency"),
+            *whole(pairs="Compared", win="Cheaper", meet="Equal", lose="Dearer"),
             Column("median_gap_pct", "Median gap", "%", 1, is_change=True),
         ],
         why_empty="No offer of this property is on sale both in the reference market and in another one.",
@@ -161,9 +155,7 @@ def _floors(rows: pl.DataFrame) -> Section:
             Column("nights", "Nights", digits=0),
             Column("market", "Market"),
             Column("cheapest", "Cheapest total", digits=2, currency="currency"),
-            Column("offers", "Offers", digits=0),
-            Column("with_floor", "With a floor", digits=0),
-            Column("above_total", "Floor above total", digits=0),
+            *whole(offers="Offers", with_floor="With a floor", above_total="Floor above total"),
             Column("closest_pct", "Closest floor", "%", 1, is_change=True),
         ],
         why_empty="No hotel-only offer of this property is on sale.",
@@ -183,14 +175,10 @@ def _promotions(rows: pl.DataFrame) -> Section:
         "before, above the lowest total seen before, or promoted without an end. They are indicators, not proof.",
         rows,
         columns=[
-            Column("market", "Market"),
-            Column("product_type", "Product"),
-            Column("currency", "Currency"),
+            *named(market="Market", product_type="Product", currency="Currency"),
             Column("promoted", "Promoted", digits=0),
             Column("depth_pct", "Median discount", "%", 1),
-            Column("never_charged", "Never charged", digits=0),
-            Column("above_lowest", "Above the earlier lowest", digits=0),
-            Column("evergreen", "Without an end", digits=0),
+            *whole(never_charged="Never charged", above_lowest="Above the earlier lowest", evergreen="Without an end"),
         ],
         why_empty="No offer of this property is below its price before promotions.",
         source="mart.offer_latest",

@@ -1,19 +1,19 @@
 """The wire: requests, answers, tokens, and the one client that sends.
 
-    requests    what may be asked, with every rule of the supplier's document
-    wire        what comes back, as types: the one declaration of it
-    fields      that declaration as data, for those who read part by part or compare with the document
-    date_times  the date-times in it
+    requests    requests, with every rule of the supplier's document
+    wire        answers as types: their one declaration
+    fields      that declaration as data, for reading part by part and for comparing with the document
+    date_times  the date-times in answers
     client      SupplierClient: one search in, one `Answer` out
-    answer      `Answer`, what one search came to, and `Failure`, why it came to nothing
-    outcomes    what an `Answer` means for the cells that it was asked for
+    answer      `Answer`, the result of one search, and `Failure`, why there is none
+    outcomes    what an `Answer` means for its cells
     auth        OAuth client credentials as an httpx authentication flow
-    pacer       when the next request may leave, and how many may leave a day
-    retries     which failures are tried again, and after how long
-    exchange    one request and what came back, within limits of time and bytes
+    pacer       when the next request may be sent, and how many a day
+    retries     which failures are retried, and after how long
+    exchange    one request and its response, within limits of time and bytes
     connection  the pool
-    failures    every error of the layers below as one of our failures
-    bodies      inflating under a limit, and telling JSON from what is not
+    failures    errors of the layers below as our failures
+    bodies      inflating within a limit, and recognising JSON
 
-The answers of a sweep are not decoded here: they land as they came.
+The answers of a sweep are not decoded here: they land as received.
 """

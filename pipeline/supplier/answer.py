@@ -19,11 +19,11 @@ class Failure(StrEnum):
     TIMEOUT = "timeout"  # no answer, or not all of it, in time
     TRUNCATED = "truncated"  # the answer began and broke off
     BODY_TOO_LARGE = "body_too_large"  # more wire bytes than the limit
-    NOT_JSON = "not_json"  # 200 with something that is no JSON object
+    NOT_JSON = "not_json"  # 200 with something that is not a JSON object
     SERVER_ERROR = "server_error"  # 5xx, or a 200 or 400 that says so, or a 200 that says nothing
     THROTTLED = "throttled"  # 429, or 503 with a Retry-After
-    REDIRECT = "redirect"  # 3xx that is not followed: to another origin, not a 307 or 308, or in a circle
-    UNEXPECTED_STATUS = "unexpected_status"  # any other status that the document does not know
+    REDIRECT = "redirect"  # 3xx that is not followed: another origin, not a 307 or 308, or a circle
+    UNEXPECTED_STATUS = "unexpected_status"  # any other undocumented status
     NO_TOKEN = "no_token"  # noqa: S105 - the token address failed for now
 
 
@@ -31,10 +31,9 @@ class Failure(StrEnum):
 class Answer:
     """The last attempt of one search.
 
-    `body` holds the wire bytes as they came, in `content_encoding`; it is empty where `failure` says that they
-    broke off or were too many. `started_at` and `ended_at` (UTC) span the last attempt alone: from just before
-    its request left, after all waiting for its turn, to its last byte. `attempts` counts the requests sent.
-    `failure_detail` is safe to show and to store.
+    `body` holds the wire bytes as received, in `content_encoding`; it is empty if they broke off or were too many,
+    see `failure`. `started_at` and `ended_at` (UTC) span the last attempt only, without the wait for its turn.
+    `attempts` counts the requests sent. `failure_detail` is safe to show and to store.
     """
 
     http_status: int | None

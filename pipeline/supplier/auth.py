@@ -1,7 +1,7 @@
 """OAuth 2.0 client credentials as an httpx authentication flow.
 
-The flow yields the requests to send and is handed their responses, so it is tested by hand without a network. The
-supplier's document names the flow, the address and the scopes; the rest follows RFC 6749 and RFC 6750.
+The flow yields the requests to send and receives their responses, so tests need no network. The supplier's document
+names the flow, the address and the scopes; the rest follows RFC 6749 and RFC 6750.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ TOKEN_PATH = "/auth/oauth/token"  # noqa: S105 - an address
 
 USER_AGENT = "nightaudit"
 
-# Where the token answer does not say how long its token lives.
+# If the token answer does not state a lifetime.
 UNSTATED_LIFETIME_SECONDS = 300.0
 
-# A token is replaced this long before it ends, so that none ends on its way; a short-lived one at four fifths.
+# A token is replaced this long before it expires, so that none expires in transit; a short-lived one at four fifths.
 _MARGIN_SECONDS = 30.0
 _MARGIN_SHARE = 0.2
 
-# Statuses that say 'not now' rather than 'not you'.
+# Statuses that mean 'not now' rather than 'not you'.
 _NOT_NOW = frozenset({408, 425, 429})
 
-# What may still be spoken of in a failure: a supplier with a token a search fills no memory.
+# The latest tokens are hidden in messages; more would fill memory if each search needed its own.
 _TOKENS_HIDDEN = 100
 
 _HIDDEN = "(hidden)"
@@ -44,7 +44,7 @@ _DETAIL_CHARACTERS = 300
 
 
 class TokenUnavailable(Exception):
-    """The token address failed for now: worth another attempt. Never reaches a user."""
+    """The token address failed for now; another attempt may help. Never reaches a user."""
 
     def __init__(self, message: str, *, retry_after: str | None = None, is_unreachable: bool = False) -> None:
         super().__init__(message)
@@ -63,10 +63,9 @@ class _Token:
 
 
 class ClientCredentials(httpx.Auth):
-    """Gets a token, keeps it until shortly before its end, and replaces it once when it is refused.
+    """Gets a token, keeps it until shortly before it expires, and replaces it once if it is refused.
 
-    However many requests wait, one of them asks for the token and the rest use it. `now` is a monotonic clock in
-    seconds.
+    One of the waiting requests asks for the token, and all use it. `now` is a monotonic clock in seconds.
     """
 
     def __init__(
@@ -93,9 +92,9 @@ class ClientCredentials(httpx.Auth):
         return f"ClientCredentials({self.address!r})"
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Yield `request` with a token, after a request for one where none is fresh, and again after a 401.
+        """Yield `request` with a token, after a token request if needed, and again after a 401.
 
-        Raises TokenRefused where the token address refuses, and TokenUnavailable where another attempt may help.
+        Raises TokenRefused if the token address refuses, and TokenUnavailable if another attempt may help.
         """
         if not self._is_fresh():
             async with self._refresh:
@@ -110,12 +109,12 @@ class ClientCredentials(httpx.Auth):
             # Another request may have met the same 401 and replaced the token already.
             if self._token is used:
                 self._keep(await _read((yield self._request())))
-        # A second 401 says something of this request: others may continue with the same token.
+        # A second 401 is about this request; others may continue with the same token.
         yield _carrying(request, self._token)
 
     def redact(self, text: str) -> str:
-        """Return `text` without the secret and the latest tokens, in whatever form they were sent."""
-        # The longest first: one may be a part of another.
+        """Return `text` without the secret and the latest tokens, in every form in which they are sent."""
+        # The longest first, as one may be part of another.
         for secret in sorted({*self._secrets, *self._tokens}, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return text
@@ -127,7 +126,7 @@ class ClientCredentials(httpx.Auth):
         return httpx.Request("POST", self.address, headers=self._headers, content=self._body)
 
     def _keep(self, response: httpx.Response) -> None:
-        """Keep the token of `response`, or raise what it says instead."""
+        """Keep the token of `response`, or raise its error."""
         status = response.status_code
         if status in _NOT_NOW or status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise TokenUnavailable(
@@ -163,7 +162,7 @@ class ClientCredentials(httpx.Auth):
         )
 
     def _safe(self, said: object) -> str:
-        """Return words of the token address, on one line, short, and without what we sent it."""
+        """Return text of the token address, shortened, on one line and without our secrets."""
         return shortened(self.redact(" ".join(str(said).split())), _DETAIL_CHARACTERS)
 
 
@@ -172,7 +171,7 @@ def _token_request(
 ) -> tuple[dict[str, str], bytes]:
     headers = {
         "Accept": "application/json",
-        # A token is small, and an answer that is not compressed cannot grow.
+        # A token is small, and an uncompressed answer cannot grow.
         "Accept-Encoding": "identity",
         "Content-Type": "application/x-www-form-urlencoded",
         "User-Agent": USER_AGENT,
@@ -183,7 +182,7 @@ def _token_request(
     if credentials is Credentials.BODY:
         form |= {"client_id": client_id, "client_secret": client_secret}
     else:
-        # Form-urlencoded first (RFC 6749, section 2.3.1), so that a colon in the id cannot end it.
+        # Form-urlencoded first (RFC 6749, section 2.3.1), so that the id may hold a colon.
         pair = f"{quote_plus(client_id)}:{quote_plus(client_secret)}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     return headers, urlencode(form).encode()
@@ -209,7 +208,7 @@ def _fields(response: httpx.Response) -> dict[str, Any] | None:
 
 
 def _lifetime_seconds(stated: object) -> float:
-    """Return `expires_in`, which some services send as text; what cannot be one counts as not stated."""
+    """Return `expires_in`, which some services send as text; an impossible one counts as not stated."""
     try:
         seconds = float(stated) if isinstance(stated, (int, float, str)) and not isinstance(stated, bool) else 0.0
     except (ValueError, OverflowError):

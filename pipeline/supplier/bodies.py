@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-# Inflates nearly three times as fast as the standard library's zlib, which is a tenth of what an answer costs.
+# Nearly three times as fast as the standard library's zlib, which would take a tenth of the time for an answer.
 from isal import isal_zlib
 
 _GZIP_OR_ZLIB = isal_zlib.MAX_WBITS | 32
-# Its stub calls the class an instance.
+# Its stub declares the class as an instance.
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]
 _START_BYTES = 64
 _BLANK = b" \t\r\n"
@@ -26,7 +26,7 @@ class BodyTooLong(UnreadableBody):
 def inflate(body: bytes, content_encoding: str, *, limit_bytes: int) -> bytes:
     """Return the body without its content encoding.
 
-    Raises UnreadableBody: an encoding that was not asked for, damaged or cut bytes, more than `limit_bytes`.
+    Raises UnreadableBody for an encoding that was not requested, damaged or cut bytes, or more than `limit_bytes`.
     """
     encoding = content_encoding.strip().lower()
     if encoding in _PLAIN:
@@ -43,21 +43,21 @@ def inflate(body: bytes, content_encoding: str, *, limit_bytes: int) -> bytes:
 
 
 def is_plainly_not_json(content_type: str, content_encoding: str, body: bytes) -> bool:
-    """Return whether a look at the headers and the first byte says that this is no JSON object.
+    """Whether the headers and the first byte show that this is not a JSON object.
 
-    Cheap, and on the safe side: a compressed body that is called JSON is taken at its word.
+    Cheap, and on the safe side: a compressed body that is labelled as JSON is believed.
     """
     if content_encoding.strip().lower() not in _PLAIN and "json" in content_type.lower():
         return not body
-    # Called something else, which servers do to JSON too: look at the first bytes.
+    # Servers mislabel JSON too, so look at the first bytes.
     start = beginning(body, content_encoding, _START_BYTES)
     first = start.removeprefix(BYTE_ORDER_MARK).lstrip(_BLANK)[:1]
-    # Nothing but blanks so far: what follows them is read later.
+    # Only blanks so far: the rest is read later.
     return first != b"{" and (bool(first) or len(start) < _START_BYTES)
 
 
 def beginning(body: bytes, content_encoding: str, size: int) -> bytes:
-    """Return the first `size` bytes of a body at most, inflated; none where it cannot be."""
+    """Return at most the first `size` bytes of a body, inflated; none if it cannot be inflated."""
     if content_encoding.strip().lower() in _PLAIN:
         return body[:size]
     try:
@@ -67,10 +67,10 @@ def beginning(body: bytes, content_encoding: str, size: int) -> bytes:
 
 
 def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:
-    """Return at most a byte more than the limit, and what is left of the input after that."""
+    """Return at most one byte more than the limit, and the rest of the input."""
     parts: list[bytes] = []
     size = 0
-    # A gzip body may be several members, one after the other.
+    # A gzip body may consist of several members.
     while body:
         member = isal_zlib.decompressobj(_GZIP_OR_ZLIB)
         try:

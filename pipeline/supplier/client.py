@@ -1,8 +1,8 @@
 """`SupplierClient`: one search in, one `Answer` out. It fetches and nothing else: no decoding, no inflating.
 
 It drives the authentication flow over the transport itself, without `httpx.AsyncClient`. So each request, including
-those for tokens and repeated ones, takes its own slot just before it is sent; a body is never read without a limit;
-redirects are followed only within the origin, no cookie is kept; and a request costs about half the CPU time.
+repeated ones and those for tokens, takes a slot just before it is sent; bodies are read within a limit; redirects are
+only followed within the origin; no cookie is kept; and a request takes about half the CPU time.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _TOKEN_BYTES = 64 * 1024
 
 
 class SupplierClient:
-    """Asks the supplier. One client, one pool and one pacer a process; an async context manager.
+    """Asks the supplier: one client, one pool and one pacer per process. An async context manager.
 
     Any number of tasks may call `ask` at once: `concurrency` limits the requests in flight, `pacer` their rate.
-    `wall_clock` gives the times of answers, and the time from which a Retry-After with a date is counted.
+    `wall_clock` dates answers, and a Retry-After with a date is counted from it.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SupplierClient:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        # Seconds that searches have waited for their turn, added up.
+        # Total seconds that searches have waited for their turn.
         self.paced_seconds = 0.0
         self._auth = auth
         self._pacer = pacer

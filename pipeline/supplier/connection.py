@@ -22,29 +22,28 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.connector import Connection
 
-# Read in large parts: each part passes through several layers, and an answer is tens to hundreds of kilobytes.
+# Read in large parts, as each part passes through several layers and an answer has tens to hundreds of kilobytes.
 _READ_BYTES = 256 * 1024
 
-# Servers close an idle connection after a minute or more; below that a request never meets a closing one.
+# Servers close an idle connection after a minute or more, so with less a request never meets a closing one.
 _KEEP_ALIVE_SECONDS = 15.0
 
-# Under this name a request carries its slot.
+# The extension of a request that holds its slot.
 SLOT = "slot"
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-
 
 # The slot of the request that the current task sends.
 _SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
 
 
 class _PacedRequest(aiohttp.ClientRequest):
-    """A request that is written in its slot: when a connection is there, and nothing else can come between."""
+    """A request that is written in its slot, once it has a connection."""
 
     async def write_bytes(
         self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
     ) -> None:
-        """Write headers and body, which leave together, and note when they did."""
+        """Write headers and body together, and record when."""
         slot = _SLOT.get()
         if slot is not None:
             try:
@@ -59,17 +58,17 @@ class _PacedRequest(aiohttp.ClientRequest):
 
 
 class PooledTransport(AiohttpTransport):
-    """HTTP/1.1 with kept connections, no cookies, no redirects, nothing inflated. To be made inside a running loop."""
+    """HTTP/1.1 with kept connections, no cookies, no redirects, nothing inflated. Created inside a running loop."""
 
     def __init__(self, address: str) -> None:
-        """Raise SettingsError where the environment names a proxy that cannot be used."""
+        """Raise SettingsError if the environment names a proxy that cannot be used."""
         proxy = proxy_for(address)
         ssl_context = _certificates(httpx.URL(each) for each in (address, proxy) if each)
         super().__init__(
             verify=ssl_context,
             proxy=httpx.Proxy(proxy) if proxy else None,
             client=aiohttp.ClientSession(
-                # The client bounds what is in flight; a second bound in the pool could only be a lower one.
+                # The client limits the requests in flight.
                 connector=aiohttp.TCPConnector(limit=0, ssl=ssl_context, keepalive_timeout=_KEEP_ALIVE_SECONDS),
                 # A cookie would tie searches to one another.
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -80,7 +79,7 @@ class PooledTransport(AiohttpTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request in the slot it carries, and return its response as soon as the headers are there."""
+        """Send one request in its slot, and return its response as soon as the headers have arrived."""
         _SLOT.set(request.extensions.get(SLOT))
         response = await super().handle_async_request(request)
         if isinstance(response.stream, AiohttpResponseStream):
@@ -89,19 +88,16 @@ class PooledTransport(AiohttpTransport):
 
 
 def _certificates(urls: Iterable[httpx.URL]) -> ssl.SSLContext:
-    """Return what certificates are verified with: always something that does.
-
-    Loading the authorities takes tens of milliseconds, which plain HTTP need not pay: it trusts none at all.
-    """
+    """Return a context that verifies certificates; for plain HTTP one that trusts none, as loading them is slow."""
     is_plain = all(url.scheme == "http" for url in urls)
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else httpx.create_ssl_context()
 
 
 def proxy_for(address: str) -> str | None:
-    """Return the proxy that the environment names for `address`; never one for this very machine.
+    """Return the proxy that the environment names for `address`, if any; never one for this machine itself.
 
-    Asked once a client. aiohttp's own `trust_env` would ask in a thread for every request, and read .netrc too.
-    Raises SettingsError where that proxy cannot be used.
+    Called once per client: aiohttp's own `trust_env` would ask in a thread for every request, and read .netrc too.
+    Raises SettingsError if that proxy cannot be used.
     """
     url = httpx.URL(address)
     if is_loopback(url.host) or urllib.request.proxy_bypass(url.host):
@@ -128,7 +124,7 @@ def _excepts(entry: str, host: str, port: int | None) -> bool:
     if entry == "*":
         return True
     name, mark, behind = entry.rpartition(":")
-    # An address of IPv6 has colons of its own; with a port it stands in brackets.
+    # An IPv6 address contains colons; with a port it is in brackets.
     if mark and behind.isdecimal() and (":" not in name or name.endswith("]")):
         if int(behind) != port:
             return False

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-# All that comes after the seconds, or their fraction.
+# The offset at the end.
 _OFFSET = re.compile(r".*?(Z|z|[+-][0-9:]+)$")
 
 
 def instant_of(text: str) -> tuple[datetime, str] | None:
-    """Return the instant in UTC and the offset as sent; None: it is no date-time with an offset."""
+    """Return the instant in UTC and the offset as sent; None: it is not a date-time with an offset."""
     try:
         moment = datetime.fromisoformat(text)
         instant = moment.astimezone(UTC)

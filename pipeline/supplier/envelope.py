@@ -1,8 +1,8 @@
-"""An answer as a whole: whether it is one, and why it lists no more properties than it does.
+"""An answer as a whole: whether it is one, and what it says about properties that it does not list.
 
-A cell becomes `absent` or `no_offer` because its answer says so, and never because nothing was found in it: the answer
-lists properties in the documented shape, or gives a documented code. All else is a failure of the server. The client
-asks here whether to try again at once, and the normaliser what status each cell has: one decision for both.
+A cell becomes `absent` or `no_offer` because its answer says so, never because nothing was found in it: the answer must
+list properties in the documented shape, or give a documented code. All else is a failure of the server. The client asks
+here whether to retry at once, and the normaliser which status each cell has: one decision for both.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -26,26 +27,26 @@ from pipeline.supplier.names import repeats_a_name
 # What lists properties, by operation.
 LISTING = {Operation.MULTI: "properties", Operation.SINGLE: "property"}
 
-# The codes of the document, and those that it may be given.
+# The codes of the document, and those reserved for it.
 _DOCUMENT_CODES = range(1000, 2000)
 
-# Answers with offers have this in their beginning, and are not read here: who normalises them reads them, once, in
-# another process. Where a gateway's wrapping comes first, that finds out.
+# Answers with offers begin like this and are not read here: the normaliser reads them, once, in another process, and
+# notices if they are wrapped by a gateway.
 _OFFERS = {
     Operation.MULTI: re.compile(rb'"properties"\s*:\s*\[\s*\{\s*"(?!err)'),
     Operation.SINGLE: re.compile(rb'"property"\s*:\s*\{\s*"(?!err)'),
 }
 _BEGINNING_BYTES = 2048
 
-# Answers without offers are short. A longer one is left to who normalises it, whose finding is asked again.
+# Answers without offers are short. A longer one is left to the normaliser, which has it requested again if needed.
 _SHORT_BYTES = 2 << 20
 
-# More digits than any integer that we could keep; reading far more of them takes quadratic time.
+# More digits than any integer that we could keep; reading many more takes quadratic time.
 _MOST_DIGITS = 40
 
 
 class Rest(Enum):
-    """What an answer says of the properties that it does not list."""
+    """What an answer says about the properties that it does not list."""
 
     NOT_LISTED = "not_listed"  # a list of properties without them
     CODE = "code"  # a documented code
@@ -61,9 +62,9 @@ def rest_of(
     failed_code: int | None = None,
     is_failure: bool = False,
 ) -> tuple[Rest, int | None]:
-    """Return what an answer says of the properties that it does not list, and the code that says so.
+    """Return what an answer says about the properties that it does not list, and the code that says so.
 
-    `codes` are those of its errors, `failed_code` that of a server's failure anywhere beside the properties, and
+    `codes` are those of its errors, `failed_code` that of a server's failure anywhere next to the properties, and
     `is_failure` whether it names errors in another way than the document.
     """
     failed_code = failed_code or next((code for code in codes if code in SERVER_CODES), None)
@@ -89,18 +90,18 @@ def beside_listing(document: dict[str, Any], operation: Operation) -> dict[str, 
 
 
 def speaks_of_other_errors(beside: dict[str, Any], *, is_without_offers: bool) -> bool:
-    """Return whether anything next to the properties names errors in a way that differs from the document.
+    """Whether anything next to the properties names errors in another way than the document.
 
-    Where no property has an offer, a message is doubt enough: its properties are asked again, in halves.
+    If no property has an offer, a message is enough: the properties are requested again, in halves.
     """
     others = {key: held for key, held in beside.items() if key != "errors"}
     return speaks_of_failure(others) or (is_without_offers and has_message(others))
 
 
 class Repeated(dict[str, Any]):
-    """An object that has fields twice, with different values: readers keep one, and lose what the other says.
+    """An object that has fields twice, with different values, of which readers would keep one.
 
-    A null says nothing, before or after a value: a field that has both has the value.
+    A null counts for nothing: a field with a null and a value has the value.
     """
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
@@ -110,7 +111,7 @@ class Repeated(dict[str, Any]):
 
 
 def decoded_with_repeats(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """Decode a body like `decoded`, objects that have fields twice as Repeated."""
+    """Decode a body like `decoded`, with objects that have fields twice as Repeated."""
     document = decoded(body)
     if not repeats_a_name(body, document):
         return document
@@ -118,7 +119,7 @@ def decoded_with_repeats(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON ca
 
 
 def repeats_its_envelope(document: object, operation: Operation) -> bool:
-    """Return whether an answer has one of its outermost fields twice."""
+    """Whether an answer has one of its outermost fields twice."""
     return isinstance(document, Repeated) and not document.names.isdisjoint({LISTING[operation], "errors"})
 
 
@@ -131,18 +132,16 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def decoded(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """Decode a body. Raises msgspec's errors, ValueError or RecursionError where it is no JSON.
+    """Decode a body. Raises msgspec's errors, ValueError or RecursionError if it is not JSON.
 
-    NaN, numbers beyond a double and bytes that are no UTF-8 end msgspec's reading of a whole body. The standard
-    library leaves them where they stand, so that they cost the part that they stand in.
+    NaN, numbers beyond a double and bytes that are not UTF-8 make msgspec fail on the complete body. The standard
+    library accepts them, so that they cost only the part that they are in.
     """
     try:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        try:
+        with suppress(ValueError):
             return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer)
-        except ValueError:
-            pass
         raise
 
 
@@ -151,9 +150,9 @@ def _integer(digits: str) -> int | float:
 
 
 def failure_in(operation: Operation, body: bytes, content_encoding: str) -> tuple[Failure | None, str]:
-    """Return why a complete 200 is no answer to a search, and a short text; None where it is one, or may be.
+    """Return why a complete 200 is not an answer to a search, with a short text; None: it is one, or may be.
 
-    Cheap: of an answer with offers, it inflates the beginning.
+    Cheap: only the beginning of an answer with offers is inflated.
     """
     if _OFFERS[operation].search(beginning(body, content_encoding, _BEGINNING_BYTES)):
         return None, ""
@@ -168,7 +167,7 @@ def failure_in(operation: Operation, body: bytes, content_encoding: str) -> tupl
     except (msgspec.MsgspecError, ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        return Failure.NOT_JSON, f"HTTP 200 with {len(plain)} bytes that are no JSON object"
+        return Failure.NOT_JSON, f"HTTP 200 with {len(plain)} bytes that are not a JSON object"
     if _has_properties(document.get(LISTING[operation]), operation):
         return None, ""
     return _without_properties(document, operation)
@@ -183,7 +182,6 @@ def _without_properties(document: dict[str, Any], operation: Operation) -> tuple
 
 
 def _rest(document: dict[str, Any], operation: Operation, *, is_repetitive: bool) -> tuple[Rest, int | None]:
-    """Return what an answer without properties says of those that were asked for."""
     errors = document.get("errors")
     return rest_of(
         codes_of(errors),
@@ -205,7 +203,7 @@ def _words(code: int | None, document: dict[str, Any], *, is_repetitive: bool) -
 
 
 def tells_of_a_property(value: object) -> bool:
-    """Return whether a value is a property: every field is optional, but one without id and room stays says nothing."""
+    """Whether a value is a property. Every field is optional, but one without id and room stays says nothing."""
     return isinstance(value, dict) and any(value.get(name) is not None for name in ("propertyId", "roomStays"))
 
 

@@ -1,4 +1,4 @@
-"""Errors in an answer: the document has two shapes of them, and services have more."""
+"""Errors in an answer: in the two shapes of the document, and in more that services use."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from pipeline.domain.codes import ERROR_CODES
 from pipeline.supplier.bodies import UnreadableBody, inflate
 from pipeline.supplier.failure_signs import SERVER_CODES, server_code
 
-# An error answer is a few lines, and some carry a stack trace; what is larger is not one.
+# An error answer has a few lines, sometimes with a stack trace; anything larger is not one.
 _ERROR_BODY_BYTES = 1024 * 1024
 
 
 def error_codes(body: bytes, content_encoding: str = "") -> tuple[int, ...]:
-    """Return the codes of an error answer, in either item shape; none where there are none to be read."""
+    """Return the codes of an error answer, in either item shape, as far as they can be read."""
     codes = (_code(item) for item in _items(_document(body, content_encoding, _ERROR_BODY_BYTES)))
     return tuple(dict.fromkeys(code for code in codes if code is not None))
 
 
 def error_messages(body: bytes, content_encoding: str = "", *, limit_bytes: int = _ERROR_BODY_BYTES) -> tuple[str, ...]:
-    """Return the texts of an answer's errors, in either item shape; none where there are none to be read."""
+    """Return the texts of an answer's errors, in either item shape, as far as they can be read."""
     items = [item for item in _items(_document(body, content_encoding, limit_bytes)) if isinstance(item, dict)]
     texts = (item.get(name) for item in items for name in ("message", "errorDescription"))
-    # Half a surrogate pair is a text in JSON and in no file.
+    # JSON may hold half a surrogate pair, which no file can store.
     return tuple(text.encode("utf-8", "replace").decode() for text in texts if isinstance(text, str) and text)
 
 
 def server_failure(body: bytes, content_encoding: str) -> int | None:
-    """Return the code of a failure of the server that a 400 speaks of, wherever it stands."""
+    """Return the code of a server's failure anywhere in a 400, if there is one."""
     return server_code(_document(body, content_encoding, _ERROR_BODY_BYTES))
 
 
 def codes_of(errors: object) -> list[int]:
-    """Return the codes of what stands as `errors` in an answer, in either item shape."""
+    """Return the codes in the field `errors` of an answer, in either item shape."""
     items = errors if isinstance(errors, list) else [errors]
     return [code for item in items if isinstance(item, dict) and (code := _code(item)) is not None]
 
@@ -46,7 +46,7 @@ def _document(body: bytes, content_encoding: str, limit_bytes: int) -> object:
 
 
 def _items(document: object) -> Iterator[object]:
-    """Yield what stands for an error each: in a list, alone, under another name, or as the answer itself."""
+    """Yield the errors: in a list, alone, under another name, or the answer itself."""
     if not isinstance(document, dict):
         return
     for name in ("errors", "error"):
@@ -59,7 +59,7 @@ def _items(document: object) -> Iterator[object]:
 
 
 def _code(item: object) -> int | None:
-    """Return an error's code; some services write numbers as text, and some a number alone."""
+    """Return an error's code. Some services write numbers as text, and some send only a number."""
     if isinstance(item, dict):
         return next((code for name in ("errorCode", "code") if (code := _code_of(item.get(name))) is not None), None)
     found = _code_of(item)

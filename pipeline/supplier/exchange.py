@@ -12,7 +12,7 @@ import httpx
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.failures import NETWORK_ERRORS, failure_of
 
-# What is worth keeping of an answer's headers: its day, its form, and what a supplier needs to find it in its logs.
+# Headers worth keeping: the day and format of an answer, and ids by which a supplier finds it in its logs.
 HEADERS_OF_INTEREST = {
     name.encode(): name
     for name in (
@@ -23,13 +23,13 @@ HEADERS_OF_INTEREST = {
 }  # fmt: skip
 _HEADER_CHARACTERS = 200
 
-# An answer may drip in, each part in time; after this many read timeouts it has taken too long anyway.
+# An answer may drip in, each part in time; after this many read timeouts it has taken too long.
 _READ_TIMEOUTS_AN_EXCHANGE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may take. Seconds, and bytes as they come over the wire."""
+    """Limits of one request, in seconds and wire bytes."""
 
     connect_seconds: float
     read_seconds: float
@@ -37,18 +37,18 @@ class Limits:
 
     @property
     def exchange_seconds(self) -> float:
-        """Seconds that a whole exchange may take, from its request to the last byte."""
+        """Seconds that an exchange may take, from its request to the last byte."""
         return self.connect_seconds + _READ_TIMEOUTS_AN_EXCHANGE * self.read_seconds
 
     @property
     def extensions(self) -> dict[str, dict[str, float | None]]:
-        """The same, as a transport of httpx reads it from a request."""
+        """The timeouts, as httpx transports read them from a request."""
         return {"timeout": {"connect": self.connect_seconds, "read": self.read_seconds, "write": None, "pool": None}}
 
 
 @dataclass(slots=True)
 class Reply:
-    """What came back: all of it, or as much as did before `failure`."""
+    """The response, or the part of it that arrived before `failure`."""
 
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class Reply:
 
 
 class _BodyTooLarge(Exception):
-    """More wire bytes came than the limit."""
+    """More wire bytes arrived than the limit."""
 
 
 async def exchange(
     transport: httpx.AsyncBaseTransport, request: httpx.Request, *, seconds: float, limit_bytes: int
 ) -> Reply:
-    """Send a request and read its answer to the end, `seconds` and `limit_bytes` at most. Trouble is in the reply."""
+    """Send a request and read its answer, within `seconds` and `limit_bytes`. Failures are in the reply."""
     reply = Reply()
     try:
         async with asyncio.timeout(seconds):

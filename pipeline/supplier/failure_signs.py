@@ -1,9 +1,9 @@
-"""Signs of a server's failure in JSON of any shape: gateways wrap, rename and nest what the document says.
+"""Signs of a server's failure in JSON of any shape, as gateways wrap, rename and nest the document's errors.
 
-A sign is a code of a failure under the name of a code, an error under any name, or a field that says that something is
-missing. Beside offers texts are not read: a message may speak of an error where there is none. Where nothing is on
-sale, any message under a name that the document does not have is doubt enough: two words of three letters or more, one
-after the other. Ids, traces, versions, instants and numbers have none, and cost nothing.
+A sign is a failure code under the name of a code, an error under any name, or a field that says that something is
+missing. Texts next to offers are not read, as a message may mention an error where there is none. If nothing is on
+sale, any message in an undocumented field is enough: two words in a row of three letters or more. Ids, traces,
+versions, instants and numbers have none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# The document has 500 alone; services tell a timeout or an overload by the codes of HTTP.
+# The document has only 500; services report timeouts and overload with codes of HTTP.
 SERVER_CODES = range(500, 600)
 
 _CODE_NAMES = frozenset(
@@ -27,16 +27,16 @@ _PART_NAMES = frozenset({"incomplete", "partial", "partialresult", "timedout", "
 _FAILED_WORDS = re.compile(
     r"denied|error|exceed|expired|fail|forbidden|rate.?limit|throttl|timed?.?out|unauth|unavailable"
 )
-# How gateways write that there was no error.
+# How gateways say that there was no error.
 _NO_ERROR = re.compile(r"\s*(0+|false|no|none|null|ok|success(ful)?)?\s*", re.IGNORECASE)
 _TWO_WORDS = re.compile(r"[^\W\d_]{3,}[,.:;]?\s+[^\W\d_]{3,}")
-# The codes of HTTP for failures. The document's own begin at 1000, but for its 500.
+# Failure codes of HTTP. The document's own codes begin at 1000, except for its 500.
 _FAILED_CODES = range(400, 600)
 
-# `500`, `500.0`, `E500`, `HTTP 500`, `500 Internal Server Error`, and no number with other digits beside them.
+# `500`, `500.0`, `E500`, `HTTP 500`, `500 Internal Server Error`, but not 500 within a longer number.
 _CODE_IN_TEXT = re.compile(r"\s*[A-Za-z]*[ _-]?(5\d\d)(?:\.0*)?(?![\d.,])")
 
-# Anything larger is an answer with offers; its signs are next to its properties.
+# Anything larger is an answer with offers, with its signs next to the properties.
 _MOST_NODES = 100_000
 _MOST_CHARACTERS = 10_000
 
@@ -47,12 +47,12 @@ def server_code(value: object) -> int | None:
 
 
 def speaks_of_failure(value: object) -> bool:
-    """Return whether any tree of JSON names an error, or says that it is no success."""
+    """Whether a tree of JSON names an error, or says that it is not a success."""
     return any(_is_failure(name, held) for name, held in _named(value))
 
 
 def has_message(value: object) -> bool:
-    """Return whether a text in a tree of JSON is a message: some words, whatever they say."""
+    """Whether a text in a tree of JSON is a message: some words, whatever they say."""
     texts = (text for _, held in _named(value) for text in (held if isinstance(held, list) else (held,)))
     return any(isinstance(text, str) and _TWO_WORDS.search(text[:_MOST_CHARACTERS]) for text in texts)
 
@@ -89,7 +89,7 @@ def _server_code(value: object) -> int | None:
 
 
 def _named(value: object) -> Iterator[tuple[str, Any]]:
-    """Yield each field in a tree, its name in small letters and without marks between them."""
+    """Yield each field in a tree, with its name in lower case and letters only."""
     left, seen = [value], 0
     while left and seen < _MOST_NODES:
         seen += 1

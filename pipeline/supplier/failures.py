@@ -1,7 +1,7 @@
 """Errors of the layers below, each as one of our failures.
 
-httpx-aiohttp raises httpx errors whose cause is aiohttp's, but calls nearly every broken connection a connect
-timeout, and lets some of aiohttp's own through. So the cause is asked first.
+httpx-aiohttp raises httpx errors caused by aiohttp's, but reports nearly every broken connection as a connect timeout,
+and lets some of aiohttp's errors through. So the cause counts first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.domain.texts import shortened
 from pipeline.supplier.answer import Failure
 from pipeline.supplier.bodies import is_plainly_not_json
 
-# What a request can end with, other than an answer: everything else is a mistake of ours and is raised as it is.
+# How a request can end without an answer; any other error is a bug and is raised unchanged.
 NETWORK_ERRORS = (
     httpx.HTTPError,
     httpx.StreamError,
@@ -28,7 +28,7 @@ NETWORK_ERRORS = (
 
 _DETAIL_CHARACTERS = 200
 
-# What OpenSSL calls an answer to a handshake that is none.
+# OpenSSL's names for an answer that is not part of a handshake.
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE"})
 
 # In this order: the first class that fits decides.
@@ -53,7 +53,7 @@ _FAILURES: tuple[tuple[tuple[type[BaseException], ...], Failure], ...] = (
 
 
 def failure_of(error: BaseException) -> tuple[Failure, str]:
-    """Return what `error` means for the search that met it, and a short text for people."""
+    """Return what `error` means for its search, and a short text for people."""
     origin = error.__cause__ if isinstance(error.__cause__, NETWORK_ERRORS) else error
     if getattr(getattr(origin, "os_error", None), "reason", None) in _NO_TLS:
         return Failure.UNREACHABLE, "the address says https, and its port answers in clear text"
@@ -66,9 +66,9 @@ def failure_of(error: BaseException) -> tuple[Failure, str]:
 def failure_of_status(
     status: int, headers: Mapping[str, str], body: bytes, *, location: str = ""
 ) -> tuple[Failure | None, str]:
-    """Return why a whole answer of this status is no answer to a search, and a short text; None where it is one.
+    """Return why a complete response is not an answer to a search, with a short text; None: it is one.
 
-    A 400 is an answer: it says what the supplier thinks of the request.
+    A 400 is an answer: the supplier's verdict on the request.
     """
     detail = f"HTTP {status}"
     failure: Failure | None = Failure.UNEXPECTED_STATUS

@@ -1,4 +1,4 @@
-"""What an `Answer` means for its cells, and whether asking for fewer of them may help."""
+"""What an `Answer` means for its cells, and whether a smaller batch may help."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pipeline.domain.codes import ERROR_CODES
 from pipeline.supplier.answer import Answer, Failure
 from pipeline.supplier.error_bodies import error_codes
 
-# A batch that fails like this may hold one property that no answer can be made for. Not so where no connection was
-# made, no token was had, or the supplier asked for patience: fewer properties change nothing.
+# A batch that fails like this may hold one property that the supplier cannot answer for. Without a connection or a
+# token, or if the supplier asked to slow down, fewer properties change nothing.
 _POISONED = frozenset(
     {
         Failure.CONNECTION,
@@ -20,7 +20,7 @@ _POISONED = frozenset(
         Failure.NOT_JSON,
         Failure.SERVER_ERROR,
         Failure.REDIRECT,
-        # 401, 403: a token that is good for others may not be for one property. 404, 204: it may be one that is gone.
+        # 401, 403: the token may not cover one property. 404, 204: one property may be gone.
         Failure.UNEXPECTED_STATUS,
     }
 )
@@ -52,7 +52,7 @@ def outcome_of(answer: Answer) -> Outcome:
 
 
 def may_be_poisoned(answer: Answer) -> bool:
-    """Return whether one property may have spoilt the answer of its whole batch, so that halves may do better.
+    """Whether one property may have spoilt the answer of its batch, so that its halves may do better.
 
     The document has no code for an unknown property, so a 400 without a documented code counts too.
     """

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 _STORE_SECONDS = 5
 
-# Gives in how many microseconds each leased slot begins; none where it is too early, and before them how long to wait
-# then. KEYS: the schedule, and the instants until which slots may be used, or at which they were. ARGV: the name of the
-# lease, how many slots, the time between two, how many may be in a window, the length of the window, how long a slot
-# lasts, what is made good, and how far ahead is not too early; then slots, each with how long ago it was used, or
-# nothing where it was not.
+# Returns how long to wait, if it is too early for any slot, then in how many microseconds each leased slot begins.
+# KEYS: the schedule, and the instants until which slots may be used, or at which they were. ARGV: the name of the
+# lease, how many slots, the time between two, how many per window, the length of the window, how long a slot lasts, how
+# much is caught up, and how far ahead is not too early; then earlier slots, each with how long ago it was used, or ''.
 _LEASE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -53,7 +52,7 @@ redis.call('SET', KEYS[1], written(following), 'EX', 86400)
 redis.call('EXPIRE', KEYS[2], 86400)
 return begin
 """
-# Moves the schedule to so many microseconds from now, never back.
+# Moves the schedule to so many microseconds from now, never backwards.
 _PAUSE = """
 local time = redis.call('TIME')
 local wanted = time[1] * 1000000 + time[2] + ARGV[1]
@@ -64,11 +63,11 @@ return '0'
 
 
 class RateStoreAway(SupplierError):
-    """The store that keeps the shared rate could not be reached: nothing may be sent without it."""
+    """The store of the shared rate could not be reached: nothing may be sent without it."""
 
     @classmethod
     def because(cls, error: Exception) -> RateStoreAway:
-        """Return it for what the store's client raised, whose text may hold a password."""
+        """Return it for an error of the store's client, whose text may hold a password."""
         return cls(
             f"The Redis of NIGHTAUDIT_RATE_STORE could not be used ({type(error).__name__}).",
             kept="Answers that have landed are kept.",
@@ -77,7 +76,7 @@ class RateStoreAway(SupplierError):
 
 
 def open_store(address: str) -> Redis:
-    """Return a client of the store. It connects when it is first asked."""
+    """Return a client of the store. It connects on first use."""
     with _installed():
         from redis import Redis
     return Redis.from_url(address, socket_timeout=_STORE_SECONDS, socket_connect_timeout=_STORE_SECONDS)
@@ -111,10 +110,7 @@ class RedisLeases:
         self._hold: AsyncScript = self._store.register_script(_PAUSE)
 
     async def take(self, lease: str, slots: int, terms: Terms, used: Sequence[Used]) -> tuple[float, Sequence[float]]:
-        """Lease at most so many slots, `lease:0` and on; return in how many seconds each begins.
-
-        Where it is too early for any, the first number is how long to wait. `used` are earlier slots.
-        """
+        """See `Leases.take`."""
         spans = map(_micros, (terms.window, terms.lasts, terms.catch_up, terms.ahead))
         said = ((each.slot, "" if each.seconds_ago is None else _micros(each.seconds_ago)) for each in used)
         found = await self._call(

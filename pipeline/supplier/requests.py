@@ -1,7 +1,7 @@
-"""Requests to the supplier, checked by every rule of its document, so that a refusable one is never sent.
+"""Requests to the supplier, checked against every rule of its document, so that none is sent that it would refuse.
 
-Names on the wire are the supplier's; in Python they are ours. Where a rule is broken, RequestRefused lists each
-one in words, with the error code that the supplier would have answered with where the document has one.
+Names on the wire are the supplier's; in Python they are ours. RequestRefused lists each broken rule in words, with the
+error code that the supplier would have answered with, if the document has one.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _MISSING = {
     "propertyId": 1020,
     "productId": 1021,
 }
-# The code of a field that is there and breaks a rule, by the kind of error. No adult at all is the nearest to none
-# stated. What is in neither table breaks a rule that has no code: widths, types, the numbering of rooms.
+# The code of a field that breaks a rule, by the kind of error. Fewer than one adult counts as none stated. Rules in
+# neither table have no code: widths, types, the numbering of rooms.
 _BROKEN = {
     ("propertyIds", "too_short"): 1001,
     ("propertyIds", "too_long"): 1013,
@@ -123,7 +123,7 @@ _Rooms = Annotated[tuple[_Room, ...], Field(min_length=1, max_length=MAX_ROOMS),
 
 
 class _Request(_Wire):
-    """What all three operations ask with. Validated with `today` in the context, the dates must lie after it."""
+    """Fields of all three operations. Validated with `today` in the context, the dates must be after it."""
 
     check_in: StayDate
     check_out: StayDate
@@ -145,7 +145,7 @@ class _Request(_Wire):
         return self
 
     def to_wire(self) -> bytes:
-        """Return compact JSON: ids exact, nothing for what is not stated."""
+        """Return compact JSON: ids exact, and fields without a value left out."""
         return self.__pydantic_serializer__.to_json(self, by_alias=True, exclude_none=True)
 
 
@@ -174,7 +174,7 @@ _AnyRequest = TypeVar("_AnyRequest", bound=_Request)
 
 
 def request_for(search: Search, *, today: date, send_rate_type: bool = True) -> MultiRequest | SingleRequest:
-    """Return the request of a planned search. Raises RequestRefused where the supplier would refuse it.
+    """Return the request of a planned search. Raises RequestRefused if the supplier would refuse it.
 
     `today` is the day after which a stay may begin.
     """
@@ -194,7 +194,7 @@ def quote_request_for(
 ) -> QuoteRequest:
     """Return the quote of `product_ids`, one for each room of the search's party in their order.
 
-    Raises RequestRefused where the supplier would refuse it.
+    Raises RequestRefused if the supplier would refuse it.
     """
     if len(product_ids) != len(search.party.rooms):
         codes = (1021,) if len(product_ids) < len(search.party.rooms) else ()
@@ -236,7 +236,7 @@ def _one_property(search: Search) -> dict[str, int]:
 
 
 def checked(model: type[_AnyRequest], fields: Mapping[str, Any], today: date) -> _AnyRequest:
-    """Return a request of fields in the supplier's names. Raises RequestRefused where a documented rule is broken."""
+    """Return a request from fields in the supplier's names. Raises RequestRefused if a documented rule is broken."""
     try:
         return model.model_validate(fields, by_alias=True, by_name=False, context={"today": today})
     except ValidationError as error:
@@ -249,7 +249,7 @@ def checked(model: type[_AnyRequest], fields: Mapping[str, Any], today: date) ->
 
 
 def _is_an_echo(error: ErrorDetails) -> bool:
-    """Whether this only counts the items that were left after others had been refused."""
+    """Whether an error only counts the items that were left after others had been refused."""
     return error["type"] == "too_short" and len(error["input"]) > 0
 
 

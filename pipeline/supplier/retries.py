@@ -1,8 +1,7 @@
 """Which failures are retried, and after how long.
 
-A plain loop in the client does the trying. stamina retries on exceptions, with a clock and a random source of its
-own and one wait for one caller; here a failure is a value, Retry-After holds up the whole sweep and not only the
-search that met it, and a test passes its own time and chance.
+The client retries in a plain loop. stamina retries on exceptions, with its own clock and random source, and one wait
+per caller; here a failure is a value, Retry-After holds up the complete sweep, and tests pass in time and chance.
 """
 
 from __future__ import annotations
@@ -14,22 +13,10 @@ from random import Random
 
 from pipeline.supplier.answer import Failure
 
-# Not among them: what would only come back the same (too large, an unknown status).
-RETRIED = frozenset(
-    {
-        Failure.UNREACHABLE,
-        Failure.CONNECTION,
-        Failure.TIMEOUT,
-        Failure.TRUNCATED,
-        Failure.NOT_JSON,
-        Failure.SERVER_ERROR,
-        Failure.THROTTLED,
-        Failure.NO_TOKEN,
-        Failure.REDIRECT,
-    }
-)
+# All but those that would only fail the same way again.
+RETRIED = frozenset(Failure) - {Failure.BODY_TOO_LARGE, Failure.UNEXPECTED_STATUS}
 
-# Every search would meet these, so all of them wait and not only the one that did.
+# Every search would fail like this, so all of them wait.
 CONCERNS_THE_SWEEP = frozenset({Failure.THROTTLED, Failure.NO_TOKEN})
 
 # A night is short: a longer Retry-After is cut to this, and the attempts run out instead.
@@ -38,7 +25,7 @@ RETRY_AFTER_CAP_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Backoff:
-    """Waits that double from attempt to attempt; half of each is chance, so that searches part company."""
+    """Waits that double from attempt to attempt; half of each is random, so that searches spread out."""
 
     first_seconds: float = 0.5
     cap_seconds: float = 30.0
@@ -46,13 +33,13 @@ class Backoff:
 
     def seconds(self, attempts: int) -> float:
         """Return the wait after `attempts` attempts, the first being 1."""
-        # The exponent is bounded because 2.0 ** 1024 is an error, not infinity.
+        # The exponent is limited, as 2.0 ** 1024 is an error, not infinity.
         longest = min(self.first_seconds * 2.0 ** min(attempts - 1, 64), self.cap_seconds)
         return longest * (0.5 + self.chance.random() / 2)
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Return the wait that a Retry-After header asks for: 0 to the cap, or None where there is none to be read.
+    """Return the wait that a Retry-After header asks for, from 0 to the cap; None: it cannot be read.
 
     `value` is a number of seconds or an HTTP date; a date in the past means 0.
     """
@@ -60,12 +47,12 @@ def retry_after_seconds(value: str | None, now: datetime) -> float | None:
     if not text:
         return None
     if text.isascii() and text.isdigit():
-        # Nine digits are thirty years; more would only make a larger number of the same meaning.
+        # Nine digits are thirty years, far beyond the cap.
         return min(float(text[:9]), RETRY_AFTER_CAP_SECONDS)
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
-    # A date with the zone -0000 comes without one; HTTP dates are always UTC.
+    # A date with the zone -0000 is parsed without one; HTTP dates are always UTC.
     until = until if until.tzinfo else until.replace(tzinfo=UTC)
     return min(max((until - now).total_seconds(), 0.0), RETRY_AFTER_CAP_SECONDS)

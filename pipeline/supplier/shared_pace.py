@@ -1,11 +1,11 @@
-"""One rate for several processes: send slots, leased in turn from one shared schedule.
+"""One rate for several processes: send slots, leased in turn from a shared schedule.
 
-The schedule is in Redis: when the next slot begins, and until when each slot of the last second may be written. A lease
-takes the next few slots in one step, as many as requests wait, so that none is kept from a process that could use it.
-Each process says when it really wrote its requests, and a slot begins no sooner than a second after as many requests
-as are allowed in one: what was late lets those after it wait no longer than it must, and a slot in which nothing was
-written is free again. What was not said yet counts as written at the last instant at which it may be. Why not the
-windows of `limits`: a window lets all of its requests leave at once, and as many again at the start of the next one.
+The schedule is in Redis: when the next slot begins, and until when each slot of the last second may be used. A lease
+takes the next few slots in one step, only as many as requests wait, so that none is withheld from other processes.
+Each process reports when it wrote its requests, and a slot begins no sooner than a second after as many requests as are
+allowed in one: late requests delay later ones no longer than needed, and an unused slot is free again. A slot that was
+not reported yet counts as used at the last possible instant. The windows of `limits` are no alternative: a window lets
+all of its requests leave at once, and as many again at the start of the next one.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from typing import Any, Protocol
 
 from pipeline.supplier.pacer import Slot
 
-# One lease is for the slots of so many seconds at most: what a process that dies takes with it.
+# A lease covers the slots of so many seconds at most, which are lost if the process dies.
 _LEASE_SECONDS = 0.05
-# Slots are leased no sooner than so long before they begin: by then it was said when those a second before were used.
+# Slots are leased at most so long ahead: by then, the use of slots a second earlier has been reported.
 _AHEAD_SECONDS = 0.25
-# How soon that is said, and how long a slot may be used.
+# How soon use is reported, and how long a slot may be used.
 _SAID_SECONDS = 0.02
 _LASTS_SECONDS = 0.25
-# A second's worth of requests is written in this many: requests arrive a little sooner or later than they are written.
+# A second's worth of requests is written in this many seconds, as transit times vary.
 _SECONDS_OF_A_WINDOW = 1.015
-# Slots are this share of the rate. The little that is left between it and the window lets late ones be made good.
+# Slots are spaced for this share of the rate. The difference to the window leaves room to catch up.
 _SHARE = 0.985
-# As much of the time in which no slot was leased is made good, as a process may have been late to ask.
+# Up to this much time without a lease is caught up, as a process may have been late to ask.
 _CATCH_UP_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What became of a leased slot: how many seconds ago its request was written, or that none was."""
+    """How many seconds ago the request of a leased slot was written; None: the slot was not used."""
 
     slot: str
     seconds_ago: float | None
@@ -46,7 +46,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What slots are leased on, in seconds: the time between two, and how many may be written in how long a window."""
+    """The terms of leases, in seconds: the time between two slots, and how many may be used per window."""
 
     interval: float
     most: int
@@ -57,7 +57,7 @@ class Terms:
 
     @classmethod
     def of(cls, rate_per_second: float) -> Terms:
-        """Return what keeps to a rate."""
+        """Return the terms for a rate."""
         most = max(int(rate_per_second), 1)
         return cls(1 / (rate_per_second * _SHARE), most, most / rate_per_second * _SECONDS_OF_A_WINDOW)
 
@@ -66,16 +66,16 @@ class Leases(Protocol):
     """A schedule of send slots that processes share."""
 
     async def take(self, lease: str, slots: int, terms: Terms, used: Sequence[Used]) -> tuple[float, Sequence[float]]:
-        """Lease at most so many slots, `lease:0` and on; return in how many seconds each begins.
+        """Lease at most so many slots, named `lease:0` and on; return in how many seconds each begins.
 
-        Where it is too early for any, the first number is how long to wait. `used` are earlier slots.
+        If it is too early for any, the first number is how long to wait. `used` are earlier slots.
         """
 
     async def pause(self, seconds: float) -> None:
         """Let no slot begin for so many seconds from now."""
 
     async def close(self) -> None:
-        """Let go of the store."""
+        """Close the connection to the store."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class _Leased:
 
 
 class _LeasedSlot(Slot):
-    """A slot that lapses: a request that would be written after its end takes another one."""
+    """A slot that lapses: a request that is ready after its end takes another one."""
 
     def __init__(self, now: Callable[[], float], leased: _Leased, pacer: SharedPacer) -> None:
         super().__init__(now)
@@ -96,20 +96,20 @@ class _LeasedSlot(Slot):
         self._pacer = pacer
 
     async def opens(self) -> None:
-        """Wait for another slot where this one has lapsed. Raises RateStoreAway."""
+        """Wait for another slot if this one has lapsed. Raises RateStoreAway."""
         while self._now() > self._leased.ends_at:
             self._pacer.used(self._leased, None)
             self._leased = await self._pacer.take()
 
     def sent(self) -> None:
-        """Note that the request has just been written, for the others as well."""
+        """Record that the request has just been written, and report it."""
         if self.sent_at is None:
             super().sent()
             self._pacer.used(self._leased, self.sent_at)
 
 
 class SharedPacer:
-    """Hands out leased slots, one after the other, to all who wait in this process."""
+    """Hands out leased slots, one after the other, to the waiting requests of this process."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class SharedPacer:
         self._turn = asyncio.Lock()
 
     async def slot(self) -> Slot:
-        """Wait for the next slot and take it. Raises RateStoreAway, also where a pause did not reach the others."""
+        """Wait for the next slot and take it. Raises RateStoreAway, also if a pause did not reach the others."""
         return _LeasedSlot(self._now, await self.take(), self)
 
     async def take(self) -> _Leased:
@@ -156,13 +156,13 @@ class SharedPacer:
             self._waiting -= 1
 
     def used(self, leased: _Leased, sent_at: float | None) -> None:
-        """Tell the others soon what became of a slot."""
+        """Report the use of a slot soon; None: it was not used."""
         if not self._used:
             self._say(self._say_used())
         self._used.append((leased, sent_at))
 
     def pause(self, seconds: float) -> None:
-        """Let no process send for `seconds` from now; this one at once, the others from their next lease on."""
+        """Hold back all requests for `seconds` from now; other processes follow with their next lease."""
         self._paused_until = max(self._paused_until, self._now() + seconds)
         self._say(self._leases.pause(seconds))
 
@@ -175,7 +175,7 @@ class SharedPacer:
             task.result()
 
     async def close(self) -> None:
-        """Let go of the store; slots that are leased lapse."""
+        """Close the connection to the store; leased slots lapse."""
         for task in self._saying:
             task.cancel()
         await asyncio.gather(*self._saying, return_exceptions=True)
@@ -187,17 +187,17 @@ class SharedPacer:
             await self._lease(0)
 
     async def _lease(self, wanted: int) -> float:
-        """Lease slots, and say which were used; return how long to wait before the next lease where there are none."""
+        """Lease slots and report used ones; return how long to wait if it was too early for any."""
         name = next(self._names)
         used, self._used = self._used, []
         asked_at = self._now()
         said = [Used(each.name, None if at is None else asked_at - at) for each, at in used]
         terms = self._terms
         wait, begin = await self._leases.take(name, wanted, terms, said)
-        # The store worked it out between the question and the answer: slots begin by the latest such instant, and end
-        # by the earliest.
+        # The store answered at an unknown instant in between: slots begin by the latest possible one, and end by the
+        # earliest.
         heard_at = self._now()
-        # A slot that ends before the store's answer is here would help no one, however often it is asked.
+        # A slot must not end before the store's answer arrives.
         lasts = max(_LASTS_SECONDS, terms.lasts / 2, 2 * (heard_at - asked_at))
         self._terms = replace(terms, lasts=lasts)
         self._slots.extend(

@@ -1,11 +1,11 @@
 """The supplier's answers as msgspec types: the one place where its words become ours.
 
-Every field is optional and may be null, as the document says. Unknown fields are refused here on purpose: a body
-that has one is read again part by part, which keeps the offers and records the deviation. `fields` gives the same
-declaration as data, to those who read part by part or compare an answer with the document.
+Every field is optional and may be null, as the document says. Unknown fields are refused on purpose: a body that has
+one is read again part by part, which keeps the offers and records the deviation. `fields` gives this declaration as
+data, for reading part by part and for comparing answers with the document.
 
-Boards, promotions and penalties stay undecoded (`msgspec.Raw`): the same few texts come back a hundred thousand
-times a night, and are decoded once each. Amounts are doubles where there are many of them, and Decimals in quotes.
+Boards, promotions and penalties stay undecoded (`msgspec.Raw`): the same few texts occur a hundred thousand times a
+night, and each is decoded once. Amounts are doubles in searches, which have many, and Decimals in quotes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec import Meta, Raw, field
 
 from pipeline.domain.search import Operation
 
-# As the document says; a larger number is refused with the part that it stands in.
+# As the document says; a larger number is refused, with the part that it is in.
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 # `yyyy-MM-dd'T'HH:mm:ssXXX`
 DateTime = Annotated[str, Meta(extra={"is_date_time": True})]
@@ -57,7 +57,7 @@ class ListPenalty(_Wire):
 
 
 class Penalty(ListPenalty, Generic[N]):
-    """Wire type DetailCancelPenalty, of detail and quote answers. What it adds is kept wherever it comes."""
+    """Wire type DetailCancelPenalty, of detail and quote answers. Its fields are kept in multi answers too."""
 
     starts: DateTime | None = field(default=None, name="penaltyStartDate")
     ends: DateTime | None = field(default=None, name="penaltyEndDate")
@@ -189,7 +189,7 @@ class QuotedProperty(_Wire):
 
 
 class ErrorItem(_Wire):
-    """Both shapes of an error item, since either may come in either place."""
+    """Both shapes of an error item, as either may occur in either place."""
 
     code: Int32 | None = None
     message: str | None = None
@@ -198,12 +198,12 @@ class ErrorItem(_Wire):
 
     @property
     def number(self) -> int | None:
-        """The code, whichever name it came under."""
+        """The code, under either name."""
         return self.code if self.code is not None else self.error_code
 
     @property
     def text(self) -> str | None:
-        """The text, whichever name it came under."""
+        """The text, under either name."""
         return self.message if self.message is not None else self.error_description
 
 
