@@ -50,6 +50,5 @@ def refuse_damages(lake: Lake, found: Verified) -> None:
         count = "1 file is" if len(found.damages) == 1 else f"{len(found.damages):,} files are"
         raise CorruptObject(
             f"{count} damaged, of {found.files:,} in the lake {lake.root}.",
-            kept="Nothing was changed.",
             hint="List them with their repairs: nightaudit verify --deep",
         )

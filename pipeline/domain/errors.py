@@ -62,6 +62,7 @@ class InputError(NightauditError):
     """Wrong usage or input."""
 
     exit_code = 2
+    usually_kept = "Nothing was changed."
 
 
 class SettingsError(InputError):
@@ -82,6 +83,8 @@ class RequestRefused(InputError):
     `codes` are the documented error codes that the supplier would have answered with.
     """
 
+    usually_kept = "Nothing was sent."
+
     def __init__(self, message: str, *, codes: tuple[int, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.codes = codes
@@ -93,6 +96,8 @@ class QueryStopped(InputError):
 
 class SupplierError(NightauditError):
     """The supplier could not be used."""
+
+    usually_kept = "Answers that have landed are kept."
 
 
 class SupplierUnreachable(SupplierError):
@@ -128,7 +133,9 @@ class LakeTooNew(LakeError):
 
 
 class CorruptObject(LakeError):
-    """An object of the lake exists but cannot be read back; `place`: its file, where it is one."""
+    """An object of the lake exists but cannot be read back; `place` is its file, if it has one."""
+
+    usually_kept = "Nothing was changed."
 
     def __init__(self, message: str, *, kept: str = "", hint: str = "", place: Path | None = None) -> None:
         super().__init__(message, kept=kept, hint=hint)
@@ -136,23 +143,25 @@ class CorruptObject(LakeError):
 
 
 class UnknownLake(LakeError):
-    """No lake is there."""
+    """There is no lake."""
 
     exit_code = 2
+    usually_kept = "Nothing was changed."
 
 
 class UnknownSweep(LakeError):
     """The lake holds no sweep of that id."""
 
     exit_code = 2
+    usually_kept = "Nothing was changed."
 
 
 class ClusterAway(NightauditError):
-    """The cluster that NIGHTAUDIT_CLUSTER names could not be used, or was lost while it was working."""
+    """The cluster that NIGHTAUDIT_CLUSTER names could not be used, or was lost while working."""
 
 
 class OutOfResources(NightauditError):
-    """The system gave no more memory, address space, files or processes."""
+    """The system has no more memory, address space, files or processes to give."""
 
 
 class SweepStopped(NightauditError):

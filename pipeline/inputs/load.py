@@ -159,9 +159,7 @@ def rows_of_file(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFra
     findings.refuse_faults()
     if rows.is_empty():
         raise InputError(
-            f"{file_name} cannot be loaded: it has a header and no rows.",
-            kept="Nothing was changed.",
-            hint="Check the export that wrote it.",
+            f"{file_name} cannot be loaded: it has a header and no rows.", hint="Check the export that wrote it."
         )
     return rows.drop(REFUSED, strict=False)
 
@@ -172,11 +170,7 @@ def _kept_path(kind: InputKind, note: Note) -> str:
 
 def _kind(name: str) -> InputKind:
     if name not in KINDS:
-        raise InputError(
-            f"{name!r} is not a kind of file that can be loaded.",
-            kept="Nothing was changed.",
-            hint=f"Kinds are: {', '.join(KINDS)}",
-        )
+        raise InputError(f"{name!r} is not a kind of file that can be loaded.", hint=f"Kinds are: {', '.join(KINDS)}")
     return KINDS[name]
 
 
@@ -184,14 +178,9 @@ def _bytes_of(kind: InputKind, file: Path) -> bytes:
     if file.suffix.lower() not in kind.suffixes:
         raise InputError(
             f"{file} cannot be loaded: its name must end in {' or '.join(kind.suffixes)}.",
-            kept="Nothing was changed.",
             hint="Name a file of that format; pipeline/cli/README.md describes its columns.",
         )
     try:
         return file.read_bytes()
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be read: {error.strerror}.",
-            kept="Nothing was changed.",
-            hint="Choose a file that you can read.",
-        ) from None
+        raise InputError(f"{file} cannot be read: {error.strerror}.", hint="Choose a file that you can read.") from None

@@ -131,9 +131,7 @@ class Lake(Layout):
         if self.exists(path) and not self.local(path).is_file():
             # A pipe would never end.
             raise CorruptObject(
-                f"{self.local(path)} is not a file.",
-                kept="Nothing was changed.",
-                hint="List the damage and its repairs: nightaudit verify --deep",
+                f"{self.local(path)} is not a file.", hint="List the damage and its repairs: nightaudit verify --deep"
             )
         try:
             data = bytes(obstore.get(self._opened(), path).bytes())
@@ -160,7 +158,6 @@ class Lake(Layout):
             reason = str(error)
         raise CorruptObject(
             f"{self.local(path)} is not readable JSON: {reason}",
-            kept="Nothing was changed.",
             hint="Restore this file from a backup; what it described cannot be resumed without it.",
         )
 

@@ -67,7 +67,6 @@ def evidence_at(
         raise CorruptObject(
             f"The body at {address} is not the one that was loaded: its SHA-256 is {found}, that of lake.search "
             f"{loaded[0]}.",
-            kept="Nothing was changed.",
             hint="Restore the shard from a backup, or rebuild the tables from what the raw zone holds now: "
             "nightaudit rebuild",
         )

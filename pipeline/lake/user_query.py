@@ -155,7 +155,6 @@ class _Child:
         if self._is_late:
             return QueryStopped(
                 f"The query was stopped: it took more than {self._bounds.seconds:g} seconds.",
-                kept="Nothing was changed.",
                 hint="Narrow the query, or allow more time: NIGHTAUDIT_QUERY_SECONDS (for one query: --seconds).",
             )
         return self._too_large(f"its process ended with code {self._process.returncode}")
@@ -163,7 +162,6 @@ class _Child:
     def _too_large(self, why: str) -> QueryStopped:
         return QueryStopped(
             f"The query was stopped: {why}. It may use {self._bounds.memory_mb:,} MB of memory.",
-            kept="Nothing was changed.",
             hint="Narrow the query, or allow more memory: NIGHTAUDIT_QUERY_MEMORY_MB.",
         )
 

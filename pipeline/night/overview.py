@@ -77,7 +77,6 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
         except duckdb.Error as error:
             raise CorruptObject(
                 f"The sweep table in {lake.table_root(SWEEP.name)} cannot be read: {first_line(error)}",
-                kept="Nothing was changed.",
                 hint="List the damage and its repairs: nightaudit verify",
             ) from None
     return {row["sweep_id"]: row for row in rows}

@@ -72,7 +72,6 @@ def restore_entries(lake: Lake) -> None:
     if lost := sorted(wanted - there - copied):
         raise CorruptObject(
             f"{lake.local(_FOLDER)} has no entry for {lost[0]}, which is published.",
-            kept="Nothing was changed.",
             hint=f"Restore {_FOLDER}/{lost[0]}.json from a backup.",
         )
     for sweep_id in sorted(there ^ copied):

@@ -87,7 +87,6 @@ def _raw(lake: Lake, search: Row, records_of: Callable[[Lake, str, str], Sequenc
     if changed := _changed(search, evidence.record):
         raise CorruptObject(
             f"The raw record at {address} is not the one that was loaded: its {changed} differs from lake.search.",
-            kept="Nothing was changed.",
             hint="Restore the shard from a backup, or rebuild the tables from what the raw zone holds now: "
             "nightaudit rebuild",
         )

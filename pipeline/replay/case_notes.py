@@ -51,9 +51,7 @@ def case_row(lake: Lake, case_id: str) -> Row:
     """Return a case. Raises InputError for an unknown id."""
     found = _rows(lake, f"{_NAMED} WHERE case_id = $case_id", {"case_id": case_id})
     if not found:
-        raise InputError(
-            f"There is no case {case_id!r}.", kept="Nothing was changed.", hint="List them: nightaudit cases"
-        )
+        raise InputError(f"There is no case {case_id!r}.", hint="List them: nightaudit cases")
     return found[0]
 
 
@@ -109,6 +107,5 @@ def _rows(lake: Lake, query: str, parameters: Mapping[str, object]) -> list[Row]
     except duckdb.CatalogException:
         raise InputError(
             "The published file was written by an older version, which had no cases.",
-            kept="Nothing was changed.",
             hint="The next night adds them; to add them now: nightaudit rebuild",
         ) from None

@@ -163,7 +163,6 @@ class SupplierClient:
         if answer.failure is Failure.UNREACHABLE and not self._was_ever_reached:
             raise SupplierUnreachable(
                 f"The supplier could not be reached: {answer.failure_detail}",
-                kept="Answers that have landed are kept.",
                 hint=f"Check NIGHTAUDIT_BASE_URL ({self.base_url}), NIGHTAUDIT_AUTH_URL and the network.",
             )
         return answer
@@ -264,7 +263,6 @@ class SupplierClient:
         if status == httpx.codes.FORBIDDEN and not self._is_a_quote_allowed:
             raise TokenRefused(
                 f"The supplier answered {status} to the quote: its token does not allow quotes.",
-                kept="Answers that have landed are kept.",
                 hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
                 "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
             )

@@ -103,9 +103,7 @@ class CommitLog:
             for name, data in zip(names, pool.map(lambda name: self._store.get(f"log/{name}"), names), strict=True):
                 if name != _name(listing.version + 1):
                     raise CorruptObject(
-                        f"{self._store.address}/log/{_name(listing.version + 1)} is missing.",
-                        kept="Nothing was changed.",
-                        hint=_RESTORE,
+                        f"{self._store.address}/log/{_name(listing.version + 1)} is missing.", hint=_RESTORE
                     )
                 listing.apply(listing.version + 1, _decoded(data, Entry, f"{self._store.address}/log/{name}"))
         return listing
@@ -165,13 +163,11 @@ def _decoded(data: bytes, kind: type[T], name: str) -> T:
             is_newer = False
         if is_newer:
             raise _too_new(name) from None
-        raise CorruptObject(f"{name} cannot be read: {error}", kept="Nothing was changed.", hint=_RESTORE) from None
+        raise CorruptObject(f"{name} cannot be read: {error}", hint=_RESTORE) from None
     if found.format > _FORMAT:
         raise _too_new(name)
     if strange := [path for path in found.files if not path or {"", ".", ".."} & set(path.split("/"))]:
-        raise CorruptObject(
-            f"{name} is damaged: {strange[0]!r} is not a path in a lake.", kept="Nothing was changed.", hint=_RESTORE
-        )
+        raise CorruptObject(f"{name} is damaged: {strange[0]!r} is not a path in a lake.", hint=_RESTORE)
     return found
 
 
