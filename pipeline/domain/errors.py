@@ -179,15 +179,19 @@ class SweepStopped(NightauditError):
 class CallsUsedUp(SweepStopped):
     """The daily cap on calls is reached; a nightly run publishes the answers so far."""
 
-    @classmethod
-    def of_day(cls, cap: int, day: str) -> CallsUsedUp:
-        """Return the error for a cap and a UTC day."""
-        return cls(
-            f"The daily cap of {cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {day} UTC.",
-            kept="Answers that have landed are kept.",
+    usually_kept = "Answers that have landed are kept."
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
             hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
             "nightaudit resume --close",
         )
+
+    @classmethod
+    def of_day(cls, cap: int, day: str) -> CallsUsedUp:
+        """Return the error for a cap and a UTC day."""
+        return cls(f"The daily cap of {cap} calls (NIGHTAUDIT_DAILY_CALLS) is used up for {day} UTC.")
 
 
 class GateBlocked(NightauditError):
@@ -204,6 +208,12 @@ class TooManyFailures(NightauditError):
 
 class NothingUsable(TooManyFailures):
     """Every search of a sweep was refused for the same reason: the request is wrong, or the token does not allow it."""
+
+
+CHECK_SCOPES = (
+    "Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that NIGHTAUDIT_BASE_URL "
+    "and NIGHTAUDIT_AUTH_URL belong together."
+)
 
 
 def first_line(error: BaseException) -> str:

@@ -208,7 +208,8 @@ def query_published(
         # Only the file is read-only; a COPY or an ATTACH could still write elsewhere.
         kinds = [statement.type for statement in session.extract_statements(query)]
         if len(kinds) != 1 or kinds[0] not in _READ_ONLY:
-            raise InputError("Only a single read-only statement can be run, such as SELECT, FROM, DESCRIBE or SHOW.")
+            message = "Only a single read-only statement can be run, such as SELECT, FROM, DESCRIBE or SHOW."
+            raise InputError(message, hint=LIST_RELATIONS)
         return session.execute(query, parameters)
     except duckdb.Error as error:
         session.close()

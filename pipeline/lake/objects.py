@@ -45,7 +45,7 @@ class Lake(Layout):
         """
         if "://" in uri and not uri.startswith(("file://", "s3://")):
             raise SettingsError(
-                f"NIGHTAUDIT_LAKE is {uri!r}; a lake is kept in a folder, or on S3.",
+                f"NIGHTAUDIT_LAKE is {uri!r}, which is neither a folder nor an address on S3.",
                 hint="Set it to a path, for example lake or /srv/nightaudit/lake, or to s3://bucket/prefix.",
             )
         self.copy = _copy_of(uri) if uri.startswith("s3://") else None

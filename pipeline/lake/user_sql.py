@@ -28,6 +28,7 @@ MOST_CHARACTERS = 1_000_000
 
 LIST_RELATIONS = 'List relations and columns: nightaudit query "SHOW ALL TABLES"'
 _CANNOT_RUN = "The query cannot be run: "
+_A_CONDITION = "Write what follows WHERE in a query, for example: market = 'GB' AND size_pct > 5"
 _ONE_STATEMENT = (
     "Only a single read-only statement can be run: SELECT, FROM, DESCRIBE, SHOW, SUMMARIZE, or EXPLAIN of one of these."
 )
@@ -160,10 +161,11 @@ def _chosen(session: duckdb.DuckDBPyConnection, relation: str, where: str) -> tu
     try:
         tree, plain = _parsed(session, chosen), _parsed(session, f"SELECT * FROM {relation} WHERE (true)")  # noqa: S608 - names of ours
     except InputError as error:
-        raise InputError(f"The condition cannot be read: {error.message.removeprefix(_CANNOT_RUN)}") from None
+        reason = error.message.removeprefix(_CANNOT_RUN)
+        raise InputError(f"The condition cannot be read: {reason}", hint=_A_CONDITION) from None
     # It is a condition if the rest equals a query with another condition; otherwise it closed its bracket early.
     if _without_condition(tree) != _without_condition(plain):
-        raise InputError("A condition is what follows WHERE, such as: market = 'GB' AND size_pct > 5.")
+        raise InputError("The condition is not one condition on a row.", hint=_A_CONDITION)
     return chosen, tree
 
 
@@ -190,12 +192,12 @@ def _parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     if tree.get("error_type") == "parser":
         raise InputError(f"{_CANNOT_RUN}Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
     if tree.get("error", True) or len(tree["statements"]) != 1:
-        raise InputError(_ONE_STATEMENT)
+        raise InputError(_ONE_STATEMENT, hint=LIST_RELATIONS)
     return tree
 
 
 def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bool:
-    """Return whether a tree reads files by name. Raises InputError if a part of it does more than read."""
+    """Whether a tree reads files by name. Raises InputError if a part of it does more than read."""
     found = False
     own = "SELECT function_name FROM duckdb_functions() WHERE database_name = 'nightaudit'"
     macros = {name.lower() for (name,) in session.execute(own).fetchall()}
@@ -205,7 +207,7 @@ def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bo
         if not isinstance(kind, str):
             continue
         if kind.endswith("_NODE") and kind not in _READING_NODES:
-            raise InputError(_ONE_STATEMENT)
+            raise InputError(_ONE_STATEMENT, hint=LIST_RELATIONS)
         if kind == "TABLE_FUNCTION":
             name = part["function"]["function_name"].lower()
             if name not in _TABLE_FUNCTIONS and name not in macros:

@@ -126,6 +126,7 @@ def _found_again(
         raise LakeError(
             f"The rule of {flags[0]['flag_id']} cannot be evaluated: {first_line(error)}",
             kept="The new answers have landed in the raw zone.",
+            hint="See whether its rule fails for all flags, and please report it: nightaudit explain FLAG",
         ) from None
 
 

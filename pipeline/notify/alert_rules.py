@@ -106,7 +106,9 @@ def read_rules(file: Path) -> AlertRules:
             hint="Name a file that you can read with NIGHTAUDIT_ALERTS.",
         ) from None
     except Unreadable as error:
-        raise InputError(f"The rule file {file} cannot be read: {error}.", kept=_NOTHING) from None
+        raise InputError(
+            f"The rule file {file} cannot be read: {error}.", kept=_NOTHING, hint="Split it, or remove unused rules."
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"The rule file {file} is not UTF-8 text.", kept=_NOTHING, hint="Save it as UTF-8.") from None
     try:

@@ -224,7 +224,11 @@ def _ways(who: str, receiver: Receiver, block: Callable[[str], Tell] | None) -> 
 def _by_address(way: Callable[[str], Tell], who: str, variable: str, subject: str, text: str) -> None:
     address = os.environ.get(variable)
     if not address:
-        raise InputError(f"{variable}, the address of [receiver.{who}], is not set.")
+        raise InputError(
+            f"{variable}, the address of [receiver.{who}], is not set.",
+            kept="The message stays queued.",
+            hint="Set it in the environment, then: nightaudit alerts",
+        )
     way(address)(subject, text)
 
 

@@ -63,7 +63,8 @@ def check_ins(stays: Stays, snapshot_date: date) -> list[date]:
     explicit = stays.check_in or ()
     if problems := [problem for day in explicit if (problem := check_in_problem(day, snapshot_date))]:
         raise SpecError(
-            "stays.check_in of the sweep spec cannot be asked for:\n" + "\n".join(f"  {each}" for each in problems),
+            "These dates in stays.check_in of the sweep spec cannot be searched:\n"
+            + "\n".join(f"  {each}" for each in problems),
             hint="Remove these dates, or use [[stays.horizon]], which moves with the snapshot.",
         )
     leads = (snapshot_date + timedelta(days=lead) for lead in _lead_days(stays, snapshot_date))

@@ -137,7 +137,7 @@ def _nights(session: duckdb.DuckDBPyConnection, selection: Selection) -> Sequenc
         for each in wanted:
             if not session.execute(f"SELECT 1 FROM mart.cell_latest WHERE {column} = ? LIMIT 1", [each]).fetchall():  # noqa: S608 - two columns of ours
                 raise InputError(
-                    f"Nothing is published about the {kind} {each}.",
+                    f"Nothing is published about {kind} {each}.",
                     kept="Nothing was written.",
                     hint=f'List those that are: nightaudit query "SELECT DISTINCT {column} FROM mart.cell_latest"',  # noqa: S608 - shown
                 )

@@ -71,7 +71,7 @@ async def ask_quotes(
         unanswered = unanswered + 1 if answer.failure is not None else 0
         if unanswered >= GIVE_UP_AFTER:
             raise SupplierDown(
-                f"The supplier left {GIVE_UP_AFTER} quotes in a row without an answer; the last one: {answer.failure}.",
+                f"The supplier did not answer {GIVE_UP_AFTER} quotes in a row; the last failure: {answer.failure}.",
                 kept="Every quote is in the ledger, and none is sent again automatically.",
                 hint="Check the supplier (nightaudit doctor) before you request more quotes.",
             )

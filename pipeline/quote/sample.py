@@ -36,7 +36,9 @@ class Sample:
                 hint='List them: nightaudit query "FROM ref.market"',
             )
         if self.size < 1:
-            raise InputError(f"A sample needs at least one offer, not {self.size}.", kept="Nothing was sent.")
+            raise InputError(
+                f"A sample needs at least one offer, not {self.size}.", kept="Nothing was sent.", hint="Raise its size."
+            )
 
 
 @dataclass(frozen=True, slots=True)

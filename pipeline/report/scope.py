@@ -40,7 +40,7 @@ class Scope:
             raise InputError(
                 f"The first check-in date, {self.first}, is after the last one, {self.last}.",
                 kept="No report was written.",
-                hint="Exchange --from and --to.",
+                hint="Swap --from and --to.",
             )
 
     @property

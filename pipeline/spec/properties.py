@@ -120,7 +120,7 @@ def _id_texts(path: Path, rows: list[tuple[int, str]]) -> Iterator[tuple[int, st
     if COLUMN not in names:
         raise SpecError(
             f"{path}:{rows[0][0]}: no column {COLUMN}; the header names {', '.join(names)}.",
-            hint=f"Call the column with the ids {COLUMN}, or write one id per line without a header.",
+            hint=f"Name the column of ids {COLUMN}, or write one id per line without a header.",
         )
     at = names.index(COLUMN)
     for number, row in rows[1:]:

@@ -18,7 +18,7 @@ from typing import Self
 
 import httpx
 
-from pipeline.domain.errors import SupplierUnreachable, TokenRefused
+from pipeline.domain.errors import CHECK_SCOPES, SupplierUnreachable, TokenRefused
 from pipeline.domain.search import Operation
 from pipeline.settings import Clock, Settings, utc_now
 from pipeline.supplier.answer import Answer, Failure
@@ -262,9 +262,7 @@ class SupplierClient:
         self._is_a_quote_allowed |= is_allowed
         if status == httpx.codes.FORBIDDEN and not self._is_a_quote_allowed:
             raise TokenRefused(
-                f"The supplier answered {status} to the quote: its token does not allow quotes.",
-                hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
-                "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
+                f"The supplier answered {status} to the quote: its token does not allow quotes.", hint=CHECK_SCOPES
             )
 
     async def _token(self, request: httpx.Request) -> httpx.Response:

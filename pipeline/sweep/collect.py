@@ -122,10 +122,7 @@ class Collector:
                 await self._land_what_is_held()
                 raise CallsUsedUp(
                     "The remaining calls of today (NIGHTAUDIT_DAILY_CALLS) are not enough for the next "
-                    f"{searches} searches, which land together.",
-                    kept="Answers that have landed are kept.",
-                    hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
-                    "nightaudit resume --close",
+                    f"{searches} searches, which land together."
                 )
             await self._shards.wait_for_one_to_leave()
 

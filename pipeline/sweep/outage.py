@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Set
 from dataclasses import replace
 
-from pipeline.domain.errors import NightauditError, NothingUsable, SupplierDown
+from pipeline.domain.errors import CHECK_SCOPES, NightauditError, NothingUsable, SupplierDown
 from pipeline.domain.search import Operation, Search
 from pipeline.plan import SweepPlan
 from pipeline.process.failures import one_failure
@@ -91,13 +91,13 @@ class Failures:
                 f"The supplier refused {self.count} searches in a row with HTTP {statuses}, and answered none in any "
                 "market: the token does not allow them.",
                 kept="Answers that have landed are kept.",
-                hint="Ask the supplier which scopes these credentials have, set NIGHTAUDIT_SCOPES, and check that "
-                "NIGHTAUDIT_BASE_URL and NIGHTAUDIT_AUTH_URL belong together.",
+                hint=CHECK_SCOPES,
             )
         detail = f" ({self._last.failure_detail})" if self._last.failure_detail else ""
         return SupplierDown(
             f"The supplier failed {self.count} searches in a row and answered none; the last failure: "
-            f"{self._last.failure}{detail}."
+            f"{self._last.failure}{detail}.",
+            hint="Check the supplier: nightaudit doctor.",
         )
 
 
