@@ -72,7 +72,7 @@ class _Examination:
 
 
 def doctor(spec: Path | None, form: str) -> None:
-    """Run all checks; as JSON, one a line. Raises ChecksFailed (exit code 1) if one of them failed."""
+    """Run all checks; as JSON, one per line. Raises ChecksFailed (exit code 1) if one fails."""
     console = Terminal(soft_wrap=True)
     settings = settings_with(spec)
     examination = _Examination(console, form == "json")
@@ -104,7 +104,7 @@ def _settings(settings: Settings) -> str:
 
 
 def _connection(settings: Settings) -> str:
-    """Return for each address whether what is sent there can be read in transit, and the proxy it goes through."""
+    """Return, for each address, whether traffic to it can be read in transit, and its proxy."""
     if settings.base_url is None:
         ways = ["to this machine only"]
     else:
@@ -126,7 +126,7 @@ def _way(address: str, allowed_by: str, exposed: str) -> str:
 
 
 def _cluster(settings: Settings) -> str:
-    """Return how many tasks the workers run at once, having checked that they reach the lake and run our code."""
+    """Return how many tasks the workers run at once; opening the pool checks their code and view of the lake."""
     lake = Lake(settings.lake)
     with open_pool(settings.spread_over, lake.root, ThreadPoolExecutor, lake.carrier(lambda: ())) as pool:
         way = "encrypted" if (settings.cluster or "").startswith("tls") else "in clear text"

@@ -34,7 +34,7 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     console.print(Text(f"Sweep {sweep_id or known[-1]}: {len(found)} kinds of deviation from the document."))
     # Paths and addresses are too long for columns, so each finding has three uncut lines that can be copied.
     for each in found:
-        # As Text, because names and values come from the supplier and must not be read as markup.
+        # As Text, because it comes from the supplier and must not be read as markup.
         console.print(
             Text.assemble(
                 (f"\n{each.kind}", "bold"),

@@ -128,7 +128,7 @@ def _facts(explained: Explanation) -> list[tuple[str, str]]:
 
 
 def _priced(explained: Explanation) -> list[tuple[str, str]]:
-    """Return the flagged selling price; if there is none, every one of the cell, with what it applies to."""
+    """Return the flagged selling price, or else every one of the cell, with what it applies to."""
     flagged = [price for price in explained.prices if price["is_flagged"]]
     facts = []
     for price in flagged or explained.prices:

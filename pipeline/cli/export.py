@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+from rich.text import Text
+
 from pipeline.cli.terminal import Terminal
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import InputError
@@ -27,10 +29,5 @@ def export_file(
     with stoppable("Nothing was written, and the published file is unchanged.", f"nightaudit export {file}"):
         made = export(published, file, selection)
     rows = sum(each.rows for each in made)
-    Terminal().print(
-        f"Exported {len(made)} relations with {rows:,} rows to {file} ({file.stat().st_size:,} bytes). "
-        "See which relations were narrowed: FROM ref.export",
-        soft_wrap=True,
-        highlight=False,
-        markup=False,
-    )
+    text = f"Exported {len(made)} relations with {rows:,} rows to {file} ({file.stat().st_size:,} bytes). "
+    Terminal().print(Text(f"{text}See which relations were filtered: FROM ref.export"), soft_wrap=True)

@@ -1,6 +1,6 @@
-"""`nightaudit mcp`: tools for an assistant, over its standard input and output. They read the lake, and write nothing.
+"""`nightaudit mcp`: read-only tools for an assistant, over standard input and output.
 
-What is asked in SQL goes the way of `nightaudit query`: one statement that reads, in a process with bounds.
+SQL runs as in `nightaudit query`: a single read-only statement, in a process with limits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 _MOST_ROWS: Final = 1_000
-# An assistant reads no megabytes: what is longer is cut, and says so. The list of relations has to fit.
+# A longer answer is cut, and says so. The list of relations has to fit.
 _MOST_LETTERS: Final = 40_000
 _INSTRUCTIONS: Final = (
     "nightaudit records a lodging supplier's nightly prices and the findings of its rules. Start with `relations`, "
@@ -43,7 +43,7 @@ _Rows = dict[str, Any]
 
 
 def serve_assistant() -> None:
-    """Serve until the assistant hangs up. Raises InputError where the SDK is not installed."""
+    """Serve until the assistant closes the input. Raises InputError if the SDK is not installed."""
     lines = AssistantLines(sys.stdin.buffer)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(lines), encoding="utf-8")
     queries = _Queries()
@@ -58,7 +58,7 @@ def serve_assistant() -> None:
 
 
 class _Queries:
-    """The processes of the queries under way: a signal to stop ends them, however long they may take."""
+    """The processes of running queries, which a stop signal ends."""
 
     def __init__(self) -> None:
         self._running = set[subprocess.Popen[bytes]]()
@@ -66,7 +66,7 @@ class _Queries:
 
     @contextmanager
     def one(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Give the process of a query."""
+        """Give a process for a query."""
         with query_process() as process:
             self._running.add(process)
             if self._is_ended:
@@ -77,14 +77,14 @@ class _Queries:
                 self._running.discard(process)
 
     def end(self) -> None:
-        """End all of them, and those that are still to come."""
+        """End all of them, and any that start later."""
         self._is_ended = True
         for process in list(self._running):
             process.kill()
 
 
 def server(settings: Settings, queries: _Queries | None = None) -> MCPServer:
-    """Return the server of a lake with its tools. Raises InputError where the SDK is not installed."""
+    """Return the server of a lake with its tools. Raises InputError if the SDK is not installed."""
     try:
         from mcp.server import MCPServer
         from mcp.types import ToolAnnotations
@@ -95,16 +95,8 @@ def server(settings: Settings, queries: _Queries | None = None) -> MCPServer:
     made: MCPServer = MCPServer("nightaudit", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     tools = _Tools(settings, queries or _Queries())
-    for tool in (
-        tools.relations,
-        tools.describe,
-        tools.query,
-        tools.cases,
-        tools.case,
-        tools.findings,
-        tools.explain,
-        tools.evidence,
-    ):
+    named = (tools.relations, tools.describe, tools.query, tools.cases, tools.case, tools.findings, tools.explain)
+    for tool in (*named, tools.evidence):
         made.add_tool(tool, annotations=reads, structured_output=False)
     return made
 
@@ -212,7 +204,7 @@ class _Tools:
 
 
 def _as_text(rows: list[_Rows], *, is_cut: bool) -> str:
-    """Return rows as JSON, so many as an assistant can read."""
+    """Return as many rows as fit, as JSON."""
     while len(text := json.dumps({"rows": rows, "is_cut": is_cut}, default=str, ensure_ascii=False)) > _MOST_LETTERS:
         if len(rows) == 1:
             return _cut(text)
@@ -226,7 +218,7 @@ def _cut(text: str) -> str:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Pass errors to an assistant in the words that a user sees."""
+    """Give errors to an assistant in the words that a user sees."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.text import Text
+
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
 from pipeline.process.signals import stoppable
@@ -13,12 +15,12 @@ from pipeline.publish.pull import LakeFolder, LakeInStore, pull
 def pull_lake(lake: str, folder: Path) -> None:
     """Pull from a lake into a folder, and say what was copied."""
     source = LakeInStore(lake) if lake.startswith("s3://") else LakeFolder(Lake(lake))
-    with stoppable("What was pulled before can be read as before.", f"nightaudit pull {lake} {folder}"):
+    with stoppable("What was pulled earlier is unchanged.", f"nightaudit pull {lake} {folder}"):
         pulled = pull(source, folder)
-    Terminal().print(
-        f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes), kept {pulled.kept:,} that were already "
-        f"there, and removed {pulled.removed:,} that are no longer used.\nOpen it with: duckdb -readonly {pulled.file}",
-        soft_wrap=True,
-        highlight=False,
-        markup=False,
+    text = Text(
+        f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes), kept {pulled.kept:,} that were there, "
     )
+    text.append(
+        f"and removed {pulled.removed:,} that are no longer used.\nOpen it with: duckdb -readonly {pulled.file}"
+    )
+    Terminal().print(text, soft_wrap=True)

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.terminal import Terminal
+from pipeline.cli.terminal import Terminal, cannot_write
 from pipeline.domain.errors import InputError
 from pipeline.domain.texts import in_a_cell, printable, printable_json
 
@@ -25,25 +25,24 @@ if TYPE_CHECKING:
     from pipeline.lake.user_query import Row
     from pipeline.settings import Settings
 
-# What is no text, and goes into a file or a pipe only.
+# Forms that only go into a file or a pipe.
 _BINARY = ("parquet", "xlsx")
 _ROWS_OF_A_TABLE = 50
-# Characters of a cell that a table shows in one line, at least.
+# A table shows at least so many characters of a cell in one line.
 _READABLE = 10
 
 
 def show_query(sql: str, form: str, limit: int | None, seconds: float | None, output: Path | None) -> None:
     """Write the result of a query: as a table, as CSV, JSON lines, Parquet or an Excel sheet.
 
-    `limit` is the most rows; unset: 50 in a table, all elsewhere. `output` is the file; unset: standard output.
-
-    Raises InputError for a bad query or form, and QueryStopped where it takes more than `seconds` (unset: the setting).
+    `limit` is the most rows; unset: 50 in a table, otherwise all. `output` is the file; unset: standard output. Raises
+    InputError for a bad query or form, and QueryStopped if it takes more than `seconds` (unset: the setting).
     """
     if form in _BINARY and output is None and sys.stdout.isatty():
         raise InputError(f"A terminal cannot show {form}: it is binary.", hint=f"Name a file: --output result.{form}")
     from pipeline.lake.user_query import query_process
 
-    # It imports what it needs while we do.
+    # It imports its libraries while we do.
     with query_process() as process:
         from pipeline.settings import read_settings
 
@@ -87,7 +86,7 @@ def _show(
 
 @contextmanager
 def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
-    """Give where to write: standard output, or a file that takes its name once it is whole."""
+    """Give the place to write to: standard output, or a file that takes its name once it is complete."""
     if output is None:
         yield sys.stdout.buffer if is_binary else sys.stdout
         return
@@ -97,11 +96,7 @@ def _opened(output: Path | None, *, is_binary: bool) -> Iterator[IO[Any]]:
             yield place
         beside.replace(output)
     except OSError as error:
-        raise InputError(
-            f"{output} cannot be written: {error.strerror}.",
-            kept="An earlier file there is unchanged.",
-            hint="Choose a file in a folder that you can write to.",
-        ) from None
+        raise cannot_write(output, error) from None
     finally:
         beside.unlink(missing_ok=True)
 
@@ -113,7 +108,7 @@ def _write_csv(place: IO[str], names: Sequence[str], rows: Iterator[Row]) -> Non
 
 
 def _as_cell(value: object) -> object:
-    """Return a value for a cell of a spreadsheet or a terminal; texts come from the supplier."""
+    """Return a value for a cell of a spreadsheet; texts may come from the supplier."""
     if value is None or isinstance(value, int | float):
         return value
     return in_a_cell(value) if isinstance(value, str) else printable(str(value))
@@ -125,7 +120,7 @@ def _json_line(names: Sequence[str], row: Row) -> str:
 
 
 def as_json(value: object) -> object:
-    """Return a value that JSON can say: it knows neither NaN nor infinity."""
+    """Return a value that JSON can express; it has neither NaN nor infinity."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -135,7 +130,7 @@ def as_json(value: object) -> object:
 
 def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> None:
     console = Terminal(file=place)
-    # Texts come from the supplier: nothing in them is markup of ours. What is shown is measured.
+    # As Text, because they may come from the supplier and must not be read as markup.
     heads = [Text(printable(name)) for name in names]
     cells = [
         [Text("NULL", style="dim") if value is None else Text(printable(str(value))) for value in row]
@@ -159,7 +154,7 @@ def _show_table(place: IO[str], names: Sequence[str], rows: Sequence[Sequence[An
 
 
 def _is_too_wide(heads: Sequence[Text], cells: Sequence[Sequence[Text]], width: int) -> bool:
-    """Return whether columns side by side would be too narrow to read: rows stand below each other then."""
+    """Whether columns would be too narrow to read, so that each row is shown as a list."""
     needed = sum(
         min(_READABLE, max(text.cell_len for text in column)) + 3 for column in zip(heads, *cells, strict=True)
     )

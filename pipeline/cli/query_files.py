@@ -22,7 +22,7 @@ _EXACT: Final = 2**53
 
 
 def write_parquet(place: IO[bytes], stream: Iterator[bytes], limit: int | None) -> None:
-    """Write an Arrow stream as Parquet, of `limit` rows at most. Raises InputError where a type has no place in it."""
+    """Write at most `limit` rows of an Arrow stream as Parquet. Raises InputError if Parquet lacks a type."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -43,9 +43,9 @@ def write_parquet(place: IO[bytes], stream: Iterator[bytes], limit: int | None) 
 
 
 def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> None:
-    """Write rows as the one sheet of a workbook, with its header held in view. Raises InputError for too many.
+    """Write rows as a workbook of one sheet with a fixed header. Raises InputError for too many.
 
-    Texts are texts, whatever they begin with. Instants are in UTC; numbers that a double cannot hold are texts.
+    Text is never a formula. Instants are in UTC; numbers that a double cannot hold are text.
     """
     import xlsxwriter
 
@@ -54,7 +54,7 @@ def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
             f"The result has {len(names):,} columns, and a sheet holds at most {_MOST_COLUMNS:,}.",
             hint="Select fewer columns, or write Parquet: --format parquet",
         )
-    # Row by row into a temporary file: a large answer is not held in memory, and no time of writing is in the file.
+    # Row by row, so that memory does not grow with the answer; without the time of writing, so that bytes are stable.
     with xlsxwriter.Workbook(place, {"constant_memory": True, "default_date_format": "yyyy-mm-dd"}) as book:
         book.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)})
         bold, instant = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})

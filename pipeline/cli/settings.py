@@ -25,7 +25,7 @@ _WIDEST = 120
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A setting or a spec key. `value` is empty where it is unset, and `(hidden)` for a secret."""
+    """A setting or a spec key. `value` is empty if it is unset, and `(hidden)` for a secret."""
 
     name: str
     value: str

@@ -32,14 +32,14 @@ def show(address: str, *, body_only: bool) -> None:
                 kept="It is in the raw zone, unchanged.",
                 hint="If it is only too large, raise NIGHTAUDIT_MAX_BODY_MB.",
             )
-        # A file or a program gets the bytes; a terminal would obey some of them.
+        # A file or a program gets the bytes; a terminal would interpret some of them.
         sys.stdout.buffer.write(printable(body.decode("utf-8", "replace")).encode() if sys.stdout.isatty() else body)
         sys.stdout.buffer.flush()
         return
     console = Terminal(soft_wrap=True, highlight=False)
     console.facts(_facts(evidence, sent, body, encoding))
     for label, text in (("Request", pretty(request)), ("Answer", pretty(body) if body else "(no body)")):
-        # Texts come from the supplier: nothing in them is markup of ours.
+        # As Text, because it comes from the supplier and must not be read as markup.
         console.print(Text(f"\n{label}", "bold"))
         console.print(Text(text))
 
@@ -58,7 +58,7 @@ def _facts(evidence: Evidence | QuoteEvidence, sent: bytes, body: bytes, encodin
 
 
 def _inflated(sent: bytes, encoding: str, max_body_bytes: int) -> tuple[bytes, str]:
-    """Return the decompressed body; where that fails, what to show instead, and why."""
+    """Return the decompressed body, or a replacement and the reason."""
     try:
         return inflate(sent, encoding, limit_bytes=max_body_bytes), ""
     except UnreadableBody as error:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from pipeline.cli import views
-from pipeline.cli.terminal import Terminal, write_json_lines
-from pipeline.domain.errors import InputError, NightauditError
+from pipeline.cli.terminal import Terminal, cannot_write, write_json_lines
+from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
@@ -47,11 +47,7 @@ def write_metrics(output: Path | None) -> None:
     except OSError as error:
         with suppress(OSError):
             written.unlink()
-        raise InputError(
-            f"{output} cannot be written: {error.strerror}.",
-            kept="An earlier file there is unchanged.",
-            hint="Choose a file in a folder that you can write to.",
-        ) from None
+        raise cannot_write(output, error) from None
 
 
 def show_health(older_than: float) -> None:

@@ -1,16 +1,18 @@
-"""The terminal: what is printed passes here, and nothing that others have written is obeyed by it."""
+"""The terminal: all output passes through here, so that control characters in foreign text have no effect."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.domain.errors import InputError
 from pipeline.domain.texts import printable, printable_json
 
 
@@ -18,19 +20,19 @@ class Terminal(Console):
     """A console that shows control characters in texts instead of passing them on; its own colours stay."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield what is to be printed."""
+        """Yield the segments to print."""
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control or text.isprintable() else Segment(printable(text), style)
 
     def facts(self, facts: Iterable[tuple[str, str]], style: str = "bold", before: str = "") -> None:
         """Print labels with their texts, a line each. Texts come from the supplier: nothing in them is markup."""
-        for label, told in facts:
-            self.print(Text.assemble((f"{before}{label}: ", style), told))
+        for label, text in facts:
+            self.print(Text.assemble((f"{before}{label}: ", style), text))
 
 
 def listing(*heads: str) -> Table:
-    """Return a table without lines, whose first column is never wrapped: an id that can be copied."""
+    """Return a table without lines whose first column, an id to copy, is never wrapped."""
     table = Table(*heads, box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = True
     return table
@@ -40,3 +42,12 @@ def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
     """Write one JSON object a line to standard output."""
     lines = (json.dumps(row, default=str, ensure_ascii=False) for row in rows)
     sys.stdout.writelines(printable_json(line) + "\n" for line in lines)
+
+
+def cannot_write(output: Path, error: OSError) -> InputError:
+    """Return the error of an output file that cannot be written."""
+    return InputError(
+        f"{output} cannot be written: {error.strerror}.",
+        kept="An earlier file there is unchanged.",
+        hint="Choose a file in a folder that you can write to.",
+    )

@@ -25,7 +25,7 @@ from pipeline.settings import Settings
 
 
 def plan_view(settings: Settings, outlook: Outlook) -> RenderableType:
-    """Return what a plan requests and what that will cost."""
+    """Return what a plan requests and costs."""
     spec, counts, cost, chosen = outlook.spec, outlook.counts, outlook.cost, outlook.chosen
     table = _pairs()
     table.add_row("Properties", f"{outlook.properties:,}")
@@ -59,7 +59,7 @@ _BOUNDS = {
 
 
 def _sources(outlook: Outlook) -> dict[str, str]:
-    """Return which figures of an estimate were measured in earlier sweeps of this lake, and which are assumed."""
+    """Return which figures were measured in earlier sweeps of this lake, and which are assumed."""
     counts, cost, sweeps = outlook.counts, outlook.cost, outlook.history.sweeps if outlook.history else 0
     measured: list[str] = []
     assumed: list[str] = []

@@ -1,7 +1,7 @@
 """The gate between a loaded sweep and the published file: write, audit, publish.
 
-What was checked and passed is published. What failed is published only with a reason, which stays written down in the
-ledger and in `mart.sweep`. What was not checked is not published.
+A sweep that passed its audit is published. One that failed is published only with a reason, which is recorded in the
+ledger and in `mart.sweep`. A sweep without an audit is not published.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STAYS_LOADED = "The sweep {} stays loaded; the published file is intact."
 def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
     """Audit a loaded sweep against the published nights like it, and write its page.
 
-    The caller holds the lake's writer lock. Raises InputError where `now` is earlier than the lake's latest sweep.
+    The caller holds the lake's writer lock. Raises InputError if `now` is earlier than the lake's latest sweep.
     """
     refuse_earlier(lake, now)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"):
@@ -48,7 +48,7 @@ def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) ->
 
 
 def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
-    """Audit as `audit_sweep` does, even where later sweeps have begun by now."""
+    """Audit as `audit_sweep` does, even if later sweeps have begun."""
     manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
     with timed(lake, manifest, Step.AUDIT):
         nights = nights_like(lake, manifest, limits.nights)
@@ -66,7 +66,7 @@ def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Au
 
 
 def audit_limits(settings: Settings) -> Limits:
-    """Return what an audit allows."""
+    """Return the limits of an audit."""
     return Limits(
         deviations=settings.audit_deviations,
         nights=settings.audit_nights,
@@ -76,10 +76,10 @@ def audit_limits(settings: Settings) -> Limits:
 
 
 def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callable[[str], Tell] | None = None) -> None:
-    """Send why a sweep is blocked, one message a cause, to those who lack it; see `pipeline.notify.blocked`.
+    """Send why a sweep is blocked, one message per cause; see `pipeline.notify.blocked`.
 
-    Receivers that could not be reached when an earlier sweep was blocked get that as well. `block` gives a way to send
-    through a notification block of Prefect. The caller holds the lake's writer lock.
+    Messages about earlier sweeps that could not be delivered are sent too. `block` gives a way to send through a
+    notification block of Prefect. The caller holds the lake's writer lock.
     """
     ways: dict[str, Tell] = {}
     if settings.notify_block:
@@ -93,10 +93,7 @@ def tell_if_blocked(settings: Settings, lake: Lake, found: Audit, block: Callabl
 
 
 def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
-    """Return the published, complete sweeps before this one that asked the same of the same supplier, oldest first.
-
-    Of more than `most`, the latest.
-    """
+    """Return the latest `most` published, complete sweeps before this one with its spec and supplier, oldest first."""
     found: list[str] = []
     for entry in reversed(published_sweeps(lake)):
         if entry.started_at >= manifest.started_at:
@@ -110,18 +107,12 @@ def nights_like(lake: Lake, manifest: Manifest, most: int) -> list[str]:
             if not is_alike or ending is None or not ending.is_complete:
                 continue
             if not found:
-                # Of the latest alone, prices are compared; of the others what their audits found.
+                # Prices are compared with the latest one; of the others, only audits are read.
                 refuse_damaged_rows(lake, entry.sweep_id)
         except (CorruptObject, UnknownSweep) as error:
-            place = (error.place if isinstance(error, CorruptObject) else None) or lake.local(
-                lake.manifest_path(entry.sweep_id)
-            )
-            logger.warning(
-                "Not compared with the night %s: %s To repair it: %s.",
-                entry.sweep_id,
-                error.message,
-                mend_of(lake, place),
-            )
+            place = getattr(error, "place", None) or lake.local(lake.manifest_path(entry.sweep_id))
+            how = mend_of(lake, place)
+            logger.warning("Not compared with the night %s: %s To repair it: %s.", entry.sweep_id, error.message, how)
             continue
         found.append(entry.sweep_id)
     return found[::-1]
@@ -140,11 +131,10 @@ def publish_checked(
     analysis: Analysis = Analysis(),  # noqa: B008 - frozen
     cluster: Cluster | None = None,
 ) -> Published:
-    """Publish a sweep that has passed its audit, or one that has not with the reason why it is published anyway.
+    """Publish a sweep that passed its audit, or one that failed with the reason to publish it anyway.
 
-    Raises GateBlocked where it was not audited, reason or not, and where it has not passed and no reason is given: a
-    reason is for what is known. A sweep that is published already stays so.
-    Raises InputError where `now` is earlier than the lake's latest sweep.
+    Raises GateBlocked if it was not audited, even with a reason, or failed and no reason is given; and InputError if
+    `now` is earlier than the lake's latest sweep. A sweep that is published already stays so.
     """
     if override is not None and not override.strip():
         raise InputError(
@@ -182,10 +172,10 @@ def accept(
     override: str,
     analysis: Analysis = Analysis(),  # noqa: B008 - frozen
 ) -> None:
-    """Enter an audited sweep in the ledger: the next publication publishes it too, in the order of the sweeps.
+    """Enter an audited sweep in the ledger, so that the next publication publishes it too, in the order of the sweeps.
 
-    Several nights become one file so. `override` is the reason for one that has not passed. Raises GateBlocked where it
-    was not audited. The caller holds the lake's writer lock.
+    `override` is the reason for one that failed. Raises GateBlocked if it was not audited. The caller holds the lake's
+    writer lock.
     """
     verdict = stored_audit(lake, sweep_id)
     if verdict is None:
@@ -197,7 +187,7 @@ def accept(
 
 
 def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
-    """Raise GateBlocked, with one line a cause, unless the verdict is a pass."""
+    """Raise GateBlocked, with one line per cause, unless the verdict is a pass."""
     if verdict is None:
         raise GateBlocked(
             f"The sweep {sweep_id} has not been audited; only audited sweeps are published.",
@@ -220,7 +210,7 @@ def refuse_blocked(lake: Lake, sweep_id: str, verdict: Audit | None) -> None:
 
 
 def report_page(lake: Lake, sweep_id: str) -> Path:
-    """Return the place of a sweep's quality page."""
+    """Return the path of a sweep's quality page."""
     return report_folder(lake, sweep_id) / "quality.html"
 
 

@@ -55,7 +55,7 @@ def consequences(lake: Lake, path: str, *, is_missing: bool) -> tuple[str, str]:
 def _of_table(lake: Lake, top: str, below: list[str], move: str) -> str:
     table, *rest = below
     if table == QUALITY.name and move and len(rest) == 2 and rest[0] in lake.sweep_ids():
-        # A damaged one gives way to the next; one that is missing comes from a backup.
+        # The next audit replaces a damaged one; a missing one has to come from a backup.
         return _RESTORE if is_retired(lake, rest[0]) else f"nightaudit audit {rest[0]}"
     return "nightaudit rebuild" if table in MADE_OF_RAW else _of_inputs(top, table) or _RESTORE
 
@@ -79,7 +79,7 @@ def _of_inputs(top: str, table: str) -> str:
 
 
 def mend_of(lake: Lake, place: Path) -> str:
-    """Return what mends a file of the lake that is damaged or missing."""
+    """Return what repairs a damaged or missing file of the lake."""
     return consequences(lake, place.relative_to(lake.root).as_posix(), is_missing=not place.exists())[1]
 
 
@@ -95,7 +95,7 @@ def not_as_committed(lake: Lake, table: Table) -> dict[Path, str]:
 
 
 def warn_of_damaged_tables(lake: Lake) -> None:
-    """Say which files of tables are damaged, as their sizes show, before a night is asked; it is made without them."""
+    """Warn, before a night, of table files whose sizes show damage; the night goes on without them."""
     by_mend: dict[str, list[str]] = {}
     for table in TABLES.values():
         for place, what in not_as_committed(lake, table).items():

@@ -30,7 +30,7 @@ _QUANTILES = ("0.5", "0.9", "0.99")
 _COUNTS = {
     "offers": "Offers that were stored.",
     "rejects": "Answers, or parts of them, that could not be read.",
-    "requests": "Requests that left, further attempts among them.",
+    "requests": "Requests sent, counting every attempt.",
     "price_changes": "Offers whose price changed since the night before.",
 }
 
@@ -74,7 +74,7 @@ class _Nights(Collector):
         yield _gauge("night_cells", "Planned cells of the night by status.", "status", cells)
         yield _gauge("night_searches", "Searches of the night by outcome.", "outcome", outcomes)
         seconds = zip(_QUANTILES, (max(milliseconds, 0) / 1000 for milliseconds in latencies or ()), strict=False)
-        yield _gauge("night_latency_seconds", "Latency of a search, all attempts in, by quantile.", "quantile", seconds)
+        yield _gauge("night_latency_seconds", "Latency of a search, by quantile.", "quantile", seconds)
         yield _gauge("findings", "Open findings by severity.", "severity", flags)
         for name, meaning in _COUNTS.items():
             yield _value(f"night_{name}", meaning, row[name] or 0)

@@ -73,10 +73,8 @@ def run_night(night: Night, as_run: Callable[[Step], Step] = lambda step: step) 
                 night.lake.commit()
     assert night.summary is not None  # noqa: S101 - two of the steps make them
     assert night.published is not None  # noqa: S101 - so does the one before
-    counts, kept = (
-        night.published.sweep,
-        f"The sweep {night.sweep.sweep_id} is published; its failed cells are marked.",
-    )
+    counts = night.published.sweep
+    kept = f"The sweep {night.sweep.sweep_id} is published; its failed cells are marked."
     refuse_useless(night.lake, counts, kept)
     refuse_too_many_failures(counts, night.settings.tolerated_failed_share, kept, _WHY)
     refuse_failed_rules(night.summary, night.settings.tolerated_failed_rules)
@@ -160,7 +158,7 @@ def begin(night: Night) -> Night:
 
 
 def collect(night: Night) -> Night:
-    """Ask what has not landed, normalise and load it; close the sweep if the day's calls are used up."""
+    """Send the searches that have not landed, normalise and load; close the sweep if the day's calls are used up."""
     try:
         collected = asyncio.run(steps.collect(night))
     except CallsUsedUp as error:

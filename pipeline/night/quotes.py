@@ -1,4 +1,4 @@
-"""A run of quotes, from settings to published file, for the command and the Prefect flow alike."""
+"""A run of quotes, from settings to published file, for the command and the Prefect flow."""
 
 from __future__ import annotations
 

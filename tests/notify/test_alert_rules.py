@@ -49,7 +49,12 @@ def test_the_sample_can_be_read():
         ('name = "floors"', "name = ", "", "Invalid value (at line 3"),
         ("who =", 'where = "1 = 1; DROP TABLE x"\nwho =', "5:", "rule[1].where: The condition cannot be read: Parser"),
         ("who =", 'where = ")"\nwho =', "5:", "The condition cannot be read"),
-        ("who =", 'where = "true) UNION (FROM x WHERE true"\nwho =', "5:", "The condition is not one condition on a row"),
+        (
+            "who =",
+            'where = "true) UNION (FROM x WHERE true"\nwho =',
+            "5:",
+            "The condition is not one condition on a row",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path, before, after, line, told):
