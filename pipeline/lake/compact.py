@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 import duckdb
@@ -93,12 +93,7 @@ def _ranges(session: duckdb.DuckDBPyConnection, source: str, by: str, count: int
     if shares:
         found = session.execute(f"SELECT quantile_disc({by}, [{shares}]) FROM {source}").fetchone()  # noqa: S608 - our own names
         bounds = sorted(set((found or [None])[0] or ()))
-    lower = [f"{by} > {bound}" for bound in bounds]
-    upper = [f"{by} <= {bound}" for bound in bounds]
     if not bounds:
         return ["true"]
-    return [
-        f"({upper[0]} OR {by} IS NULL)",
-        *(f"{above} AND {below}" for above, below in zip(lower, upper[1:], strict=False)),
-        lower[-1],
-    ]
+    between = [f"{by} > {low} AND {by} <= {high}" for low, high in pairwise(bounds)]
+    return [f"({by} <= {bounds[0]} OR {by} IS NULL)", *between, f"{by} > {bounds[-1]}"]

@@ -1,12 +1,12 @@
 """The paths of a lake: where each object and table lies.
 
 <lake>/lake.json                          format of the lake, and which folder holds its tables
-<lake>/raw/<sweep>/sweep.json             what was asked, from when: written before the first search
+<lake>/raw/<sweep>/sweep.json             the request of a sweep: written before the first search
 <lake>/raw/<sweep>/<op>-<market>-<shard>.parquet
-<lake>/raw/<sweep>/end.json               the sweep has ended; what has not landed is not swept
-<lake>/raw/inputs/<kind>/                 files that users loaded, as they were, and a note of each loading
+<lake>/raw/<sweep>/end.json               the sweep has ended; the rest is not swept
+<lake>/raw/inputs/<kind>/                 files that users loaded, unchanged, and a note of each loading
 <lake>/quotes/<run>/                      ledger of quotes: an intent before each call, its answer right after
-<lake>/tables/<table>/                    Delta tables; data files in one folder a sweep, input or run of quotes
+<lake>/tables/<table>/                    Delta tables; data files in one folder per sweep, input or run of quotes
 <lake>/tables-<n>/<table>/                the same, after the n-th rebuild from raw
 <lake>/published/nightaudit.duckdb        what analysts open
 <lake>/calls/<day>/                       leases of the daily cap
@@ -31,12 +31,12 @@ class Layout:
 
     @staticmethod
     def manifest_path(sweep_id: str) -> str:
-        """Object that says what a sweep asks."""
+        """Object with the request of a sweep."""
         return f"raw/{sweep_id}/sweep.json"
 
     @staticmethod
     def ending_path(sweep_id: str) -> str:
-        """Object that says that a sweep has ended."""
+        """Object that marks the end of a sweep."""
         return f"raw/{sweep_id}/end.json"
 
     @staticmethod

@@ -24,16 +24,16 @@ _FOLDER = re.compile(rf"{TABLES}(?:-(?P<number>[1-9][0-9]{{0,8}}))?")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What lake.json says."""
+    """The content of lake.json."""
 
     tables: str
-    """Folder of the tables that count."""
+    """Folder of the current tables."""
     records_all: bool
     """Whether checksums were recorded from the lake's first file on."""
 
     @classmethod
     def of(cls, held: Mapping[str, object], place: Path) -> Mark:
-        """Read what the file at `place` holds. Raises LakeTooNew and CorruptObject."""
+        """Read the content of the file at `place`. Raises LakeTooNew and CorruptObject."""
         found, tables = held.get("format"), str(held.get("tables", TABLES))
         if not isinstance(found, int) or found > _FORMAT:
             raise LakeTooNew(
@@ -56,24 +56,24 @@ class Mark:
 
 
 def is_tables_folder(name: str) -> bool:
-    """Whether a folder right below the root holds tables: the current ones, former ones, or a rebuild's."""
+    """Whether a folder in the root holds tables: the current ones, former ones, or a rebuild's."""
     return _FOLDER.fullmatch(name) is not None
 
 
 def next_folder(names: Iterable[str]) -> str:
-    """Return a folder for rebuilt tables that none of the names below the root has used yet."""
+    """Return a new folder for rebuilt tables, given the names in the root."""
     taken = [int(match["number"] or 1) for match in map(_FOLDER.fullmatch, names) if match]
     return f"{TABLES}-{max(taken, default=1) + 1}"
 
 
 def rebuilt_folders(names: Iterable[str]) -> list[str]:
-    """Return the folders of rebuilt tables among the names below the root, oldest first."""
+    """Return the folders of rebuilt tables among the names in the root, oldest first."""
     matches = [match for match in map(_FOLDER.fullmatch, names) if match and match["number"]]
     return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
 
 
 def lost(root: Path, rebuilt: list[str]) -> CorruptObject:
-    """Return the error of a lake without lake.json that has rebuilt tables: nothing says which ones count."""
+    """Return the error of a lake with rebuilt tables but without the lake.json that names the current ones."""
     likely = Mark(rebuilt[-1], (root / FOLDER).is_dir())
     return CorruptObject(
         f"{root / MARK} is missing; it names the folder of the current tables: {TABLES} or {' or '.join(rebuilt)}.",

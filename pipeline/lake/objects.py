@@ -15,14 +15,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
-from pipeline.domain.errors import (
-    CorruptObject,
-    LakeBusy,
-    LakeError,
-    SettingsError,
-    UnknownLake,
-    first_line,
-)
+from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, SettingsError, UnknownLake, first_line
 from pipeline.lake.checksums import FOLDER, Recorded, note_there, record, sum_of
 from pipeline.lake.files import note_touched, noted_as_gone, sync
 from pipeline.lake.layout import Layout
@@ -36,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Lake(Layout):
-    """A folder of objects and tables, made by the first write. Opening it is cheap and holds no connection."""
+    """A folder of objects and tables, created by the first write. Opening it is cheap and holds no connection."""
 
     def __init__(self, uri: str, tables_folder: str | None = None, *, may_be_damaged: bool = False) -> None:
-        """Open a lake; one that `may_be_damaged`, without its lake.json too, where no rebuild has moved its tables.
+        """Open a lake. If it `may_be_damaged`, its lake.json may be missing or damaged, unless its tables were rebuilt.
 
         Raises SettingsError, LakeTooNew, and CorruptObject.
         """
@@ -49,11 +42,11 @@ class Lake(Layout):
                 hint="Set it to a path, for example lake or /srv/nightaudit/lake, or to s3://bucket/prefix.",
             )
         self.copy = _copy_of(uri) if uri.startswith("s3://") else None
-        """This machine's copy of a lake on S3: what is gone from it is fetched again. None: a lake in a folder."""
+        """This machine's copy of a lake on S3, whose missing files are fetched again. None: the lake is in a folder."""
         self._section: Section | None = None
         self.root = Path(uri.removeprefix("file://")).absolute() if self.copy is None else self.copy.root
         self.address = str(self.root) if self.copy is None else self.copy.address
-        """What users know the lake by: its folder, or its address on S3."""
+        """The lake's folder, or its address on S3, as users know it."""
         if set("*?[") & set(str(self.root)):
             raise SettingsError(
                 f"The lake folder {self.root} cannot be used: DuckDB reads *, ? and [ in its path as wildcards.",
@@ -67,7 +60,7 @@ class Lake(Layout):
         self._recorded = Recorded(self.root)
         self._is_pinned = tables_folder is not None
         self.records_all = False
-        """Whether checksums were recorded from the lake's first file on; those of an earlier version lack some."""
+        """Whether checksums were recorded from the lake's first file on; earlier versions did not."""
         self.tables_folder = tables_folder or TABLES
         try:
             self._read_mark()
@@ -76,13 +69,13 @@ class Lake(Layout):
                 raise
 
     def __reduce__(self) -> tuple[type[Lake], tuple[str, str]]:
-        """Travel to worker processes as the paths alone."""
+        """Only the paths are sent to worker processes."""
         return Lake, (str(self.root), self.tables_folder)
 
     # Objects ----------------------------------------------------------------------------------------------
 
     def put_new(self, path: str, data: bytes) -> bool:
-        """Write an object that must not exist yet, and see it to the disk. False: it was there already."""
+        """Write an object that must not exist yet, and sync it. False: it existed."""
         try:
             self._put(path, data, "create")
         except AlreadyExistsError:
@@ -90,7 +83,7 @@ class Lake(Layout):
         return True
 
     def put(self, path: str, data: bytes) -> None:
-        """Write an object whole, in place of an older one if there is one."""
+        """Write an object, replacing an older one."""
         self._put(path, data, "overwrite")
 
     def _put(self, path: str, data: bytes, mode: Literal["create", "overwrite"]) -> None:
@@ -108,7 +101,7 @@ class Lake(Layout):
             self._section.written(path)
 
     def remove(self, path: str) -> None:
-        """Remove an object, if there is one."""
+        """Remove an object, if it exists."""
         place = self.local(path)
         if place.exists():
             with noted_as_gone(self.root, [place]):
@@ -116,7 +109,7 @@ class Lake(Layout):
             sync(place.parent)
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder with all that is in it, if there is one."""
+        """Remove a folder with its content, if it exists."""
         place, recorded = self.local(path), Recorded(self.root)
         there = [folder / name for folder in recorded.folders(place) for name in recorded.there(folder)]
         with noted_as_gone(self.root, there):
@@ -125,7 +118,7 @@ class Lake(Layout):
             shutil.rmtree(self.root / FOLDER / path, ignore_errors=True)
 
     def get(self, path: str) -> bytes:
-        """Read an object. Raises FileNotFoundError, CorruptObject where it is not what was written, or LakeError."""
+        """Read an object. Raises FileNotFoundError, CorruptObject if it is not what was written, or LakeError."""
         if not self.root.is_dir():
             raise FileNotFoundError(path)
         if self.exists(path) and not self.local(path).is_file():
@@ -134,7 +127,8 @@ class Lake(Layout):
                 f"{self.local(path)} is not a file.", hint="List the damage and its repairs: nightaudit verify --deep"
             )
         try:
-            data = bytes(obstore.get(self._opened(), path).bytes())
+            self._store = self._store or LocalStore(self.root)
+            data = bytes(obstore.get(self._store, path).bytes())
         except FileNotFoundError:
             raise
         except (OSError, BaseError) as error:
@@ -142,7 +136,7 @@ class Lake(Layout):
                 f"{self.local(path)} cannot be read: {first_line(error)}",
                 hint="Check the disk and the permissions of the file.",
             ) from None
-        # What stands right in the root may be restored by hand.
+        # Files in the root itself may have been restored by hand.
         if "/" in path:
             self._recorded.refuse(self.local(path), sum_of(data))
         return data
@@ -162,31 +156,27 @@ class Lake(Layout):
         )
 
     def exists(self, path: str) -> bool:
-        """Whether an object is there."""
+        """Whether an object exists."""
         return self.local(path).exists()
 
     def names(self, folder: str, suffix: str = "") -> set[str]:
-        """Names of the objects right inside a folder, without `suffix`; others are left out."""
-        with_suffix = (
-            entry.name
-            for entry in (os.scandir(self.local(folder)) if self.local(folder).is_dir() else ())
-            if entry.name.endswith(suffix)
-        )
-        return {name[: len(name) - len(suffix)] for name in with_suffix}
+        """Names of the objects directly in a folder that end in `suffix`, without it."""
+        found = os.scandir(self.local(folder)) if self.local(folder).is_dir() else ()
+        return {entry.name.removesuffix(suffix) for entry in found if entry.name.endswith(suffix)}
 
     def sweep_ids(self) -> list[str]:
-        """All sweeps that were ever started here, oldest first."""
+        """All sweeps of the lake, oldest first."""
         found = sorted(name for name in self.names("raw") if self.exists(self.manifest_path(name)))
         a_second = Counter(name.partition("-")[0] for name in found)
 
         def begun(name: str) -> tuple[str, str]:
-            # An id tells the second. Where that does not do, the manifest tells more.
+            # An id holds the second of the start; the manifest decides between equal ones.
             second = name.partition("-")[0]
             is_alone = a_second[second] == 1
             try:
                 return second, "" if is_alone else str(self.get_json(self.manifest_path(name)).get("started_at"))
             except LakeError:
-                # Its readers meet the damage.
+                # Readers of the manifest report the damage.
                 return second, ""
 
         return sorted(found, key=begun)
@@ -197,7 +187,7 @@ class Lake(Layout):
         return shutil.disk_usage(there).free
 
     def refuse_missing(self) -> None:
-        """Raise UnknownLake where no lake is there: a mistyped path must not look like an empty lake, or become one."""
+        """Raise UnknownLake if there is none: a mistyped path must not look like an empty lake, or become one."""
         if not self.root.is_dir():
             raise UnknownLake(
                 f"There is no lake at {self.address} (NIGHTAUDIT_LAKE).",
@@ -206,9 +196,9 @@ class Lake(Layout):
             )
 
     def carrier(self, reads: Callable[..., Iterable[str]]) -> Carrier | None:
-        """Return what takes tasks to machines that lack this folder; `reads` names the files for a task's arguments.
+        """Return the carrier of tasks to machines that lack this folder; None: all machines see it.
 
-        None: the lake is a folder that all machines see.
+        `reads` names the files for a task's arguments.
         """
         if self.copy is None:
             return None
@@ -219,7 +209,7 @@ class Lake(Layout):
     # Rebuilt tables ----------------------------------------------------------------------------------------
 
     def with_new_tables(self) -> Lake:
-        """Return this lake with a folder for its tables that nothing has used yet. It counts once it is adopted."""
+        """Return this lake with a new folder for its tables, which counts once it is adopted."""
         fresh = Lake(str(self.root), next_folder(self.names("")))
         fresh.copy = self.copy
         return fresh
@@ -229,7 +219,7 @@ class Lake(Layout):
         self.put(MARK, Mark(self.tables_folder, self.records_all).as_json())
 
     def drop_tables_but(self, *kept: str) -> None:
-        """Remove all other folders of tables: former ones, and what a rebuild that was killed has left."""
+        """Remove all other folders of tables: former ones, and those of a killed rebuild."""
         for name in self.names(""):
             if is_tables_folder(name) and name not in {self.tables_folder, *kept}:
                 self.remove_folder(name)
@@ -243,20 +233,16 @@ class Lake(Layout):
         The system drops the lock when its process dies, so nothing needs cleaning up after a kill. A lake on S3 is
         claimed there as well, and what was written is committed at the end.
         """
-        with ExitStack() as held:
-            if self.copy is None:
-                held.enter_context(self._locked(what))
-            else:
-                held.enter_context(self._claimed(self.copy, what))
+        with self._locked(what) if self.copy is None else self._claimed(self.copy, what):
             yield
 
     def commit(self) -> None:
-        """Commit to a lake on S3 what was written so far; nothing is half written now. In a folder it is there."""
+        """Commit what was written so far to a lake on S3. No write is in progress."""
         if self._section is not None:
             self._section.commit()
 
     def drop_unused(self, grace_hours: float) -> None:
-        """Remove from S3 what no file of the lake has any more, once it is older than that. In a folder nothing is."""
+        """Remove older objects from S3 that no file of the lake uses any more."""
         if self._section is not None:
             self._section.drop_unused(grace_hours)
 
@@ -283,7 +269,7 @@ class Lake(Layout):
     @contextmanager
     def _locked(self, what: str) -> Iterator[None]:
         if not self.local(MARK).is_file():
-            # Not made yet, or lost.
+            # Not created yet, or lost.
             self._store = None
         self._made()
         with locked(self.root, self.address, what):
@@ -293,13 +279,8 @@ class Lake(Layout):
 
     # Made by the first write -----------------------------------------------------------------------------
 
-    def _opened(self) -> LocalStore:
-        if self._store is None:
-            self._store = LocalStore(self.root)
-        return self._store
-
     def _made(self) -> LocalStore:
-        """Return the store of a lake that is there; its first writer makes it."""
+        """Return the lake's store; the first writer creates the lake."""
         if self._store is None or not self.root.is_dir():
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -320,13 +301,12 @@ class Lake(Layout):
         )
 
     def _settle(self, path: str) -> None:
-        # Without this a power cut may leave an empty file under its final name, an answer that seems to have landed,
-        # or no name at all.
+        # Otherwise a power cut may leave an empty file under its final name, as if an answer had landed, or no name.
         place = self.local(path)
         note_touched([place])
         sync(place)
         sync(place.parent)
-        # The names of the folders themselves, which were made with their first object.
+        # The folders were created with their first object, so their names are synced too.
         for folder in place.parents:
             if folder == self.root or folder in self._settled:
                 break
@@ -337,7 +317,7 @@ class Lake(Layout):
         try:
             held = self.get_json(MARK)
         except FileNotFoundError:
-            # It is not made yet; or it is gone, and the tables that count are not those of a lake without it.
+            # Not created yet; or lost, and after a rebuild nothing else names the current tables.
             if rebuilt := rebuilt_folders(self.names("")):
                 raise lost(self.root, rebuilt) from None
             return
@@ -348,7 +328,7 @@ class Lake(Layout):
 
 
 def _copy_of(address: str) -> Copy:
-    # Most lakes are folders, and need nothing of a store.
+    # Most lakes are folders and need no store.
     from pipeline.lake.s3.copy import Copy
 
     copy = Copy(address)

@@ -20,7 +20,7 @@ def paths_read_by(file: Path) -> set[str]:
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
         views, root = _views(session), _root(session)
-        paths = {path for sql in views.values() for path in _read_by(sql)}
+        paths = {path for sql in views.values() for path in paths_in(sql)}
     if strange := sorted(path for path in paths if not path.startswith(root) or ".." in PurePosixPath(path).parts):
         raise CorruptObject(
             f"The published file reads {strange[0]}, which is outside its lake.",
@@ -30,7 +30,6 @@ def paths_read_by(file: Path) -> set[str]:
 
 
 def _views(session: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return the SQL of the views that read files, by full name."""
     return dict(
         session.execute(
             "SELECT schema_name || '.' || view_name, sql FROM duckdb_views() "
@@ -39,7 +38,8 @@ def _views(session: duckdb.DuckDBPyConnection) -> dict[str, str]:
     )
 
 
-def _read_by(sql: str) -> Iterable[str]:
+def paths_in(sql: str) -> Iterable[str]:
+    """Return the paths and patterns of Parquet files in the SQL of a view."""
     return (path.replace("''", "'") for path in _READ.findall(sql))
 
 
@@ -48,7 +48,7 @@ def _root(session: duckdb.DuckDBPyConnection) -> str:
     row = session.execute("SELECT path FROM published.state.file WHERE table_name = 'cell' LIMIT 1").fetchone()
     known = "" if row is None else str(row[0])
     sql = _views(session).get("state.cell", "")
-    root = next((path.removesuffix(known) for path in _read_by(sql) if known and path.endswith(known)), None)
+    root = next((path.removesuffix(known) for path in paths_in(sql) if known and path.endswith(known)), None)
     if root is None:
         raise LakeError(
             "The published file does not say which files it reads.", hint="Build it again: nightaudit publish"

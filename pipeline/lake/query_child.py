@@ -31,10 +31,10 @@ _NO_MEMORY = "there is not enough memory for it"
 
 def main() -> None:
     """Answer the query on stdin."""
-    # Nothing that libraries print may get between the parts of the answer.
+    # Output of libraries must not mix with the answer.
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    # Imported while the question is put together; what follows needs them.
+    # Imported ahead, while the question is put together.
     import duckdb  # noqa: F401 - loaded ahead of its use
 
     import pipeline.lake.user_sql  # noqa: F401 - loaded ahead of its use
@@ -55,7 +55,7 @@ def main() -> None:
 def parts_of(
     file: Path, asked: str | dict[str, str], spill: Path, memory_mb: int, *, as_arrow: bool
 ) -> Iterator[list[Any] | tuple[str, str, str]]:
-    """Yield names, batches of rows and an empty one, or at any point a failure."""
+    """Yield the names, batches of rows and an empty batch, or at any point a failure."""
     import duckdb
 
     from pipeline.lake.user_sql import LIST_RELATIONS, locked_session, question, rows_where

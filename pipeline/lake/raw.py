@@ -1,4 +1,4 @@
-"""The raw zone: what was asked and what came back, untouched.
+"""The raw zone: requests and answers, untouched.
 
 A shard is a Parquet object with one row per HTTP search, with the body's wire bytes as received. Bodies are stored
 without further compression (they come compressed), and each page carries a checksum, so that reading notices a damaged
@@ -126,7 +126,7 @@ def raw_address(sweep_id: str, shard_name: str, row: int) -> str:
 
 
 def second_look(shard_name: str) -> str:
-    """Return the name of the shard with what was asked again because an answer of this shard left properties open."""
+    """Return the name of the shard for properties that answers of this shard left open and that were asked again."""
     return f"{shard_name}-again"
 
 

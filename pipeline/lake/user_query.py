@@ -1,4 +1,4 @@
-"""A user's query in a process of its own, which is ended when it takes more time or memory than it may.
+"""A user's query in its own process, which is ended if it exceeds its limits of time or memory.
 
 An interrupt is not enough: DuckDB checks for it between parts of its work, and a function over one huge value, or the
 planning of nested views, may never end. A process can always be ended without harm to ours.

@@ -13,7 +13,6 @@ process leaves an intact lake, and the next run continues.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from pipeline.lake.database import query_published
 from pipeline.lake.delta import committed_files, is_committed, replace_files
 from pipeline.lake.expected import missing_files, without_checksums
 from pipeline.lake.files import touch
+from pipeline.lake.published_paths import paths_in
 from pipeline.lake.raw import is_retired, landed, retire_shards
 from pipeline.lake.sweep_files import quarantine_file, retirement, sweep_files, sweep_of
 from pipeline.night.mend import is_forgotten
@@ -43,7 +43,6 @@ from pipeline.sweep.load import is_sweep_loaded
 
 OBSERVATIONS = (OFFER, PENALTY, PROMOTION)
 
-_NAMED = re.compile(r"'((?:[^']|'')*\.parquet)'")
 # Sweeps of the latest offers, and those that flags rest on.
 _LATEST = "SELECT DISTINCT seen_sweep_id FROM mart.offer_latest"
 _BEHIND_FLAGS = "SELECT DISTINCT item.sweep_id FROM (SELECT unnest(evidence) AS item FROM report.flag)"
@@ -200,7 +199,7 @@ def _named_by_published(lake: Lake) -> set[str]:
     if not lake.published_file.exists():
         return set()
     views = query_published(lake.published_file, "SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
-    return {path.replace("''", "'") for view in views for path in _NAMED.findall(view[0])}
+    return {path for (sql,) in views for path in paths_in(sql)}
 
 
 def _is_behind(lake: Lake) -> bool:
