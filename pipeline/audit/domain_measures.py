@@ -85,9 +85,7 @@ def measure_sweep(
     lost = manifest.cells - cells
     meaning = "cells that were planned and are not there" if lost >= 0 else "cells that are there and were not planned"
     yield _rule(ALL, "cell", "cells_as_planned", meaning, lost)
-    yield Measure(
-        ALL, "sweep", "age_days", "warning", "days from the sweep to its audit", "rule", float(age_days), highest=1.0
-    )
+    yield Measure(ALL, "sweep", "age_days", "warning", "days from sweep to audit", "rule", float(age_days), highest=1.0)
     planned: dict[str, int] = {}
     for partition in manifest.partitions:
         planned[partition.market] = planned.get(partition.market, 0) + partition.stop - partition.start

@@ -27,9 +27,7 @@ Spec = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(
-        "--limit", min=1, help="Only the first N properties of the spec, for a quick first try.", show_default=False
-    ),
+    typer.Option("--limit", min=1, help="Only the first N properties of the spec, as a quick try.", show_default=False),
 ]
 Markets = Annotated[
     list[str] | None,
@@ -195,9 +193,7 @@ def query(
     form: RowsForm = "table",
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit", min=1, help="Maximum number of rows. Default: 50 in a table, otherwise all.", show_default=False
-        ),
+        typer.Option("--limit", min=1, help="Maximum rows. Default: 50 in a table, otherwise all.", show_default=False),
     ] = None,
     output: Output = None,
     seconds: Annotated[
@@ -305,9 +301,7 @@ def load(
 def quote(
     sample: Annotated[
         int | None,
-        typer.Option(
-            "--sample", min=1, help="Number of quotes to request. Omitted: show the ledger.", show_default=False
-        ),
+        typer.Option("--sample", min=1, help="Quotes to request. Omitted: show the ledger.", show_default=False),
     ] = None,
     market: OnlyMarkets = None,
     property_id: OnlyProperties = None,

@@ -17,10 +17,6 @@ def pull_lake(lake: str, folder: Path) -> None:
     source = LakeInStore(lake) if lake.startswith("s3://") else LakeFolder(Lake(lake))
     with stoppable("What was pulled earlier is unchanged.", f"nightaudit pull {lake} {folder}"):
         pulled = pull(source, folder)
-    text = Text(
-        f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes), kept {pulled.kept:,} that were there, "
-    )
-    text.append(
-        f"and removed {pulled.removed:,} that are no longer used.\nOpen it with: duckdb -readonly {pulled.file}"
-    )
+    text = Text(f"Copied {pulled.copied:,} files ({pulled.copied_bytes:,} bytes), kept {pulled.kept:,}, ")
+    text.append(f"and removed {pulled.removed:,} no longer used.\nOpen it with: duckdb -readonly {pulled.file}")
     Terminal().print(text, soft_wrap=True)

@@ -64,7 +64,5 @@ def show_health(older_than: float) -> None:
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
     age = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"
     if hours > older_than:
-        raise NightTooOld(
-            f"{age}; the limit is {older_than:g} hours.", hint="See what happened since: nightaudit status"
-        )
+        raise NightTooOld(f"{age}; the limit is {older_than:g} hours.", hint="See what happened: nightaudit status")
     sys.stdout.write(f"{age}.\n")

@@ -33,16 +33,12 @@ class Analysis:
     )
     medium_pct: float = _compared(2.0, "Percent from which a finding is of medium severity.", ge=0, le=1000)
     high_pct: float = _compared(5.0, "Percent from which a finding is of high severity.", ge=0, le=1000)
-    price_days: int = _compared(
-        7, "Maximum days between a selling price and the floor it is compared with.", ge=0, le=365
-    )
+    price_days: int = _compared(7, "Maximum days between a selling price and the compared floor.", ge=0, le=365)
     disparity_pct: float = _compared(1.0, "Percent from which a gap between markets is a finding.", ge=0, le=100)
     reference_days: int = _compared(
         30, "Days before a promotion in which its reference price must have been charged.", ge=1, le=365
     )
-    plausible_rooms: int = _compared(
-        10000, "Available rooms above which the number is a placeholder and ignored.", ge=1
-    )
+    plausible_rooms: int = _compared(10000, "Available rooms above this number are a placeholder and ignored.", ge=1)
     quiet_nights: int = _compared(3, "Days without an offer after which a property counts as gone quiet.", ge=1, le=60)
     unobserved_nights: int = _compared(
         2, "Days of partly unreadable answers after which missing offers count as gone.", ge=1, le=60
@@ -50,12 +46,8 @@ class Analysis:
     silent_nights: int = _compared(
         2, "Days on which a market without any offer ends no finding and makes no property quiet.", ge=0, le=60
     )
-    ladder_stays: int = _compared(
-        5, "Minimum number of stays to decide which of two rooms is the better one.", ge=1, le=1000
-    )
-    ladder_pct: float = _compared(
-        90.0, "Percent of those stays in which the better room must be dearer.", ge=50, le=100
-    )
+    ladder_stays: int = _compared(5, "Minimum stays to decide which of two rooms is the better one.", ge=1, le=1000)
+    ladder_pct: float = _compared(90.0, "Percent of these stays in which the better room is dearer.", ge=50, le=100)
     discount_rounding: float = _compared(
         0.51,
         "Percentage points, and currency units, by which a stated discount may differ from the prices.",

@@ -158,9 +158,7 @@ def rows_of_file(kind: InputKind, data: bytes, file_name: str, rates: pl.DataFra
     rows = kind.read(data, findings, rates)
     findings.refuse_faults()
     if rows.is_empty():
-        raise InputError(
-            f"{file_name} cannot be loaded: it has a header and no rows.", hint="Check the export that wrote it."
-        )
+        raise InputError(f"{file_name} cannot be loaded: it has a header and no rows.", hint="Check its export.")
     return rows.drop(REFUSED, strict=False)
 
 

@@ -23,9 +23,7 @@ COLUMNS = (
     InputColumn("nights", kinds.COUNT, "nights of the stay"),
     InputColumn("party", kinds.PARTY, "guests, as in the spec: 2, 2c5-9"),
     InputColumn("currency", kinds.CURRENCY, "ISO 4217 code of the price"),
-    InputColumn(
-        "price", kinds.MONEY, "for the whole stay and all rooms of the party, with a point and up to 4 decimals"
-    ),
+    InputColumn("price", kinds.MONEY, "for the whole stay and all rooms, with a point and up to 4 decimals"),
     InputColumn("observed_at", kinds.INSTANT, "when it was on sale, with its offset: 2026-11-20T02:30:00Z"),
     InputColumn("room_id", kinds.ID, "the supplier's room id", is_required=False),
     InputColumn("board_id", kinds.BOARD, "board basis id", is_required=False),

@@ -104,9 +104,7 @@ def _rows(lines: Iterator[list[str]], width: int, findings: Findings) -> Iterato
         if len(cells) < width:
             _add_bounded(findings, number, f"{len(cells)} cells, where the header has {width}")
         elif any(map(str.strip, cells[width:])):
-            _add_bounded(
-                findings, number, f"more than the {width} cells of the header; is a text with commas unquoted?"
-            )
+            _add_bounded(findings, number, f"more than the {width} cells of the header; is text with commas unquoted?")
         else:
             yield [number, *cells[:width]]
 

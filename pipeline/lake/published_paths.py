@@ -50,9 +50,7 @@ def _root(session: duckdb.DuckDBPyConnection) -> str:
     sql = _views(session).get("state.cell", "")
     root = next((path.removesuffix(known) for path in paths_in(sql) if known and path.endswith(known)), None)
     if root is None:
-        raise LakeError(
-            "The published file does not say which files it reads.", hint="Build it again: nightaudit publish"
-        )
+        raise LakeError("The published file does not name its files.", hint="Build it again: nightaudit publish")
     return root
 
 

@@ -98,7 +98,7 @@ def confirmer(settings: Settings, lake: Lake, now: Clock | None = None) -> Calla
             summary = asyncio.run(confirm(settings, lake, flags, now=now))
         except NightauditError as error:
             logger.warning(
-                "%d flags could not be re-queried; they are reported once they are: %s", len(flag_ids), error.message
+                "%d flags could not be re-queried and are not reported yet: %s", len(flag_ids), error.message
             )
             return set()
         return {row["flag_id"] for row in summary.rows if row["outcome"] == "confirmed"}

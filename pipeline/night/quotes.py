@@ -94,9 +94,7 @@ async def quote(
     load_ledger(lake, max_body_bytes)
     published = published_sweeps(lake)
     if not published:
-        raise InputError(
-            "Nothing is published yet.", kept="Nothing was sent.", hint="Run a night first: nightaudit nightly"
-        )
+        raise InputError("Nothing is published yet.", kept="Nothing was sent.", hint="Run a night: nightaudit nightly")
     manifest = read_manifest(lake, published[-1].sweep_id)
     begun_at = now()
     unknown, asked = asked_so_far(lake, max_body_bytes)

@@ -136,9 +136,7 @@ def _make_way(lake: Lake, supplier: str) -> None:
     for manifest in unanswered:
         if not landed(lake, manifest.sweep_id) and read_ending(lake, manifest.sweep_id) is None:
             drop_sweep(lake, manifest.sweep_id)
-            logger.warning(
-                "Removed the sweep %s: its supplier %s never answered.", manifest.sweep_id, manifest.supplier
-            )
+            logger.warning("Removed sweep %s: its supplier %s never answered.", manifest.sweep_id, manifest.supplier)
 
 
 _ENOUGH_CALLS = "Set it to at least that number, better to twice that: retries count too."

@@ -122,9 +122,7 @@ def _tell(
         ]
         texts |= dict.fromkeys((message.subject, message.text) for message in outgoing)
         if outgoing and not is_rehearsal and (why := outbox.send(tell, outgoing)):
-            logger.warning(
-                "%r could not be notified of %r: %s. This is retried with the next alerts.", who, rule.name, why
-            )
+            logger.warning("%r could not be notified of %r: %s. The next alerts retry it.", who, rule.name, why)
             failures.append(why)
     assert first is not None  # noqa: S101 - a receiver has a way
     counts = (len(first.new), len(first.resolved), first.still_open)

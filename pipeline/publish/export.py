@@ -193,6 +193,4 @@ def _take_name(built: Path, target: Path) -> None:
 
 
 def _taken(target: Path) -> InputError:
-    return InputError(
-        f"{target} exists already.", kept="It is unchanged.", hint="Choose a file name that does not exist yet."
-    )
+    return InputError(f"{target} exists already.", kept="It is unchanged.", hint="Choose another file name.")

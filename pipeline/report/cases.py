@@ -127,9 +127,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
             Column("market", "Markets", is_wide=True),
             *named(severity="Severity", status="Status"),
             Column("flags", "Findings", digits=0),
-            Column(
-                "finding", "In words, and the evidence by market", is_wide=True, below="without_page", links="pages"
-            ),
+            Column("finding", "In words, and evidence by market", is_wide=True, below="without_page", links="pages"),
         ],
         why_empty="No case is open.",
         shown=_SHOWN,

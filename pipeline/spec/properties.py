@@ -72,9 +72,7 @@ def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> l
             hint="Its first column must hold property ids, without NULL.",
         )
     if not found:
-        raise SpecError(
-            "properties.query of the sweep spec returned no property.", hint="Try it with `nightaudit query`."
-        )
+        raise SpecError("properties.query of the sweep spec returned nothing.", hint="Try it with `nightaudit query`.")
     return found
 
 

@@ -184,9 +184,7 @@ def request_for(search: Search, *, today: date, send_rate_type: bool = True) -> 
         return checked(MultiRequest, asked | {"propertyIds": search.property_ids}, today)
     if search.operation is Operation.SINGLE:
         return checked(SingleRequest, asked | _one_property(search), today)
-    raise RequestRefused(
-        "This request was not sent: a quote needs a product for each room (error 1021).", codes=(1021,)
-    )
+    raise RequestRefused("This request was not sent: a quote needs a product per room (error 1021).", codes=(1021,))
 
 
 def quote_request_for(

@@ -113,9 +113,7 @@ STOCK_CHANGE = Table(
     (
         SWEEP_ID,
         required("changed_at", INSTANT, "Start of the sweep that saw the change."),
-        required(
-            "previous_seen_at", INSTANT, "Last sweep that saw the room before; the change happened between the two."
-        ),
+        required("previous_seen_at", INSTANT, "Last sweep that saw the room before; the change was between the two."),
         required("source", TEXT, "`multi` or `detail`: two series that are never mixed."),
         CELL_KEY,
         PROPERTY_ID,

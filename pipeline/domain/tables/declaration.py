@@ -108,6 +108,4 @@ ASKED = (
     *(MARKET, PRODUCT_TYPE, *STAY),
     Column("currency_asked", TEXT, "Requested ISO 4217 code; NULL: none was requested."),
 )
-CELL_KEY = required(
-    "cell_key", LONG, "Stable hash of everything requested, the same for both operations: mart.cell_key."
-)
+CELL_KEY = required("cell_key", LONG, "Stable hash of the request, the same for both operations: mart.cell_key.")

@@ -122,9 +122,7 @@ FAILED_RULE = Table(
     ),
 )
 
-FLAG_OPEN = Table(
-    "flag_open", "One row per open finding: found, and not refuted by an answer since.", ("flag_id",), _FLAG_COLUMNS
-)
+FLAG_OPEN = Table("flag_open", "One row per open finding: not refuted by an answer since.", ("flag_id",), _FLAG_COLUMNS)
 
 FLAG_CLOSED = Table(
     "flag_closed",

@@ -132,9 +132,7 @@ OFFER_CHANGE = Table(
         SWEEP_ID,
         required("changed_at", INSTANT, "Start of the sweep that saw the change."),
         required("change", TEXT, "`first` seen, `value` changed, `gone`, or `back`."),
-        Column(
-            "previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change happened between the two."
-        ),
+        Column("previous_seen_at", INSTANT, "Last sweep that saw the offer before; the change was between the two."),
         # Half of a row's bytes, if it were stored: no two keys have anything in common.
         Column(
             "offer_key",

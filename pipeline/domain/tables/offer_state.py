@@ -45,9 +45,7 @@ _OPEN_COLUMNS = (
     Column("pre_promo_total", MONEY, "Room cost for the whole stay before promotions; NULL: gone or not stated."),
     Column("discount_pct", NUMBER, "Discount as stated, in percent of pre_promo_total."),
     Column("floor", MONEY, "minSellablePrice: the lowest price to sell a hotel-only product at; NULL: none stated."),
-    Column(
-        "available_rooms", INT, "Rooms of this type still bookable; repeated in each room stay, so never add them up."
-    ),
+    Column("available_rooms", INT, "Rooms of this type still bookable; repeated in each room stay: never add them up."),
     Column("promotion_key", LONG, "Stable hash of the promotions in order; 0: none; NULL: gone."),
     Column("included_charges", MONEY, "Taxes and fees inside total, as last sent. Detail only."),
     Column("excluded_charges", MONEY, "Amounts outside total, as last sent. Detail only."),
@@ -60,12 +58,8 @@ _OPEN_COLUMNS = (
     required("first_seen_at", INSTANT, "Start of the first sweep that saw the offer key."),
     required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
     required("snapshots", INT, "Number of sweeps that saw this state; sweeps without an answer do not count."),
-    Column(
-        "unobserved_since", INSTANT, "First sweep since last_seen_at that requested it and got no answer; NULL: none."
-    ),
-    Column(
-        "doubted_since", INSTANT, "First sweep since last_seen_at whose partly unreadable answer lacked it; NULL: none."
-    ),
+    Column("unobserved_since", INSTANT, "First sweep after last_seen_at that got no answer about it; NULL: none."),
+    Column("doubted_since", INSTANT, "First later sweep whose partly unreadable answer lacked it; NULL: none."),
     required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
     required("began_search_id", LONG, "Search of that observation; with the sweep, it identifies the raw answer."),
     Column("began_offer_no", INT, "Offer of that observation; NULL: gone."),

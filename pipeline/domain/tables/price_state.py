@@ -42,9 +42,7 @@ PRICE_MOVE = Table(
         required("pairs", LONG, "Number of these that also had a total in the answer before."),
         required("raised", LONG, "Pairs whose total rose."),
         required("lowered", LONG, "Pairs whose total fell."),
-        required(
-            "spanning", LONG, "Pairs of any lead days whose two answers are before and after the end of this day."
-        ),
+        required("spanning", LONG, "Pairs of any lead days with one answer before and one after the end of this day."),
         required("drift", NUMBER, "Sum over these of ln(total / total before) for each day between the two answers."),
         required("squares", NUMBER, "Sum over the pairs of ln(total / total before) squared."),
     ),
@@ -99,9 +97,7 @@ _BEGAN = (
     ),
     required("began_at", INSTANT, "Start of the first sweep of the episode."),
 )
-_SNAPSHOTS = required(
-    "snapshots", INT, "Consecutive snapshots in which it was dearer; sweeps without an answer do not count."
-)
+_SNAPSHOTS = required("snapshots", INT, "Consecutive snapshots in which it was dearer, not counting unanswered sweeps.")
 _PARITY_COLUMNS = (
     *_OF_OFFER,
     _REFERENCE_MARKET,

@@ -41,9 +41,7 @@ QUOTE = Table(
         PROPERTY_ID,
         required("sent_property_id", LONG, "Property id that was sent: the unbranded one if the map has one."),
         *ASKED,
-        required(
-            "rooms", SMALL, "Number of rooms of the party; each is quoted with its own product: quote_offer.", lowest=1
-        ),
+        required("rooms", SMALL, "Rooms of the party; each is quoted with its own product: quote_offer.", lowest=1),
         Column("room_stay_id", INT, "Requested room of the first product, from 0."),
         Column("room_id", LONG, "The supplier's room id, from the search."),
         Column("board_id", INT, "Board basis id, from the search."),
@@ -54,9 +52,7 @@ QUOTE = Table(
         required("search_total", MONEY, "Cost of all rooms for the whole stay, from the search."),
         required("intended_at", INSTANT, "When the intent was recorded, before the call."),
         Column("quoted_at", INSTANT, "When the quote was sent; NULL: nothing is known of the call."),
-        Column(
-            "answered_at", INSTANT, "When its answer arrived, or the call failed; NULL: nothing is known of the call."
-        ),
+        Column("answered_at", INSTANT, "When its answer arrived, or the call failed; NULL: unknown."),
         Column("age_seconds", LONG, "Seconds from the search to the quote: the age of the price."),
         required(
             "outcome",
@@ -74,9 +70,7 @@ QUOTE = Table(
         Column("reservation_id", LONG, "Reservation that guarantees the price."),
         Column("quote_property_id", LONG, "Property id, from the quote."),
         Column("quote_currency", TEXT, "ISO 4217 code of quote_total, as sent."),
-        Column(
-            "quote_total", MONEY, "Cost of all rooms for the whole stay, from the quote; NULL: unknown for some room."
-        ),
+        Column("quote_total", MONEY, "Cost of all rooms for the whole stay, as quoted; NULL: unknown for some room."),
         Column("property_remarks", TEXT, "Restrictions or special terms of the property, from the quote."),
         RAW_ADDRESS,
     ),

@@ -28,9 +28,7 @@ PLANNED_AND_OFFERED = (
     required("offered", LONG, "Cells with at least one offer."),
 )
 NOT_ANSWERED = (
-    required(
-        "absent", LONG, "Cells requested in a multi search but missing from its answer; not the same as sold out."
-    ),
+    required("absent", LONG, "Cells of a multi search that are missing from its answer; not the same as sold out."),
     required("rejected", LONG, "Cells refused by the supplier (400)."),
     required("failed", LONG, "Cells whose retries were used up or whose answer was unreadable."),
     required("not_swept", LONG, "Cells not requested: stopped, or out of budget."),
@@ -45,9 +43,7 @@ SWEEP = Table(
         required("snapshot_date", DAY, "The day that lead days are counted from: started_at in UTC."),
         required("started_at", INSTANT, "Start of the sweep."),
         required("finished_at", INSTANT, "End of the collection."),
-        required(
-            "state", TEXT, "`complete`: each search was answered or failed; `closed`: ended early, the rest not swept."
-        ),
+        required("state", TEXT, "`complete`: each search was answered or failed; `closed`: ended early."),
         required("is_simulated", FLAG, "TRUE: the answers come from the sandbox."),
         required("supplier", TEXT, "Host of the supplier."),
         required("spec", TEXT, "The sweep's spec in canonical JSON."),
