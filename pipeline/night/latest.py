@@ -1,4 +1,7 @@
-"""The latest sweep at a given stage, and sweeps that must be finished before others begin."""
+"""The latest sweep at a given stage, and the finished steps of a night, which are recorded in the lake after each.
+
+A sweep without a record was made by single commands, or by a version that kept none.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ import logging
 from collections.abc import Iterator
 from datetime import datetime
 
+import msgspec
+
 from pipeline.domain.errors import CorruptObject, InputError, UnknownSweep
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, has_answer, read_ending, read_manifest
+from pipeline.lake.records import read_record
 from pipeline.night.overview import begun_at
 from pipeline.publish import published_sweeps
 from pipeline.sweep.load import is_sweep_loaded
@@ -85,3 +91,26 @@ def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
             if is_simulated
             else "Correct the clock of this machine.",
         )
+
+
+_FOLDER = "nights"
+_HINT = "Remove this file; its night then counts as finished if it has been published."
+
+
+def done_steps(lake: Lake, sweep_id: str) -> frozenset[str] | None:
+    """Return the names of a night's finished steps; None: nothing was recorded."""
+    try:
+        return read_record(lake, _path(sweep_id), frozenset[str], kept="Nothing was started.", hint=_HINT)
+    except FileNotFoundError:
+        return None
+
+
+def note_done(lake: Lake, sweep_id: str, step: str) -> None:
+    """Record a finished step. The caller holds the lake's writer lock."""
+    before = done_steps(lake, sweep_id) or frozenset()
+    if step not in before:
+        lake.put(_path(sweep_id), msgspec.json.encode(sorted(before | {step})))
+
+
+def _path(sweep_id: str) -> str:
+    return f"{_FOLDER}/{sweep_id}.json"

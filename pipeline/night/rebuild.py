@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -66,7 +67,10 @@ async def rebuild(
     """
     # A minimal backup has only the ledger's copies.
     restore_entries(lake)
-    before = _counted(lake)
+    before: dict[str, dict[str, Any]] = {}
+    with suppress(CorruptObject):
+        # A rebuild repairs a damaged table.
+        before = sweep_rows(lake)
     manifests = [_replayable(lake, sweep_id) for sweep_id in _loaded(lake, before)]
     fresh = lake.with_new_tables()
     try:
@@ -86,14 +90,6 @@ async def rebuild(
     fresh.drop_tables_but(lake.tables_folder)
     ids = tuple(manifest.sweep_id for manifest in manifests)
     return Rebuilt(ids, lake.root / fresh.tables_folder, lake.root / lake.tables_folder, file)
-
-
-def _counted(lake: Lake) -> dict[str, dict[str, Any]]:
-    """Return the loaded sweeps' rows by id; none if the table is damaged, as a rebuild repairs it."""
-    try:
-        return sweep_rows(lake)
-    except CorruptObject:
-        return {}
 
 
 def _loaded(lake: Lake, rows: Mapping[str, Any]) -> list[str]:

@@ -29,8 +29,8 @@ from pipeline.lake import Lake
 from pipeline.lake.database import open_published
 from pipeline.lake.raw import is_retired
 from pipeline.lake.sweep_files import files_of_sweep
+from pipeline.night.latest import done_steps
 from pipeline.night.overview import sweep_rows
-from pipeline.night.record import done_steps
 from pipeline.publish import LedgerEntry
 from pipeline.publish.ledger import copies_of_entry
 

@@ -14,7 +14,7 @@ import msgspec
 from pipeline.normalise.interned import Interned
 from pipeline.normalise.offers import Offers
 from pipeline.supplier import wire
-from pipeline.supplier.names import names_in, repeats_a_name
+from pipeline.supplier.bodies import names_in, repeats_a_name
 
 
 class FieldCount:

@@ -25,8 +25,8 @@ from pipeline.domain.penalties import Penalty, free_cancel_hours, free_cancel_un
 from pipeline.normalise.money import refuse_unfit
 from pipeline.normalise.parts import Deviation
 from pipeline.supplier import wire
+from pipeline.supplier.bodies import names_and_nulls_in
 from pipeline.supplier.date_times import instant_of
-from pipeline.supplier.names import names_and_nulls_in
 
 T = TypeVar("T")
 Indexes = npt.NDArray[np.int32]

@@ -15,10 +15,9 @@ import msgspec
 
 from pipeline.supplier import wire
 from pipeline.supplier.date_times import instant_of
+from pipeline.supplier.envelope import whole_number
 from pipeline.supplier.fields import Field, fields_of
 
-# More digits than any integer that could be kept; reading far more of them takes quadratic time.
-_MOST_DIGITS = 40
 # More than any double has.
 _MOST_EXPONENT = 400
 # The highest number of items that the tables can number within one product.
@@ -155,14 +154,10 @@ def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
     """Decode a body in which NaN, endless numbers and bytes that are not UTF-8 cost only their own part."""
     try:
         text = body.decode(json.detect_encoding(body), "surrogateescape")
-        return json.loads(text, parse_float=_decimal, parse_int=_whole)
+        return json.loads(text, parse_float=_decimal, parse_int=whole_number)
     except (ValueError, RecursionError, ArithmeticError) as error:
         msg = f"not JSON: {error}"
         raise UnreadableAnswer(msg) from None
-
-
-def _whole(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def _decimal(digits: str) -> Decimal | float:

@@ -46,7 +46,10 @@ class Comparison:
     @property
     def is_same(self) -> bool:
         """Whether they are equal; a sum of floats may differ in its last bits."""
-        return _same(self.flagged, self.recomputed)
+        one, other = self.flagged, self.recomputed
+        if isinstance(one, float) and isinstance(other, float):
+            return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+        return one == other
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +162,3 @@ def _compared(flag: Row, found: Row) -> Iterable[Comparison]:
 
 def _ordered(value: object) -> object:
     return sorted(value, key=repr) if isinstance(value, list) else value
-
-
-def _same(one: object, other: object) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-    return one == other

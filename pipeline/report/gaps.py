@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import altair as alt
@@ -100,7 +99,7 @@ def _steps(row: dict[str, Any]) -> AnyChart:
     steps.append({"part": "gap", "from": 0.0, "to": reached, "kind": "the gap", "amount": reached})
     bars_of = pl.DataFrame(steps).with_columns(
         pl.max_horizontal("from", "to").alias("top"),
-        pl.col("amount").map_elements(_signed, return_dtype=pl.String).alias("text"),
+        pl.col("amount").map_elements(lambda it: f"{'+' if it > 0 else ''}{shown(it, 2)}", pl.String).alias("text"),
     )
     low, high = min(0.0, *bars_of["from"], *bars_of["to"]), max(0.0, *bars_of["from"], *bars_of["to"])
     # Steps run down the page, so that their names fit on a phone; amounts are right of the bars.
@@ -117,10 +116,6 @@ def _steps(row: dict[str, Any]) -> AnyChart:
     )
     amounts = base.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(x="top:Q", text="text:N")
     return alt.layer(bars, amounts).properties(width=WIDTH, height=_STEP * bars_of.height)
-
-
-def _signed(amount: float | Decimal) -> str:
-    return f"{'+' if amount > 0 else ''}{shown(amount, 2)}"
 
 
 def exchange_rates(reader: Reader) -> Section:

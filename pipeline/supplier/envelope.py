@@ -19,10 +19,9 @@ import msgspec
 from pipeline.domain.codes import ERROR_CODES, CodeKind
 from pipeline.domain.search import Operation
 from pipeline.supplier.answer import Failure
-from pipeline.supplier.bodies import BYTE_ORDER_MARK, BodyTooLong, UnreadableBody, beginning, inflate
+from pipeline.supplier.bodies import BYTE_ORDER_MARK, BodyTooLong, UnreadableBody, beginning, inflate, repeats_a_name
 from pipeline.supplier.error_bodies import codes_of
 from pipeline.supplier.failure_signs import SERVER_CODES, has_message, server_code, speaks_of_failure
-from pipeline.supplier.names import repeats_a_name
 
 # What lists properties, by operation.
 LISTING = {Operation.MULTI: "properties", Operation.SINGLE: "property"}
@@ -115,7 +114,7 @@ def decoded_with_repeats(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON ca
     document = decoded(body)
     if not repeats_a_name(body, document):
         return document
-    return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer, object_pairs_hook=_object)
+    return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=whole_number, object_pairs_hook=_object)
 
 
 def repeats_its_envelope(document: object, operation: Operation) -> bool:
@@ -141,11 +140,12 @@ def decoded(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON can hold
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         with suppress(ValueError):
-            return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=_integer)
+            return json.loads(body.decode("utf-8", "surrogateescape"), parse_int=whole_number)
         raise
 
 
-def _integer(digits: str) -> int | float:
+def whole_number(digits: str) -> int | float:
+    """Return a whole number of a JSON text; one that is too long to keep as a double."""
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 

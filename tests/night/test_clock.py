@@ -16,10 +16,10 @@ from pipeline.lake.database import query_published
 from pipeline.night import steps
 from pipeline.night.care import plan_care
 from pipeline.night.gate import audit_sweep, publish_checked
+from pipeline.night.latest import note_done
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
 from pipeline.night.overview import overview
-from pipeline.night.record import note_done
 from pipeline.night.verify import verify
 from pipeline.publish import published_sweeps
 from pipeline.settings import Settings

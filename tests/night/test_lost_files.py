@@ -27,9 +27,9 @@ from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.delta import commit_rows, refuse_broken_logs
 from pipeline.night import steps
 from pipeline.night import verify as verifying
+from pipeline.night.latest import note_done
 from pipeline.night.night import Night
 from pipeline.night.overview import sweep_rows
-from pipeline.night.record import note_done
 from pipeline.night.verify import verify
 from pipeline.publish import published_sweeps
 from pipeline.publish.pull import LakeFolder, pull

@@ -104,8 +104,11 @@ def detail_form(
     """Return the penalties with their exact dates and amounts (in `1 / units` of the answer's currency)."""
     zone = timezone(timedelta(minutes=offset_minutes)) if offset_minutes else UTC
     arrival = datetime.combine(check_in, time(_CHECK_IN_HOUR), zone)
+    # Windows like 999999 hours mean 'from the booking on'; a century has the same effect and stays a valid date.
     starts = [
-        None if step.window_hours is None else _hours_before(arrival, step.window_hours + earlier_hours)
+        None
+        if step.window_hours is None
+        else arrival - timedelta(hours=min(step.window_hours + earlier_hours, 876_000))
         for step in steps
     ]
     form = list_form(steps, earlier_hours)
@@ -116,11 +119,6 @@ def detail_form(
         item["penaltyEndDate"] = _written(following)
         item["penaltyInAmount"] = _amount(step, nights, total, units)
     return form
-
-
-def _hours_before(arrival: datetime, hours: int) -> datetime:
-    # Windows like 999999 hours mean 'from the booking on'; a century has the same effect and stays a valid date.
-    return arrival - timedelta(hours=min(hours, 876_000))
 
 
 def _written(moment: datetime | None) -> str | None:
