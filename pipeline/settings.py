@@ -91,7 +91,7 @@ def _mailbox(address: str) -> str:
 
 
 def _instant(value: object) -> object:
-    """Return an instant in UTC. Raises ValueError where it names no time zone, or is near an end of the calendar."""
+    """Return an instant in UTC. Raises ValueError if it names no time zone, or is near an end of the calendar."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

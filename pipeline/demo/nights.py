@@ -72,7 +72,7 @@ Watch = Callable[[DemoProgress], None]
 def make_demo(settings: Settings, nights: int, last: date, watch: Watch = lambda _: None) -> Demo:
     """Make the nights of a demo in an empty lake, the last one on `last`, and the reports of that one.
 
-    Raises SettingsError where a supplier is set, and InputError where the lake is not empty or `last` has not ended.
+    Raises SettingsError if a supplier is set, and InputError if the lake is not empty or `last` has not ended.
     """
     lake = Lake(settings.lake)
     refuse_demo(settings, lake, last)
@@ -180,7 +180,7 @@ def _say(watch: Watch, made: int, nights: int, day: date, step: str) -> None:
 
 
 def refuse_demo(settings: Settings, lake: Lake, last: date) -> None:
-    """Raise SettingsError or InputError where no demo can be made; see `make_demo`."""
+    """Raise SettingsError or InputError if no demo can be made; see `make_demo`."""
     if not settings.is_simulated:
         raise SettingsError(
             "The demo needs the bundled sandbox, but NIGHTAUDIT_BASE_URL names a supplier.",

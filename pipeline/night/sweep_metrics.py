@@ -81,7 +81,7 @@ class SweepMetrics:
 
 @contextmanager
 def served(port: int, sweep_id: str) -> Iterator[SweepMetrics]:
-    """Serve the metrics of a sweep within. Raises SettingsError where the port cannot be used."""
+    """Serve the metrics of a sweep within. Raises SettingsError if the port cannot be used."""
     metrics = SweepMetrics(sweep_id)
     try:
         server, thread = start_http_server(port, _HOST, metrics.registry)

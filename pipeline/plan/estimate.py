@@ -117,7 +117,7 @@ class StepEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a sweep will take. Bytes are whole bytes; `days` is None where no daily cap is set.
+    """What a sweep will take. Bytes are whole bytes; `days` is None if no daily cap is set.
 
     `hours` are those of the sweep, and `bound` is what keeps it from being faster. `assumed` names the operations of
     which no earlier sweep is known.

@@ -139,7 +139,7 @@ class SweepPlan:
                 yield from self._stretch(partition, first, last)
 
     def search_at(self, number: int) -> Search:
-        """Return the search of that number. Raises IndexError where the plan has none."""
+        """Return the search of that number. Raises IndexError if the plan has none."""
         for search in self.searches(number, number + 1):
             return search
         msg = f"the plan has no search {number}"

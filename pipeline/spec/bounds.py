@@ -23,7 +23,7 @@ _KEY_PART = re.compile(r"[^\S\n]*[^\s=,\[\]{}#][^\n=,\[\]{}#]*")
 
 
 class Unreadable(ValueError):
-    """A text is not of its format, or too large. `line` counts from 1 and is None where the parser does not say."""
+    """A text is not of its format, or too large. `line` counts from 1 and is None if the parser does not say."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Unreadable(ValueError):
 
 
 def read_bounded(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return what a file holds. Raises OSError, and Unreadable where it is larger than `most_bytes`."""
+    """Return what a file holds. Raises OSError, and Unreadable if it is larger than `most_bytes`."""
     with path.open("rb") as file:
         # Not by its stated size: a pipe or a device states none.
         held = file.read(most_bytes + 1)
@@ -41,14 +41,14 @@ def read_bounded(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def refuse_deep_toml(text: str) -> None:
-    """Raise Unreadable where a key has more parts than any spec: the parser's time grows with their square."""
+    """Raise Unreadable if a key has more parts than any spec: the parser's time grows with their square."""
     for is_part, parts in groupby(text.split("."), key=lambda part: _KEY_PART.fullmatch(part) is not None):
         if is_part and sum(1 for _ in parts) > _MOST_PARTS:
             raise Unreadable("it is nested too deeply")
 
 
 def refuse_expanding_yaml(text: str, loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader]) -> None:
-    """Raise Unreadable where a YAML text holds, once its aliases are followed, more nodes or levels than any spec.
+    """Raise Unreadable if a YAML text holds, once its aliases are followed, more nodes or levels than any spec.
 
     Raises yaml.YAMLError where it cannot be parsed.
     """

@@ -30,7 +30,7 @@ _MOST_PARSED = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed text; `line_of` returns the line (from 1) of a place, or None where the text does not have it."""
+    """A parsed text; `line_of` returns the line (from 1) of a place, or None if the text does not have it."""
 
     data: dict[str, Any]
     line_of: Callable[[Place], int | None]

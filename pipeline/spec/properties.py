@@ -31,8 +31,8 @@ def resolve_properties(
     """Return the property ids, ascending, each once.
 
     `folder` is the spec's own, from which a relative file is meant. `resolve_query` runs SQL over the last published
-    night; `resolve_sandbox` returns the first so many ids of the sandbox; None where there is no such thing.
-    Raises SpecError where the source is missing, empty or holds what is not a property id.
+    night; `resolve_sandbox` returns the first so many ids of the sandbox; None if there is no such thing.
+    Raises SpecError if the source is missing, empty or holds what is not a property id.
     """
     if properties.ids is not None:
         return tuple(sorted(properties.ids))
@@ -48,7 +48,7 @@ def resolve_properties(
 
 
 def resolve_watched(detail: Detail, folder: Path) -> tuple[int, ...]:
-    """Return the ids of a spec's watch list, ascending. Raises SpecError where its file holds what is not one."""
+    """Return the ids of a spec's watch list, ascending. Raises SpecError if its file holds what is not one."""
     if detail.watch_file is None:
         return tuple(sorted(detail.watch or ()))
     return tuple(sorted(_from_file(folder / detail.watch_file, "detail.watch_file")))

@@ -30,7 +30,7 @@ def begin(
     """Write the manifest of a new sweep and return it.
 
     `now` (UTC) gives the sweep its id and the day that its lead days are counted from. Raises SpecError for check-ins
-    that cannot be asked for on that day, and InputError where nothing is asked at all.
+    that cannot be asked for on that day, and InputError if nothing is asked at all.
     """
     plan = SweepPlan.of(spec, property_ids, now.date(), detail_ids)
     cells = plan.counts().cells
@@ -68,7 +68,7 @@ def begin(
 
 
 def plan_of(manifest: Manifest) -> SweepPlan:
-    """Return the plan that a manifest was made from. Raises LakeError where this version plans differently."""
+    """Return the plan that a manifest was made from. Raises LakeError if this version plans differently."""
     if manifest.plan_version != PLAN_VERSION:
         raise LakeError(
             f"The sweep {manifest.sweep_id} was planned by version {manifest.plan_version} of the planner; this is "

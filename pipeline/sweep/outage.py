@@ -159,7 +159,7 @@ class Probes:
         return outcome_of(answer).verdict is Verdict.FAILED
 
     async def is_anything_answered(self, failing: Set[Place]) -> bool:
-        """Find out which of the `failing` markets are out; False where nothing is answered in the others either."""
+        """Find out which of the `failing` markets are out; False if nothing is answered in the others either."""
         alive = {place for place in failing - self._out if await self._is_place_answered(place)}
         if not alive and not await self._is_another_answered(failing):
             return False

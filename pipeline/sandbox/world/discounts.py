@@ -53,7 +53,7 @@ def gift_of(room_salt: int, spelling: int) -> msgspec.Raw | None:
 
 
 def price_offer(key: int, epoch: int, nights: int, spelling: int, with_gift: bool) -> Offer | None:
-    """Return the discount of a promoted epoch; None where a free night does not apply to so short a stay."""
+    """Return the discount of a promoted epoch; None if a free night does not apply to so short a stay."""
     drawn = mix(key, epoch, 23)
     if drawn % 10 < 7:
         percent = _PERCENTS[drawn // 10 % len(_PERCENTS)]

@@ -30,7 +30,7 @@ def property_id(seed: int, index: int) -> int:
 
 
 def property_index(seed: int, identifier: int, count: int) -> int | None:
-    """Return the index behind an id, or None where a world of `count` properties has no such id."""
+    """Return the index behind an id, or None if a world of `count` properties has no such id."""
     scattered = (identifier - _BIG) >> 1 if identifier >= _BIG else identifier - _FIRST_ID
     if not 0 <= scattered <= _ID_MASK:
         return None
@@ -104,7 +104,7 @@ def passing_prefix(night: int, context: int) -> int:
 
 
 def read_product_id(seed: int, identifier: int) -> ProductAddress | None:
-    """Return what a product id addresses, None where this sandbox cannot have issued it."""
+    """Return what a product id addresses, None if this sandbox cannot have issued it."""
     upper = identifier >> _LOW_BITS
     if identifier <= 0 or (upper and upper & ~(_PASSING - 1) != _PASSING):
         return None
