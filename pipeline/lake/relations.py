@@ -143,6 +143,7 @@ class FindingRule:
     numbers: Sequence[str]
     severity: str = "By size_pct and the bounds of ref.analysis."
     planted: bool = True
+    concerns: str = "property"
 
     @property
     def full_name(self) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
+from pipeline.lake.relations import finding_rules
 from pipeline.report.findings import by_severity
 from pipeline.report.page import PROPERTY, Column, Point, Section, counted, named
 from pipeline.report.read import PROPERTY_PAGES, Reader
@@ -146,15 +150,21 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
     tone = "bad" if first["severity"][0] == "high" else "warn"
     points = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
     for row in first.iter_rows(named=True):
-        is_of_property = row["scope"] == "property"
-        name = row["property_name"] or f"property {row['property_id']}"
-        whom = f"Call {name}" if is_of_property else f"Call the supplier about {name}"
-        place = f" ({row['market']})" if is_of_property and row["market"] else ""
+        place = f" ({row['market']})" if row["scope"] == "property" and row["market"] else ""
         # A case of several markets names them itself.
         place = "" if place in row["finding"] else place
-        text = f"{whom}{' about' if is_of_property else ''}: {row['rule_words']}{place}. {row['finding']}"
+        text = f"{_to_do(row)}: {row['rule_words']}{place}. {row['finding']}"
         points.append(Point(text, "cases", tone, row["case_page"] or "", row["property_page"] or ""))
     return points
+
+
+def _to_do(row: Mapping[str, Any]) -> str:
+    """Return what to do about a problem: whom to call, or which price of one's own to check."""
+    name = row["property_name"] or f"property {row['property_id']}"
+    rule = finding_rules().get(row["rule"])
+    if rule and rule.concerns == "selling_price":
+        return f"Check your selling price of {name}" if row["scope"] == "property" else f"Check your prices in {name}"
+    return f"Call {name} about" if row["scope"] == "property" else f"Call the supplier about {name}"
 
 
 def ended_points(ended: pl.DataFrame) -> list[Point]:

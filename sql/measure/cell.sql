@@ -1,19 +1,20 @@
 -- One row per market: how its planned cells ended. A cell that failed is one that was not heard of: it is counted as
--- failed, and in no share of what was answered.
+-- failed, and in no share of what was answered. What a property has on sale for a check-in, it mostly has in each product
+-- type and currency: whether it is on sale is judged by the number of these, not of cells.
 SELECT
     cells.market,
     cells.answered / nullif(cells.heard, 0) AS answered_share,
     cells.heard AS answered_share__of,
     cells.offered / nullif(cells.heard, 0) AS offered_share,
-    cells.heard AS offered_share__of,
+    cells.stays AS offered_share__of,
     cells.failed / nullif(cells.asked, 0) AS failed_share,
     cells.asked AS failed_share__of,
     cells.asked / cells.planned AS swept_share,
     cells.planned AS swept_share__of,
     cells.absent / nullif(cells.heard, 0) AS absent_share,
-    cells.heard AS absent_share__of,
+    cells.stays AS absent_share__of,
     cells.no_offer / nullif(cells.heard, 0) AS no_offer_share,
-    cells.heard AS no_offer_share__of,
+    cells.stays AS no_offer_share__of,
     cells.planned AS planned_cells,
     cells.planned AS planned_cells__of,
     cells.offers / nullif(cells.offered, 0) AS offers_per_cell,
@@ -24,6 +25,9 @@ FROM (
         count(*) AS planned,
         count(*) FILTER (WHERE cell.status <> 'not_swept') AS asked,
         count(*) FILTER (WHERE cell.status NOT IN ('not_swept', 'failed')) AS heard,
+        approx_count_distinct(row(cell.property_id, cell.check_in)) FILTER (
+            WHERE cell.status NOT IN ('not_swept', 'failed')
+        ) AS stays,
         count(*) FILTER (WHERE cell.status IN ('offered', 'no_offer', 'absent')) AS answered,
         count(*) FILTER (WHERE cell.status = 'offered') AS offered,
         count(*) FILTER (WHERE cell.status = 'failed') AS failed,

@@ -1,18 +1,21 @@
 -- One row per requested market and lead time: how many prices it has, and how high they are.
 -- Counted from its cells, so that a lead time that has lost all prices is a row that says 0; those that failed are not
--- counted, as nothing was heard of them.
+-- counted, as nothing was heard of them. As in `cell`, what counts for chance is properties and check-ins.
 SELECT
     asked.market,
     asked.lead,
     coalesce(prices.cells, 0) / asked.cells AS priced_share,
-    asked.cells AS priced_share__of,
+    asked.stays AS priced_share__of,
     prices.level AS price_level,
     coalesce(prices.properties, 0) AS price_level__of
 FROM (
     SELECT
         search.market,
         search.lead,
-        sum(search.properties) AS cells
+        sum(search.properties) AS cells,
+        cells / count(DISTINCT row( -- noqa: RF02
+            search.operation, search.product_type, search.nights, search.party, search.currency_asked
+        )) AS stays
     FROM sweep_files.search_lead AS search
     WHERE search.outcome IN ('answered', 'rejected')
     GROUP BY search.market, search.lead

@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,10 +28,13 @@ from audited_nights import (
 )
 from nights import started_at, sweep_id
 
+from pipeline.audit.history import Limits, Seen, bounds
 from pipeline.audit.results import Audit
 from pipeline.audit.rules import rules
 from pipeline.domain.errors import LakeError
 from pipeline.lake import Lake
+from pipeline.lake.database import rows_of
+from pipeline.lake.relations import relation
 from pipeline.night.gate import audit_sweep
 
 GB = "GB"
@@ -321,6 +325,44 @@ def test_four_of_thirty_properties_that_state_no_floors_any_more_are_no_lost_col
     quiet = every(clean_night(6), "offer", lambda row: {"floor": None} if row["property_id"] <= 4 else {}, GB)
     _, found = tonight(seasoned, tmp_path, quiet)
     assert "floor_share" not in failed_checks(found)
+
+
+def test_a_stay_counts_once_for_chance_in_however_many_currencies_and_product_types_it_is_asked():
+    """Five of sixty properties that close for a season take twelve cells each with them: no reason to withhold."""
+    with duckdb.connect() as session:
+        session.execute("CREATE SCHEMA sweep_files; CREATE SCHEMA audit")
+        session.execute(
+            """
+            CREATE TABLE sweep_files.cell AS
+            SELECT 'SE' AS market, id AS property_id, stay.check_in, currency, product_type, 8 AS offers,
+                CASE WHEN id <= 50 THEN 'offered' ELSE 'absent' END AS status
+            FROM range(1, 61) AS property (id), (SELECT unnest(['05-20', '06-10', '07-15']) AS check_in) AS stay,
+                (SELECT unnest(['SEK', 'EUR']) AS currency), (SELECT unnest(['Hotel', 'Package']) AS product_type)
+            """
+        )
+        session.execute(
+            """
+            CREATE TABLE sweep_files.search_lead AS
+            SELECT 'SE' AS market, '031_to_090' AS lead, 'multi' AS operation, product_type, check_in, 2 AS nights,
+                '2' AS party, currency AS currency_asked, 'answered' AS outcome, count(*) AS properties
+            FROM sweep_files.cell GROUP BY ALL
+            """
+        )
+        session.execute(
+            """
+            CREATE TABLE audit.cell_price AS
+            SELECT market, '031_to_090' AS lead, property_id, 100 AS total, 2 AS nights
+            FROM sweep_files.cell WHERE status = 'offered'
+            """
+        )
+        (cell,) = rows_of(session.execute(relation("measure", "cell").sql))
+        (price,) = rows_of(session.execute(relation("measure", "price_level").sql))
+    for measured, name in ((cell, "offered_share"), (price, "priced_share")):
+        assert measured[name] == pytest.approx(50 / 60)
+        # The count of distinct values is estimated.
+        assert measured[f"{name}__of"] == pytest.approx(180, rel=0.1)
+        lowest, _ = bounds([Seen(55 / 60)] * 6, "share", measured[f"{name}__of"], Limits().deviations)
+        assert lowest < measured[name] - 0.02
 
 
 @pytest.mark.slow

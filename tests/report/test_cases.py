@@ -10,7 +10,12 @@ from pipeline.report.cases import calls, cases_points, cases_section, ended_poin
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
     row |= {"markets": market or ""}
-    row |= {"rule": "floor_breach", "rule_words": "Sold below the floor", "status": "open", "severity": "high"}
+    row |= {
+        "rule": "wrong_discount",
+        "rule_words": "Stated discount does not fit",
+        "status": "open",
+        "severity": "high",
+    }
     row |= {"scope": "property" if property_id is not None else "market" if market else "supplier"}
     row |= {"case_page": f"cases/{case_id}.html", "property_page": None} | {
         "flags": 2,
@@ -36,9 +41,9 @@ def test_one_problem_in_several_markets_is_one_line_that_names_them_and_their_ca
     )
     found = calls(cases).rows(named=True)
     assert [(row["property_id"], row["rule"], row["market"], row["case_id"]) for row in found] == [
-        (7, "floor_breach", "DE, SE", "case-1 case-2"),
+        (7, "wrong_discount", "DE, SE", "case-1 case-2"),
         (7, "fx", "GB", "case-3"),
-        (8, "floor_breach", "US", "case-4"),
+        (8, "wrong_discount", "US", "case-4"),
     ]
     assert found[0]["finding"] == "4 offers in 2 markets, 4.0% to 9.0%. Of SE."
     assert found[0]["flags"] == 4
@@ -122,16 +127,16 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
         case("case-3", "SE", 7),
     )
     assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
-        "Call the supplier about market SE: Sold below the floor",
-        "Call the supplier about all markets: Sold below the floor",
-        "Call Hotel 7 about: Sold below the floor (SE)",
+        "Call the supplier about market SE: Stated discount does not fit",
+        "Call the supplier about all markets: Stated discount does not fit",
+        "Call Hotel 7 about: Stated discount does not fit (SE)",
     ]
 
 
 def test_cases_that_ended_are_named_wider_ones_first():
     ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "DE", 7))
     (point,) = ended_points(ended)
-    first = "Sold below the floor (DE); Sold below the floor (Hotel 7, SE, DE); Sold below the floor (Hotel 8, SE)"
+    first = "Stated discount does not fit (DE); Stated discount does not fit (Hotel 7, SE, DE); Stated discount does not fit (Hotel 8, SE)"
     assert point.text == f"4 cases ended: {first}."
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")
@@ -148,3 +153,14 @@ def test_no_case_is_no_line():
     none = frame(case("case-1", "SE")).clear()
     assert calls(none).is_empty()
     assert [point.text for point in cases_points(none)] == ["No open case needs a decision."]
+
+
+def test_a_price_of_the_reader_is_the_readers_to_check_and_no_call_to_the_property():
+    cases = frame(
+        case("case-1", "SE", 7, rule="floor_breach", rule_words="Sold below the floor"),
+        case("case-2", "SE", 8, rule="market_disparity", rule_words="Differs"),
+    )
+    assert [point.text.split(". ")[0] for point in cases_points(cases)[1:]] == [
+        "Check your selling price of Hotel 7: Sold below the floor (SE)",
+        "Call Hotel 8 about: Differs (SE)",
+    ]
