@@ -25,6 +25,9 @@ from pipeline.report.words import rule_said, said
 # Links to other cases on a page.
 _SIBLINGS: Final = 12
 
+# What compares a list answer with a detail answer is of neither.
+_OF_BOTH: Final = {"list_detail_mismatch"}
+
 _ROLES: Final = {
     "reference": "reference market",
     "witness": "a third market",
@@ -67,11 +70,17 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
     for row in rows:
         if row["property_id"] is not None:
             of_property.setdefault(row["property_id"], []).append(row)
+    names = dict(reader.properties.select("property_id", "property_name").iter_rows())
     hosts = {night["sweep_id"]: night["supplier"] for night in reader.nights}
     for row in rows:
         near = [each for each in of_property.get(row["property_id"], []) if each["case_id"] != row["case_id"]]
         held = [found[item["flag_id"]] for item in row["evidence"] if item["flag_id"] in found]
         rule = finding_rules().get(row["rule"])
+
+        def of_whom(flag: Row, case: Row = row) -> str:
+            is_of_case = case["property_id"] is not None
+            return "" if is_of_case else _property(names.get(flag["property_id"]), flag["property_id"])
+
         context = {
             "case": row,
             "problem": rule_said(row["rule"]),
@@ -80,7 +89,10 @@ def case_pages(lake: Lake, reader: Reader, links: Sequence[tuple[str, str, str]]
             "relation": rule.full_name if rule else "report.flag",
             "tiles": _tiles(row),
             "notes": _notes(row),
-            "pieces": [(piece.flag, _placed(piece.flag), lines_of(piece), *_answers(piece, hosts)) for piece in held],
+            "pieces": [
+                (piece.flag, _placed(piece.flag, of_whom(piece.flag)), lines_of(piece), *_answers(piece, hosts))
+                for piece in held
+            ],
             "siblings": [
                 (f"{rule_said(each['rule'])}, {_markets(each)}", f"{each['case_id']}.html") for each in near[:_SIBLINGS]
             ],
@@ -101,9 +113,11 @@ def whom(case: Row) -> str:
     pair = f", {case['base_currency']} to {case['currency']}" if case["base_currency"] else ""
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"
-    name = case["property_name"]
-    named = f"{name} ({case['property_id']})" if name else f"property {case['property_id']}"
-    return f"{named}, {_markets(case)}{pair}"
+    return f"{_property(case['property_name'], case['property_id'])}, {_markets(case)}{pair}"
+
+
+def _property(name: str | None, property_id: int) -> str:
+    return f"{name} ({property_id})" if name else f"property {property_id}"
 
 
 def _markets(case: Row) -> str:
@@ -111,9 +125,13 @@ def _markets(case: Row) -> str:
 
 
 def _tiles(case: Row) -> list[tuple[str, str]]:
-    # A case about a complete property, such as one gone quiet, has no stays.
+    # A case about a complete property, such as one gone quiet, has no stays, and a mark-up has one finding a property.
     over = f"{'offer' if case['offers'] == 1 else 'offers'} over {counted(case['stays'], 'stay')}"
-    size = (case["offers"], over) if case["stays"] else (case["flags"], "findings" if case["flags"] > 1 else "finding")
+    size = (case["flags"], "findings" if case["flags"] > 1 else "finding")
+    if case["rule"] == "fx_markup":
+        size = (case["properties"], "properties" if case["properties"] > 1 else "property")
+    elif case["stays"]:
+        size = (case["offers"], over)
     return [
         (case["status"], f"severity {case['severity']}"),
         (shown(size[0], 0), size[1]),
@@ -133,9 +151,11 @@ def _notes(case: Row) -> list[str]:
     return [*notes, *(f"{label}: {shown(case[name])}." for name, label in named.items() if case[name] is not None)]
 
 
-def _placed(flag: Row) -> str:
-    """Return the stay of a finding in words."""
+def _placed(flag: Row, whom: str) -> str:
+    """Return the property of a finding, where the case is of several, its answer and its stay in words."""
     said_of = [
+        whom,
+        "" if flag["rule"] in _OF_BOTH else f"{said('source', flag['source'])} answer",
         f"check-in {flag['check_in']}" if flag["check_in"] else "",
         counted(flag["nights"], "night") if flag["nights"] else "",
         f"party {flag['party']}" if flag["party"] else "",

@@ -62,10 +62,9 @@ def lines_of(piece: Piece) -> list[Line]:
         texts = [_text(answer, name, value) for answer, value in zip(piece.answers, values, strict=True)]
         if any(texts):
             marked = [f"{answer.role}.{name}" in rests_on for answer in piece.answers]
-            currencies = {answer.offer["currency"] for answer in piece.answers if answer.offer}
-            lines.append(
-                Line(label, [cut(text) or "–" for text in texts], marked, _difference(values, texts, currencies))
-            )
+            compared = _terms(piece.answers) if name == "penalties" else texts
+            difference = _difference(values, compared, _rate(piece))
+            lines.append(Line(label, [cut(text) or "–" for text in texts], marked, difference))
     if piece.price is not None:
         price = piece.price
         sold = f"{as_sent(price['price'])} {price['currency']}, {price['channel'] or 'no channel'}"
@@ -85,7 +84,26 @@ def _below(piece: Piece) -> str:
     floor = offer["floor"] if offer else None
     if not price or not offer or not floor or offer["currency"] != price["currency"]:
         return ""
-    return f"{_difference([price['price'], floor], ['price', 'floor'], {price['currency']})} against the floor"
+    return f"{_difference([price['price'], floor], ['price', 'floor'], 1)} against the floor"
+
+
+def _rate(piece: Piece) -> Decimal | float | None:
+    """Return the units of the first answer's currency for one of the second's; None: unknown, 1: one currency."""
+    currencies = [answer.offer["currency"] for answer in piece.answers if answer.offer]
+    if len(set(currencies)) <= 1:
+        return 1
+    rate = piece.flag["fx"]
+    if not rate or not rate["rate"]:
+        return None
+    pair = rate["to_currency"], rate["from_currency"]
+    return {pair: rate["rate"], pair[::-1]: 1 / rate["rate"]}.get(tuple(currencies))
+
+
+def _terms(answers: Sequence[Answer]) -> list[str]:
+    """Return cancellation terms to compare: amounts count where both answers state them, in one currency."""
+    is_in_one = len({answer.offer["currency"] for answer in answers if answer.offer}) == 1
+    counts = is_in_one and all(any(row["amount"] is not None for row in answer.penalties) for answer in answers)
+    return ["; ".join(_penalty(row, answer, with_amount=counts) for row in answer.penalties) for answer in answers]
 
 
 def stated(answer: Answer, name: str) -> str:
@@ -121,7 +139,7 @@ def _text(answer: Answer, name: str, value: _Value) -> str:
     return str(value).replace("_", "-") if name == "refundability" else str(value)
 
 
-def _penalty(row: Row, answer: Answer) -> str:
+def _penalty(row: Row, answer: Answer, *, with_amount: bool = True) -> str:
     of = (
         f" of {row['penalty_nights']:g} {'night' if row['penalty_nights'] == 1 else 'nights'}"
         if row["penalty_nights"]
@@ -131,28 +149,41 @@ def _penalty(row: Row, answer: Answer) -> str:
         f"from {row['window_hours']} hours before check-in" if row["window_hours"] is not None else "",
         f"{row['penalty_pct']:g}%{of}" if row["penalty_pct"] is not None else "",
         f"stated amount {as_sent(row['amount'])} {answer.offer['currency'] or ''}".strip()
-        if row["amount"] is not None and answer.offer
+        if with_amount and row["amount"] is not None and answer.offer
         else "",
         {True: "refundable", False: "not refundable", None: ""}[row["is_refundable"]],
     ]
     return ", ".join(part for part in parts if part)
 
 
-def _difference(values: Sequence[_Value], texts: Sequence[str], currencies: set[str | None]) -> str:
-    """Return how the first of two values differs from the second; empty if it does not, or there is only one."""
+def _difference(values: Sequence[_Value], texts: Sequence[str], rate: Decimal | float | None) -> str:
+    """Return how the first of two values differs from the second; empty if it does not, or there is only one.
+
+    `rate` is what `_rate` returns. Money in two currencies differs by a share, as a rate does not tell the last cent.
+    """
     if len(values) < 2 or texts[0] == texts[1]:
         return ""
     one, other = values
     if one is None or other is None:
         return "only in one"
     if isinstance(one, Decimal) and isinstance(other, Decimal):
-        if len(currencies) != 1:
-            return "differs"
+        if rate != 1:
+            return _difference_at(one, other, rate)
         size = f" ({percent(float(100 * (one - other) / other), is_change=True)})" if other else ""
         return f"{'+' if one > other else '−'}{as_sent(abs(one - other))}{size}"
     if isinstance(one, str) or isinstance(other, str):
         return "differs"
     return f"{'+' if one > other else '−'}{abs(float(one) - float(other)):g}"
+
+
+def _difference_at(one: Decimal, other: Decimal, rate: Decimal | float | None) -> str:
+    if not one or not other:
+        # Nothing is nothing in any currency.
+        return "only in one" if one or other else ""
+    if rate is None:
+        return "differs"
+    size = percent(100 * (float(one) / (float(other) * float(rate)) - 1), is_change=True)
+    return "" if size.strip("+−") == percent(0.0) else f"{size} at the reference rate"
 
 
 def as_sent(value: Decimal) -> str:

@@ -405,6 +405,8 @@ SELECT
             format(
                 '{}{}{}{}. {}',
                 CASE
+                    -- A mark-up is found once a property: its offers are not counted.
+                    WHEN grouped.rule = 'fx_markup' THEN ''
                     WHEN grouped.stays = 0 THEN format('{} findings', grouped.flags)
                     -- An offer of a list and of a detail answer is one offer.
                     WHEN grouped.offers = 1 THEN '1 offer'
@@ -412,6 +414,15 @@ SELECT
                     ELSE format('{} offers over {} stays', grouped.offers, grouped.stays)
                 END,
                 CASE
+                    WHEN grouped.rule = 'fx_markup' AND grouped.scope = 'market' AND grouped.judged IS NOT NULL
+                        THEN
+                            format(
+                                '{} of the {} properties on sale in {}',
+                                grouped.properties,
+                                grouped.judged,
+                                grouped.market
+                            )
+                    WHEN grouped.rule = 'fx_markup' THEN format('{} properties', grouped.properties)
                     WHEN grouped.scope = 'property' AND len(sized.markets) > 1
                         THEN
                             format(' in {} markets ({})', len(sized.markets), array_to_string(sized.markets, ', '))
@@ -436,7 +447,7 @@ SELECT
                                 WHEN round(sized.lowest_above_pct, 1) = round(sized.highest_pct, 1) THEN ''
                                 ELSE format(' to {:+.1f}%', sized.highest_pct)
                             END
-                            || format(' at {}, {:+.1f}%', grouped.higher, sized.lowest_pct)
+                            || format(' at {} of them, {:+.1f}%', grouped.higher, sized.lowest_pct)
                             || CASE
                                 WHEN round(sized.lowest_pct, 1) = round(sized.highest_below_pct, 1) THEN ''
                                 ELSE format(' to {:+.1f}%', sized.highest_below_pct)

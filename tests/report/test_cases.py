@@ -136,7 +136,8 @@ def test_about_a_market_the_supplier_is_called_and_about_a_property_the_property
 def test_cases_that_ended_are_named_wider_ones_first():
     ended = frame(case("case-1", "SE", 7), case("case-2", "DE", None), case("case-3", "SE", 8), case("case-4", "DE", 7))
     (point,) = ended_points(ended)
-    first = "Stated discount does not fit (DE); Stated discount does not fit (Hotel 7, SE, DE); Stated discount does not fit (Hotel 8, SE)"
+    named = ("DE", "Hotel 7, SE, DE", "Hotel 8, SE")
+    first = "; ".join(f"Stated discount does not fit ({each})" for each in named)
     assert point.text == f"4 cases ended: {first}."
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")
