@@ -116,7 +116,7 @@ NATIVE = {f"state.{table.name}": table for table in (*STATE_TABLES, *CONTENT_STA
 MACROS = (
     "cell_key", "offer_key", "tolerance", "tolerance_of", "currency_basis", "lead_step", "severity", "subject_key",
     "flag_id", "case_id", "share_bound", "is_on_sale", "observation",
-    "conversion", "converted", "check_in_at", "penalty_of_units", "penalty_cost", "penalty_span",
+    "conversion", "converted", "fee_compared", "check_in_at", "penalty_of_units", "penalty_cost", "penalty_span",
 )  # fmt: skip
 
 # Macros over views, in the order in which they build on each other.

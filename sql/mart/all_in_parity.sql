@@ -1,6 +1,7 @@
 -- One row per detail offer and its exact pair in the reference market: prices including what is paid at the property.
--- Only fees that both answers state are counted; a fee that one of them does not state is unknown, not 0.
--- fees_compared: Number of mandatory fees that both answers state: resort fee, child fee, city tax, service fee.
+-- Only fees that both answers state are counted; a fee that one of them does not state is unknown, not 0. It is 0 only
+-- if that answer's excluded charges are the sum of the fees that it states, which leaves nothing for the others.
+-- fees_compared: Number of mandatory fees known in both answers: resort fee, child fee, city tax, service fee.
 -- fees: Sum of these fees in the market, in currency.
 -- reference_fees: Sum of these fees in the reference market, in reference_currency.
 -- all_in: total + fees, in currency.
@@ -15,7 +16,12 @@ WITH fee AS (
         offer.resort_fee,
         offer.child_resort_fee,
         offer.city_taxes,
-        offer.hotel_service_fee
+        offer.hotel_service_fee,
+        coalesce(
+            offer.excluded_charges = coalesce(offer.resort_fee, 0) + coalesce(offer.child_resort_fee, 0)
+            + coalesce(offer.city_taxes, 0) + coalesce(offer.hotel_service_fee, 0),
+            FALSE
+        ) AS is_all
     FROM mart.offer_latest AS offer
     WHERE offer.source = 'detail'
 ),
@@ -24,15 +30,21 @@ paired AS (
     SELECT
         parity.*,
         unit.minor_unit,
-        -- A NULL on one side makes both NULL.
-        CASE WHEN there.resort_fee IS NOT NULL THEN fee.resort_fee END AS resort_fee,
-        CASE WHEN there.child_resort_fee IS NOT NULL THEN fee.child_resort_fee END AS child_resort_fee,
-        CASE WHEN there.city_taxes IS NOT NULL THEN fee.city_taxes END AS city_taxes,
-        CASE WHEN there.hotel_service_fee IS NOT NULL THEN fee.hotel_service_fee END AS hotel_service_fee,
-        CASE WHEN fee.resort_fee IS NOT NULL THEN there.resort_fee END AS resort_fee_there,
-        CASE WHEN fee.child_resort_fee IS NOT NULL THEN there.child_resort_fee END AS child_resort_fee_there,
-        CASE WHEN fee.city_taxes IS NOT NULL THEN there.city_taxes END AS city_taxes_there,
-        CASE WHEN fee.hotel_service_fee IS NOT NULL THEN there.hotel_service_fee END AS hotel_service_fee_there
+        -- What is unknown on one side is NULL on both.
+        mart.fee_compared(fee.resort_fee, fee.is_all, there.resort_fee, there.is_all) AS resort_fee,
+        mart.fee_compared(fee.child_resort_fee, fee.is_all, there.child_resort_fee, there.is_all) AS child_resort_fee,
+        mart.fee_compared(fee.city_taxes, fee.is_all, there.city_taxes, there.is_all) AS city_taxes,
+        mart.fee_compared(
+            fee.hotel_service_fee, fee.is_all, there.hotel_service_fee, there.is_all
+        ) AS hotel_service_fee,
+        mart.fee_compared(there.resort_fee, there.is_all, fee.resort_fee, fee.is_all) AS resort_fee_there,
+        mart.fee_compared(
+            there.child_resort_fee, there.is_all, fee.child_resort_fee, fee.is_all
+        ) AS child_resort_fee_there,
+        mart.fee_compared(there.city_taxes, there.is_all, fee.city_taxes, fee.is_all) AS city_taxes_there,
+        mart.fee_compared(
+            there.hotel_service_fee, there.is_all, fee.hotel_service_fee, fee.is_all
+        ) AS hotel_service_fee_there
     FROM mart.market_parity AS parity
     INNER JOIN fee ON fee.property_id = parity.property_id AND fee.offer_key = parity.offer_key
     INNER JOIN fee AS there

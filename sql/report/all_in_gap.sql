@@ -1,7 +1,7 @@
 -- One row per detail offer whose total equals the reference market's, but whose price with mandatory fees does not.
 -- size_pct: Gap of the all-in prices, in percent of the reference market's; above 0: the market is dearer.
 -- amount: Gap of the all-in prices, in currency.
--- fees_compared: Number of mandatory fees that both answers state.
+-- fees_compared: Number of mandatory fees known in both answers.
 -- all_in: Total and fees, in currency.
 -- reference_answered: The same of the reference market, as answered, in its currency.
 -- reference_all_in: The same in currency, at the rate at which the totals are equal: no reference rate sizes a fee.
@@ -47,7 +47,7 @@ WITH equal AS (
 
 SELECT
     'all_in_gap' AS rule,
-    4 AS rule_version,
+    5 AS rule_version,
     mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.fee_gap_pct, pair.medium_pct, pair.high_pct) AS severity,
