@@ -48,8 +48,16 @@ def ended_cases(reader: Reader) -> pl.DataFrame:
         (pl.col("scope") != "supplier") & rule.is_in(widest)
     )
     said = rule.map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
+    gone = reader.query(
+        "SELECT rule, property_id, market, bool_and(ended_by = 'gone') AS is_off_sale FROM report.flag_history "
+        "WHERE resolved_sweep_id = $sweep_id GROUP BY ALL",
+        {"sweep_id": reader.night["sweep_id"]},
+    )
     return (
-        tonight.filter((pl.col("status") == "closed") & ~is_spoken_for).with_columns(said, _markets()).drop("amounts")
+        tonight.filter((pl.col("status") == "closed") & ~is_spoken_for)
+        .join(gone, on=("rule", "property_id", "market"), how="left", maintain_order="left")
+        .with_columns(said, _markets(), pl.col("is_off_sale").fill_null(value=False))
+        .drop("amounts")
     )
 
 
@@ -118,7 +126,7 @@ def cases_section(cases: pl.DataFrame) -> Section:
     return Section(
         "cases",
         f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No open case needs a decision",
-        f"{counted(cases.height, 'case is', 'cases are')} {counted(lines.height, 'problem')} to call about, a line for "
+        f"{counted(cases.height, 'case is', 'cases are')} {counted(lines.height, 'problem')} to act on, a line for "
         "each: one rule at one property, in every market where it was found. A problem that many properties of a "
         "market share is one line about the market; one that most markets share, about the supplier. The market codes "
         "lead to the evidence, both answers side by side; the name of a property leads to everything about it. "
@@ -145,7 +153,10 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
     waiting = _waiting(cases)
     if not waiting.height:
         return [Point("No open case needs a decision.", "cases", "good")]
-    first = calls(waiting).unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
+    # The most severe ones, as a call about what may be nothing is worse than one a day later.
+    grave = pl.col("severity").replace_strict({"high": 0, "medium": 1}, default=2)
+    lines = calls(waiting.sort(grave, maintain_order=True))
+    first = lines.unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
     new = waiting.filter(pl.col("status") == "new").height
     tone = "bad" if first["severity"][0] == "high" else "warn"
     points = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
@@ -168,7 +179,7 @@ def _to_do(row: Mapping[str, Any]) -> str:
 
 
 def ended_points(ended: pl.DataFrame) -> list[Point]:
-    """Return which cases ended, so that there is nothing left to call about."""
+    """Return which cases ended, so that there is nothing left to call about, or nothing that can be seen."""
     if not ended.height:
         return []
     whom = pl.when(pl.col("scope") == "property").then(
@@ -177,11 +188,13 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
     # One problem of a property may end in several markets.
     problems = (
         ended.sort("scope", maintain_order=True)
-        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", maintain_order=True)
+        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", "is_off_sale", maintain_order=True)
         .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
     )
+    # Off sale, a price has not been put right.
+    why = pl.when("is_off_sale").then(pl.lit("; no longer on sale")).otherwise(pl.lit(""))
     named = problems.select(
-        pl.format("{} ({})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True))
+        pl.format("{} ({}{})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True), why)
     )
     first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
     listed = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")

@@ -5,7 +5,8 @@
 -- all_in: Total and fees, in currency.
 -- reference_answered: The same of the reference market, as answered, in its currency.
 -- reference_all_in: The same in currency, at the rate at which the totals are equal: no reference rate sizes a fee.
--- A moved rate is no fee either: at the reference rate, totals meet if they do at one of the rates of eight days.
+-- A moved rate is no fee either: at the reference rate, totals meet if they do at one of the rates of eight days, and fees
+-- have to differ at all of these. Totals that meet by chance would otherwise make a gap of fees that follow the price.
 WITH equal AS (
     SELECT
         pair.*,
@@ -28,6 +29,20 @@ WITH equal AS (
                 AND pair.reference_total::DOUBLE * exchange.highest_rate
                 * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
         END AS is_met,
+        CASE
+            WHEN pair.currency_basis = 'same' THEN fee_gap -- noqa: RF02
+            ELSE
+                greatest(
+                    pair.fees::DOUBLE - pair.reference_fees::DOUBLE * exchange.highest_rate
+                    * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100),
+                    0
+                )
+                + least(
+                    pair.fees::DOUBLE - pair.reference_fees::DOUBLE * exchange.lowest_rate
+                    * (1 - (analysis.tolerance_pct + analysis.reference_rate_pct) / 100),
+                    0
+                )
+        END AS least_gap,
         analysis.tolerance_pct,
         analysis.disparity_pct,
         analysis.medium_pct,
@@ -114,3 +129,4 @@ WHERE
     pair.is_met
     AND abs(pair.fee_gap) > mart.tolerance(pair.reference_equal, pair.tolerance_pct, pair.minor_unit)
     AND abs(pair.fee_gap_pct) > pair.disparity_pct
+    AND abs(pair.least_gap) > pair.disparity_pct / 100 * pair.reference_equal::DOUBLE

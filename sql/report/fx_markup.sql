@@ -54,12 +54,13 @@ found AS (
 
 SELECT
     'fx_markup' AS rule,
-    4 AS rule_version,
+    5 AS rule_version,
     mart.subject_key(
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    mart.severity(found.largest.markup_pct, analysis.medium_pct, analysis.high_pct) AS severity,
+    -- Where tonight's rate has jumped, the supplier may follow in a day or two.
+    mart.severity(found.largest.lasting_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     found.largest.markup_pct AS size_pct,
     found.largest.markup AS amount,
     found.source,
@@ -82,13 +83,23 @@ SELECT
     found.lowest_pct,
     found.highest_pct,
     format(
-        '{:.2f} {} for {:.2f} {}: {:.1f}% {} the reference rate.',
+        '{:.2f} {} for {:.2f} {}: {:.1f}% {} the reference rate{}.',
         found.largest.total::DOUBLE,
         found.currency,
         found.largest.base_total::DOUBLE,
         found.base_currency,
         abs(found.largest.markup_pct),
-        CASE WHEN found.largest.markup > 0 THEN 'above' ELSE 'below' END
+        CASE WHEN found.largest.markup > 0 THEN 'above' ELSE 'below' END,
+        CASE
+            WHEN round(abs(found.largest.markup_pct) - abs(found.largest.lasting_pct), 1) >= 0.5
+                THEN
+                    format(
+                        ', {:.1f}% {} the closest one of the last eight days',
+                        abs(found.largest.lasting_pct),
+                        CASE WHEN found.largest.markup > 0 THEN 'above' ELSE 'below' END
+                    )
+            ELSE ''
+        END
     ) AS finding,
     [
         mart.observation(

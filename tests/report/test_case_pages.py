@@ -131,7 +131,7 @@ def test_the_digest_links_each_case_and_each_new_finding_to_its_page(lake):
     text = digest.file.read_text()
     linked = set(re.findall(r'href="(cases/[^"]+)"', text))
     assert {f"cases/{file.name}" for file in (digest.file.parent / "cases").iterdir()} == linked
-    assert re.search(r'Call .*<a href="cases/case-[0-9a-f]{16}\.html">see the evidence</a>', text)
+    assert re.search(r'(Call|Check) .*<a href="cases/case-[0-9a-f]{16}\.html">see the evidence</a>', text)
     for page in linked:
         links = re.findall(r'href="([^"#]+)"', (digest.file.parent / page).read_text())
         assert "../properties/1.html" in links

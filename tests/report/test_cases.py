@@ -9,7 +9,7 @@ from pipeline.report.cases import calls, cases_points, cases_section, ended_poin
 
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
-    row |= {"markets": market or ""}
+    row |= {"markets": market or "", "is_off_sale": False}
     row |= {
         "rule": "wrong_discount",
         "rule_words": "Stated discount does not fit",
@@ -96,6 +96,19 @@ def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every
     assert (section.figures.height, section.table.height) == (10, 5)
 
 
+def test_the_summary_names_the_most_severe_first_and_new_ones_before_others_of_that_severity():
+    """The table begins with new ones; but whoever calls about three only, calls about what matters most."""
+    cases = frame(
+        case("case-1", "SE", 7, status="new", severity="low"),
+        case("case-2", "SE", 8, status="new", severity="high"),
+        case("case-3", "SE", 9, severity="high"),
+        case("case-4", "SE", 10, severity="medium"),
+    )
+    points = cases_points(cases)
+    assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 10"]
+    assert cases_section(cases).table["property_id"].to_list() == [7, 8, 9, 10]
+
+
 def test_what_a_list_and_a_detail_answer_say_of_an_offer_counts_once():
     cases = frame(case("case-1", "SE", flags=4), case("case-2", "DE", flags=4))
     assert calls(cases)["finding"].to_list() == ["4 offers in 2 markets, 4.0%. Of SE."]
@@ -139,6 +152,11 @@ def test_cases_that_ended_are_named_wider_ones_first():
     named = ("DE", "Hotel 7, SE, DE", "Hotel 8, SE")
     first = "; ".join(f"Stated discount does not fit ({each})" for each in named)
     assert point.text == f"4 cases ended: {first}."
+    (gone,) = ended_points(frame(case("case-1", "SE", 7, is_off_sale=True), case("case-2", "DE", 7)))
+    assert gone.text == (
+        "2 cases ended: Stated discount does not fit (Hotel 7, SE; no longer on sale); "
+        "Stated discount does not fit (Hotel 7, DE)."
+    )
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")
     assert ended_points(ended.clear()) == []
