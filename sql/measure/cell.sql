@@ -1,6 +1,6 @@
 -- One row per market: how its planned cells ended. A cell that failed is one that was not heard of: it is counted as
--- failed, and in no share of what was answered. What a property has on sale for a check-in, it mostly has in each product
--- type and currency: whether it is on sale is judged by the number of these, not of cells.
+-- failed, and in no share of what was answered. What a property has on sale for a check-in, it mostly has in each
+-- product type and currency: whether it is on sale is judged by the number of these, not of cells.
 SELECT
     cells.market,
     cells.answered / nullif(cells.heard, 0) AS answered_share,

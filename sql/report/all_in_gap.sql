@@ -5,8 +5,9 @@
 -- all_in: Total and fees, in currency.
 -- reference_answered: The same of the reference market, as answered, in its currency.
 -- reference_all_in: The same in currency, at the rate at which the totals are equal: no reference rate sizes a fee.
--- A moved rate is no fee either: at the reference rate, totals meet if they do at one of the rates of eight days, and fees
--- have to differ at all of these. Totals that meet by chance would otherwise make a gap of fees that follow the price.
+-- A moved rate is no fee either: at the reference rate, totals meet if they do at one of the rates of eight days, and
+-- fees have to differ at all of these. Totals that meet by chance would otherwise make a gap of fees that follow the
+-- price.
 WITH equal AS (
     SELECT
         pair.*,
