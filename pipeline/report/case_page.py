@@ -30,6 +30,7 @@ _OF_BOTH: Final = {"list_detail_mismatch"}
 
 _ROLES: Final = {
     "reference": "reference market",
+    "compared": "compared with",
     "witness": "a third market",
     "held_against": "compared with",
     "promotion_began": "when the promotion began",
@@ -143,7 +144,7 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
 
 def _notes(case: Row) -> list[str]:
     sums = ", ".join(money(each["amount"], each["currency"]) for each in case["amounts"])
-    notes = [f"Sum of the differences of its findings, by currency: {sums}."] if sums else []
+    notes = [f"Sum of the differences of its offers, by currency: {sums}."] if sums else []
     if case["scope"] != "property" and case["share_pct"] is not None:
         judged = counted(case["properties_judged"], "property", "properties")
         notes.append(f"Found at {percent(case['share_pct'], 0)} of the {judged} of the market that are on sale.")

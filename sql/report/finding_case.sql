@@ -22,7 +22,7 @@
 -- median_pct: Median size of these flags, in percent.
 -- highest_pct: Largest size of these flags, in percent.
 -- exposure_weight: Sum of the weights of its properties with open flags; a property that is not listed weighs 1.
--- amounts: Sum of the absolute sizes of its open flags in money, by currency; never added across currencies.
+-- amounts: Sum of the absolute sizes of its open flags in money, each offer once, by currency: these are never added.
 -- first_seen_at: Start of the first sweep that raised one of its flags.
 -- last_seen_at: Start of the last sweep that observed its evidence.
 -- closed_at: When its last flag ended, or too few of its properties had the finding; NULL: open.
@@ -326,15 +326,24 @@ owed AS (
         ) AS amounts
     FROM (
         SELECT
-            scoped.case_id,
-            scoped.currency,
-            sum(abs(scoped.amount))::DECIMAL(38, 4) AS amount
-        FROM run AS scoped
-        WHERE
-            scoped.is_open
-            AND scoped.amount IS NOT NULL
-            AND scoped.currency IS NOT NULL
-        GROUP BY ALL
+            offer.case_id,
+            offer.currency,
+            sum(offer.amount)::DECIMAL(38, 4) AS amount
+        FROM (
+            -- Of a list and of a detail answer, an offer is one.
+            SELECT
+                scoped.case_id,
+                scoped.currency,
+                scoped.offer,
+                max(abs(scoped.amount)) AS amount
+            FROM run AS scoped
+            WHERE
+                scoped.is_open
+                AND scoped.amount IS NOT NULL
+                AND scoped.currency IS NOT NULL
+            GROUP BY scoped.case_id, scoped.currency, scoped.offer
+        ) AS offer
+        GROUP BY offer.case_id, offer.currency
     ) AS each
     GROUP BY each.case_id
 ),

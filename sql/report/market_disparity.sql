@@ -14,7 +14,9 @@
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
--- A moved rate is not a price: at the reference rate, only prices beyond all rates of eight days deviate.
+-- A moved rate is not a price: at the reference rate, only prices beyond all rates of eight days deviate. Where other
+-- markets were answered in the currency of such a market, it has to deviate from the one in their middle too, and is
+-- compared with it: no rate sizes that gap, and a rate that the supplier has not followed for weeks is no price.
 WITH apart AS (
     SELECT DISTINCT
         parity.source,
@@ -51,6 +53,8 @@ pair AS (
         ) AS is_best,
         analysis.medium_pct,
         analysis.high_pct,
+        analysis.disparity_pct,
+        analysis.tolerance_pct,
         analysis.disparity_pct
         + CASE WHEN parity.currency_basis = 'same' THEN analysis.tolerance_pct ELSE allowed_pct END AS agreed_pct,
         mart.observation(
@@ -186,6 +190,33 @@ stood AS (
     WHERE pair.is_apart
 ),
 
+-- Of the other markets in the currency of a converted price, the one in the middle.
+peer AS (
+    SELECT
+        stood.source,
+        stood.property_id,
+        stood.reference_offer_key,
+        stood.offer_key,
+        quantile_disc(
+            {
+                'total': other.total,
+                'market': other.market,
+                'observation': other.observation
+            },
+            0.5
+        ) AS middle
+    FROM stood
+    INNER JOIN pair AS other
+        ON
+            other.source = stood.source
+            AND other.property_id = stood.property_id
+            AND other.reference_offer_key = stood.reference_offer_key
+            AND other.currency = stood.currency
+            AND other.market <> stood.market
+    WHERE stood.currency_basis = 'reference_rate'
+    GROUP BY stood.source, stood.property_id, stood.reference_offer_key, stood.offer_key
+),
+
 found AS (
     SELECT
         stood.source,
@@ -200,23 +231,27 @@ found AS (
         stood.board_id,
         stood.policy_key,
         stood.offer_key,
-        stood.reference_market AS compared_with,
+        coalesce(peer.middle.market, stood.reference_market) AS compared_with,
         stood.reference_market,
         stood.markets_compared,
         stood.markets_apart,
         stood.total,
-        stood.reference_converted AS compared_total,
-        stood.reference_total AS compared_answered,
-        stood.reference_currency AS compared_currency,
-        stood.currency_basis,
+        coalesce(peer.middle.total, stood.reference_converted) AS compared_total,
+        coalesce(peer.middle.total, stood.reference_total) AS compared_answered,
+        CASE WHEN peer.middle IS NULL THEN stood.reference_currency ELSE stood.currency END AS compared_currency,
+        CASE WHEN peer.middle IS NULL THEN stood.currency_basis ELSE 'same' END AS currency_basis,
         stood.losing_snapshots,
-        stood.rate,
-        stood.rate_date,
+        CASE WHEN peer.middle IS NULL THEN stood.rate END AS rate,
+        CASE WHEN peer.middle IS NULL THEN stood.rate_date END AS rate_date,
         stood.medium_pct,
         stood.high_pct,
         [stood.observation, stood.reference_observation]
         || CASE
-            WHEN witness.offer_key IS NULL THEN []
+            WHEN peer.middle IS NULL THEN []
+            ELSE [struct_update(peer.middle.observation, role := 'compared')]
+        END
+        || CASE
+            WHEN witness.offer_key IS NULL OR witness.market = peer.middle.market THEN []
             ELSE [
                 mart.observation(
                     'witness',
@@ -235,7 +270,19 @@ found AS (
             witness.source = stood.source
             AND witness.property_id = stood.property_id
             AND witness.offer_key = stood.witness_key
-    WHERE NOT (stood.is_reference_apart AND stood.is_of_most)
+    LEFT JOIN peer
+        ON
+            peer.source = stood.source
+            AND peer.property_id = stood.property_id
+            AND peer.reference_offer_key = stood.reference_offer_key
+            AND peer.offer_key = stood.offer_key
+    WHERE
+        NOT (stood.is_reference_apart AND stood.is_of_most)
+        AND (
+            peer.middle IS NULL
+            OR abs(stood.total::DOUBLE / peer.middle.total::DOUBLE - 1)
+            > (stood.disparity_pct + stood.tolerance_pct) / 100
+        )
 
     UNION ALL BY NAME
 
@@ -305,7 +352,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    5 AS rule_version,
+    6 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

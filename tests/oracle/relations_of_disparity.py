@@ -1,7 +1,7 @@
 """Which market's price deviates: `report.market_disparity`, from exact pairs and from what the cells were answered.
 
-A gap counts above a percent, and at a reference rate only beyond every rate of eight days. Offers in one currency speak
-before converted ones. Where most markets deviate alike, it is the reference market that does; where one market was
+A gap counts above a percent, and at a reference rate only beyond every rate of eight days, and only if the price deviates
+from the other markets in its currency too. Offers in one currency speak before converted ones. Where most markets deviate alike, it is the reference market that does; where one market was
 compared and another could still be heard, nothing is said.
 """
 
@@ -62,7 +62,11 @@ def _judged(pairs: list[Row], cells: list[Row], reference_market: str, rates: Ra
             if row in best:
                 blamed.append(row)
         else:
-            found.append(_finding(row, reference_market, compared, alike))
+            peer = _in_the_middle(row, pairs)
+            if peer is None:
+                found.append(_finding(row, reference_market, compared, alike))
+            elif abs(row["total"] / peer["total"] - 1) > (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100:
+                found.append(_finding_beside(row, peer, compared, alike))
     if blamed:
         first = min(blamed, key=lambda row: (row["market"], row["currency"]))
         found.append(_finding_of_reference(first, reference_market, compared, len(sides[_is_dearer(first)]), rates))
@@ -133,6 +137,26 @@ def _finding(row: Row, reference_market: str, compared: int, alike: int) -> Row:
             "compared_currency": row["reference_currency"],
         }
         | _size(row["total"], row["reference_converted"])
+    )
+
+
+def _in_the_middle(row: Row, pairs: list[Row]) -> Row | None:
+    """Return the market in the middle of the others in the currency of a converted price, if there are any."""
+    others = [each for each in pairs if each["currency"] == row["currency"] and each["market"] != row["market"]]
+    others.sort(key=lambda each: (each["total"], each["market"]))
+    return others[(len(others) - 1) // 2] if others and row["currency_basis"] == "reference_rate" else None
+
+
+def _finding_beside(row: Row, peer: Row, compared: int, alike: int) -> Row:
+    return (
+        _finding(row, peer["market"], compared, alike)
+        | {
+            "currency_basis": "same",
+            "compared_total": peer["total"],
+            "compared_answered": peer["total"],
+            "compared_currency": row["currency"],
+        }
+        | _size(row["total"], peer["total"])
     )
 
 
