@@ -201,7 +201,15 @@ peer AS (
             {
                 'total': other.total,
                 'market': other.market,
-                'observation': other.observation
+                'observation': mart.observation(
+                    'compared',
+                    other.source,
+                    other.property_id,
+                    other.offer_key,
+                    other.seen_sweep_id,
+                    other.seen_search_id,
+                    other.seen_offer_no
+                )
             },
             0.5
         ) AS middle
@@ -248,7 +256,7 @@ found AS (
         [stood.observation, stood.reference_observation]
         || CASE
             WHEN peer.middle IS NULL THEN []
-            ELSE [struct_update(peer.middle.observation, role := 'compared')]
+            ELSE [peer.middle.observation]
         END
         || CASE
             WHEN witness.offer_key IS NULL OR witness.market = peer.middle.market THEN []

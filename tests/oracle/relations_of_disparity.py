@@ -1,8 +1,9 @@
 """Which market's price deviates: `report.market_disparity`, from exact pairs and from what the cells were answered.
 
 A gap counts above a percent, and at a reference rate only beyond every rate of eight days, and only if the price
-deviates from other markets in its currency too. Offers in one currency speak before converted ones. Where most markets deviate
-alike, it is the reference market that does; where one was compared and another could still be heard, nothing is said.
+deviates from other markets in its currency too. Offers in one currency speak before converted ones. Where most markets
+deviate alike, it is the reference market that does; where one was compared and another could still be heard, nothing
+is said.
 """
 
 from __future__ import annotations
