@@ -190,39 +190,43 @@ stood AS (
     WHERE pair.is_apart
 ),
 
--- Of the other markets in the currency of a converted price, the one in the middle.
-peer AS (
+-- Of the markets in one currency whose prices are converted, the one in the middle; of two, the closer to the reference.
+middle AS (
     SELECT
-        stood.source,
-        stood.property_id,
-        stood.reference_offer_key,
-        stood.offer_key,
-        quantile_disc(
+        placed.source,
+        placed.property_id,
+        placed.reference_offer_key,
+        placed.currency,
+        arg_min(
             {
-                'total': other.total,
-                'market': other.market,
+                'market': placed.market,
+                'total': placed.total,
+                'gap': placed.gap,
+                'is_apart': placed.is_apart,
                 'observation': mart.observation(
                     'compared',
-                    other.source,
-                    other.property_id,
-                    other.offer_key,
-                    other.seen_sweep_id,
-                    other.seen_search_id,
-                    other.seen_offer_no
+                    placed.source,
+                    placed.property_id,
+                    placed.offer_key,
+                    placed.seen_sweep_id,
+                    placed.seen_search_id,
+                    placed.seen_offer_no
                 )
             },
-            0.5
-        ) AS middle
-    FROM stood
-    INNER JOIN pair AS other
-        ON
-            other.source = stood.source
-            AND other.property_id = stood.property_id
-            AND other.reference_offer_key = stood.reference_offer_key
-            AND other.currency = stood.currency
-            AND other.market <> stood.market
-    WHERE stood.currency_basis = 'reference_rate'
-    GROUP BY stood.source, stood.property_id, stood.reference_offer_key, stood.offer_key
+            (abs(2 * placed.place - placed.places - 1), abs(placed.gap), placed.market)
+        ) AS offer
+    FROM (
+        SELECT
+            pair.*,
+            row_number() OVER (in_currency ORDER BY pair.gap, pair.market) AS place,
+            count(*) OVER in_currency AS places
+        FROM pair
+        WHERE pair.currency_basis = 'reference_rate'
+        WINDOW
+            in_currency AS (PARTITION BY pair.source, pair.property_id, pair.reference_offer_key, pair.currency)
+    ) AS placed
+    GROUP BY placed.source, placed.property_id, placed.reference_offer_key, placed.currency
+    HAVING count(DISTINCT placed.market) > 1
 ),
 
 found AS (
@@ -239,27 +243,27 @@ found AS (
         stood.board_id,
         stood.policy_key,
         stood.offer_key,
-        coalesce(peer.middle.market, stood.reference_market) AS compared_with,
+        coalesce(middle.offer.market, stood.reference_market) AS compared_with,
         stood.reference_market,
         stood.markets_compared,
         stood.markets_apart,
         stood.total,
-        coalesce(peer.middle.total, stood.reference_converted) AS compared_total,
-        coalesce(peer.middle.total, stood.reference_total) AS compared_answered,
-        CASE WHEN peer.middle IS NULL THEN stood.reference_currency ELSE stood.currency END AS compared_currency,
-        CASE WHEN peer.middle IS NULL THEN stood.currency_basis ELSE 'same' END AS currency_basis,
+        coalesce(middle.offer.total, stood.reference_converted) AS compared_total,
+        coalesce(middle.offer.total, stood.reference_total) AS compared_answered,
+        CASE WHEN middle.offer IS NULL THEN stood.reference_currency ELSE stood.currency END AS compared_currency,
+        CASE WHEN middle.offer IS NULL THEN stood.currency_basis ELSE 'same' END AS currency_basis,
         stood.losing_snapshots,
-        CASE WHEN peer.middle IS NULL THEN stood.rate END AS rate,
-        CASE WHEN peer.middle IS NULL THEN stood.rate_date END AS rate_date,
+        CASE WHEN middle.offer IS NULL THEN stood.rate END AS rate,
+        CASE WHEN middle.offer IS NULL THEN stood.rate_date END AS rate_date,
         stood.medium_pct,
         stood.high_pct,
         [stood.observation, stood.reference_observation]
         || CASE
-            WHEN peer.middle IS NULL THEN []
-            ELSE [peer.middle.observation]
+            WHEN middle.offer IS NULL THEN []
+            ELSE [middle.offer.observation]
         END
         || CASE
-            WHEN witness.offer_key IS NULL OR witness.market = peer.middle.market THEN []
+            WHEN witness.offer_key IS NULL OR witness.market = middle.offer.market THEN []
             ELSE [
                 mart.observation(
                     'witness',
@@ -278,18 +282,24 @@ found AS (
             witness.source = stood.source
             AND witness.property_id = stood.property_id
             AND witness.offer_key = stood.witness_key
-    LEFT JOIN peer
+    LEFT JOIN middle
         ON
-            peer.source = stood.source
-            AND peer.property_id = stood.property_id
-            AND peer.reference_offer_key = stood.reference_offer_key
-            AND peer.offer_key = stood.offer_key
+            middle.source = stood.source
+            AND middle.property_id = stood.property_id
+            AND middle.reference_offer_key = stood.reference_offer_key
+            AND middle.currency = stood.currency
+            AND stood.currency_basis = 'reference_rate'
+            -- One that deviates to the other side is no measure.
+            AND NOT (middle.offer.is_apart AND sign(middle.offer.gap) <> sign(stood.gap))
     WHERE
         NOT (stood.is_reference_apart AND stood.is_of_most)
         AND (
-            peer.middle IS NULL
-            OR abs(stood.total::DOUBLE / peer.middle.total::DOUBLE - 1)
-            > (stood.disparity_pct + stood.tolerance_pct) / 100
+            middle.offer IS NULL
+            OR (
+                middle.offer.market <> stood.market
+                AND abs(stood.total::DOUBLE / middle.offer.total::DOUBLE - 1)
+                > (stood.disparity_pct + stood.tolerance_pct) / 100
+            )
         )
 
     UNION ALL BY NAME

@@ -48,6 +48,7 @@ def _judged(pairs: list[Row], cells: list[Row], reference_market: str, rates: Ra
     has_same = any(row["currency_basis"] == "same" for row in pairs)
     best = [row for row in pairs if not has_same or row["currency_basis"] == "same"]
     best_apart = [row for row in best if row in apart]
+    all_apart = apart
     compared = len({row["market"] for row in best})
     sides = {True: _markets(best_apart, _is_dearer), False: _markets(best_apart, lambda row: not _is_dearer(row))}
     agreed = max(_agreed([row for row in best_apart if _is_dearer(row) is side]) for side in (True, False))
@@ -64,9 +65,12 @@ def _judged(pairs: list[Row], cells: list[Row], reference_market: str, rates: Ra
                 blamed.append(row)
         else:
             peer = _in_the_middle(row, pairs)
-            if peer is None:
+            if peer is None or (peer in all_apart and _is_dearer(peer) is not _is_dearer(row)):
                 found.append(_finding(row, reference_market, compared, alike))
-            elif abs(row["total"] / peer["total"] - 1) > (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100:
+            elif (
+                peer["market"] != row["market"]
+                and abs(row["total"] / peer["total"] - 1) > (DISPARITY_PCT + float(TOLERANCE_PCT)) / 100
+            ):
                 found.append(_finding_beside(row, peer, compared, alike))
     if blamed:
         first = min(blamed, key=lambda row: (row["market"], row["currency"]))
@@ -142,10 +146,13 @@ def _finding(row: Row, reference_market: str, compared: int, alike: int) -> Row:
 
 
 def _in_the_middle(row: Row, pairs: list[Row]) -> Row | None:
-    """Return the market in the middle of the others in the currency of a converted price, if there are any."""
-    others = [each for each in pairs if each["currency"] == row["currency"] and each["market"] != row["market"]]
-    others.sort(key=lambda each: (each["total"], each["market"]))
-    return others[(len(others) - 1) // 2] if others and row["currency_basis"] == "reference_rate" else None
+    """Return the one in the middle of those in the currency of a converted price, if there are several markets."""
+    alike = [each for each in pairs if each["currency"] == row["currency"]]
+    if row["currency_basis"] != "reference_rate" or len({each["market"] for each in alike}) < 2:
+        return None
+    alike.sort(key=lambda each: (each["gap"], each["market"]))
+    middle = alike[(len(alike) - 1) // 2 : len(alike) // 2 + 1]
+    return min(middle, key=lambda each: (abs(each["gap"]), each["market"]))
 
 
 def _finding_beside(row: Row, peer: Row, compared: int, alike: int) -> Row:
