@@ -190,7 +190,7 @@ stood AS (
     WHERE pair.is_apart
 ),
 
--- Of the markets in one currency whose prices are converted, the one in the middle; of two, the closer to the reference.
+-- Of markets in one currency whose prices are converted, the one in the middle; of two, the closer to the reference.
 middle AS (
     SELECT
         placed.source,
