@@ -4,6 +4,19 @@
 -- days: Days from its first sweep to its end, or to the latest sweep while it is running.
 -- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.
 -- ended_by: `resolved`, `gone`, `reference_changed`, `basis_changed` or `stay_began`; NULL: it is running.
+-- Materialized: otherwise DuckDB may first pair every cell of a property with every other one.
+WITH placed AS MATERIALIZED (
+    SELECT
+        running.*,
+        place.market
+    FROM state.parity_group_open AS running
+    INNER JOIN state.cell AS place
+        ON
+            place.property_id = running.property_id
+            AND place.cell_key = running.cell_key
+            AND (place.operation = 'multi') = (running.source = 'multi')
+)
+
 SELECT
     episode.*,
     episode.ended_at IS NULL AS is_running,
@@ -14,19 +27,13 @@ FROM (
     UNION ALL BY NAME
 
     SELECT
-        running.*,
-        place.market,
+        placed.*,
         place_there.market AS reference_market
-    FROM state.parity_group_open AS running
-    INNER JOIN state.cell AS place
-        ON
-            place.property_id = running.property_id
-            AND place.cell_key = running.cell_key
-            AND (place.operation = 'multi') = (running.source = 'multi')
+    FROM placed
     INNER JOIN state.cell AS place_there
         ON
-            place_there.property_id = running.property_id
-            AND place_there.cell_key = running.reference_cell_key
-            AND (place_there.operation = 'multi') = (running.source = 'multi')
+            place_there.property_id = placed.property_id
+            AND place_there.cell_key = placed.reference_cell_key
+            AND (place_there.operation = 'multi') = (placed.source = 'multi')
 ) AS episode
 CROSS JOIN (SELECT max(sweep.started_at) AS started_at FROM mart.sweep AS sweep) AS latest
