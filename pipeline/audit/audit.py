@@ -19,7 +19,7 @@ from pipeline.audit.counts import Counts, add_up, prepare
 from pipeline.audit.declared import measure_declared, measure_key, measure_types, misfit
 from pipeline.audit.domain_measures import measure_domain, measure_sweep
 from pipeline.audit.history import History, Limits, with_bounds
-from pipeline.audit.judge import judge
+from pipeline.audit.judge import Judge, judge
 from pipeline.audit.quarantine import choose_quarantined, measure_quarantine, put_in_quarantine
 from pipeline.audit.results import Audit, Measure
 from pipeline.audit.rules import CHECKED, measure_rules
@@ -47,11 +47,13 @@ def audit(
     limits: Limits,
     now: datetime,
     spread: Spread = Spread(),  # noqa: B008 - frozen
+    judge_those: Judge | None = None,
 ) -> Audit:
     """Audit a loaded sweep, put its unusable offers in quarantine, and store the findings.
 
-    `nights` are the published sweeps to compare it with, oldest first. A large sweep is `spread`. Raises LakeError if
-    the sweep is not loaded or its files cannot be read. The caller holds the lake's writer lock.
+    `nights` are the published sweeps to compare it with, oldest first. A large sweep is `spread`. `judge_those` judges
+    measures elsewhere. Raises LakeError if the sweep is not loaded or its files cannot be read. The caller holds the
+    lake's writer lock.
     """
     if not is_committed(lake, SWEEP, sweep_id):
         raise LakeError(
@@ -76,7 +78,7 @@ def audit(
                 kept="The published file is unchanged, and the sweep stays loaded.",
                 hint=f"Fix the cause (disk space, memory or a damaged file), then: nightaudit audit {sweep_id}",
             ) from None
-    findings = judge(with_bounds(measures, before, limits))
+    findings = judge(with_bounds(measures, before, limits), judge_those)
     ordered = tuple(sorted(findings, key=lambda f: (f.table_name, f.check_name, f.market)))
     return store(lake, Audit(sweep_id, 0, now, ordered, trailing, quarantined))
 

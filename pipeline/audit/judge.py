@@ -15,7 +15,8 @@ import sys
 import threading
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,28 @@ if TYPE_CHECKING:
 _LOW, _HIGH = "__lowest", "__highest"
 
 
-def judge(measures: Iterable[Measure]) -> list[Finding]:
-    """Judge measures. One without bounds or without a value is `not_judged`."""
+# Measures with a value and bounds.
+Judged = Sequence[Measure]
+# Returns the keys of those that fail.
+Judge = Callable[[Judged], set[tuple[str, str, str]]]
+
+
+def judge(measures: Iterable[Measure], judge_those: Judge | None = None) -> list[Finding]:
+    """Judge measures, by `judge_those` if given. One without bounds or without a value is `not_judged`."""
     measured = list(measures)
     judged = [measure for measure in measured if _is_judged(measure)]
-    failed = _failed(_context(), judged) if judged else set()
+    failed = (judge_those or failed_among)(judged) if judged else set()
     return [_finding(measure, failed) for measure in measured]
+
+
+def failed_among(judged: Judged) -> set[tuple[str, str, str]]:
+    """Return the key of each measure that Great Expectations does not accept."""
+    return _failed(_context(), judged)
+
+
+def start() -> None:
+    """Import Great Expectations, and let it judge once: a night waits for that."""
+    failed_among([Measure("", "", "", "warning", "", "rule", 0.0, 0.0, 0.0)])
 
 
 def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which is typed loosely
@@ -63,7 +80,8 @@ def _context() -> Any:  # noqa: ANN401 - a context of Great Expectations, which 
 def _great_expectations() -> ModuleType:
     """Import the library in half its usual time.
 
-    Statistics that none of our expectations uses are imported on first use, and garbage collection is off meanwhile.
+    Statistics and charts that none of our expectations uses are imported on first use, and garbage collection is off
+    meanwhile.
     """
     name = "scipy.stats"
     if name not in sys.modules and (spec := importlib.util.find_spec(name)) is not None and spec.loader is not None:
@@ -75,11 +93,37 @@ def _great_expectations() -> ModuleType:
     collects = gc.isenabled()
     gc.disable()
     try:
-        import great_expectations as gx
+        with _imported_when_used("altair"):
+            import great_expectations as gx
     finally:
         if collects:
             gc.enable()
     return gx
+
+
+class _Later(ModuleType):
+    """Stands in for a module that is imported once something of it is used.
+
+    LazyLoader would import it at `import NAME`, which asks a module for its state.
+    """
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - anything of a module
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextmanager
+def _imported_when_used(name: str) -> Iterator[None]:
+    """Let modules that are imported within import `name` only when they use it; others find it as ever."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = _Later(name)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 def _failed(context: Any, judged: Sequence[Measure]) -> set[tuple[str, str, str]]:  # noqa: ANN401 - see _context

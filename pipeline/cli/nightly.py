@@ -14,6 +14,7 @@ from pipeline.cli.given import notification_block, settings_with
 from pipeline.cli.progress import display
 from pipeline.cli.terminal import Terminal
 from pipeline.lake import Lake
+from pipeline.night.aside import Aside
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
 from pipeline.night.summary import NightSummary
@@ -29,8 +30,9 @@ def nightly(spec: Path | None, limit: int | None = None, markets: Sequence[str] 
         # Unwrapped, so that it can be copied.
         console.print(Text(f'{_command()} query "{summary.query}"', style="cyan"), soft_wrap=True)
 
-    with display(console) as watch:
-        run_night(Night(settings, Lake(settings.lake), watch=watch, show=show, block=notification_block()))
+    with Aside() as aside, display(console) as watch:
+        lake, block = Lake(settings.lake), notification_block()
+        run_night(Night(settings, lake, watch=watch, show=show, block=block, aside=aside))
 
 
 def _command() -> str:

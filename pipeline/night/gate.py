@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pipeline.audit import Audit, Limits, Spread, audit, stored_audit
 from pipeline.audit.audit import refuse_damaged_rows
+from pipeline.audit.judge import Judge
 from pipeline.audit.quality_page import report_folder, write_report
 from pipeline.audit.store import history, refuse_damaged_audit
 from pipeline.domain.analysis import Analysis
@@ -37,22 +38,24 @@ logger = logging.getLogger(__name__)
 _STAYS_LOADED = "The sweep {} stays loaded; the published file is intact."
 
 
-def audit_sweep(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
-    """Audit a loaded sweep against the published nights like it, and write its page.
+def audit_sweep(
+    settings: Settings, lake: Lake, sweep_id: str, now: datetime, judge_those: Judge | None = None
+) -> Audit:
+    """Audit a loaded sweep against the published nights like it, and write its page; see `audit`.
 
     The caller holds the lake's writer lock. Raises InputError if `now` is earlier than the lake's latest sweep.
     """
     refuse_earlier(lake, now)
     with stoppable(_STAYS_LOADED.format(sweep_id), f"nightaudit audit {sweep_id}"):
-        return audit_at(settings, lake, sweep_id, now)
+        return audit_at(settings, lake, sweep_id, now, judge_those)
 
 
-def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime) -> Audit:
+def audit_at(settings: Settings, lake: Lake, sweep_id: str, now: datetime, judge_those: Judge | None = None) -> Audit:
     """Audit as `audit_sweep` does, even if later sweeps have begun."""
     manifest, limits = read_manifest(lake, sweep_id), audit_limits(settings)
     with timed(lake, manifest, Step.AUDIT):
         nights = nights_like(lake, manifest, limits.nights)
-        found = audit(lake, sweep_id, nights, limits, now, Spread(settings.spread_over))
+        found = audit(lake, sweep_id, nights, limits, now, Spread(settings.spread_over), judge_those)
         published = published_sweeps(lake)
         write_report(
             lake,

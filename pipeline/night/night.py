@@ -15,6 +15,7 @@ from pipeline.sweep import SweepProgress
 if TYPE_CHECKING:
     # Slow imports, which a sweep alone does not need.
     from pipeline.audit import Audit
+    from pipeline.night.aside import Aside
     from pipeline.night.summary import NightSummary
     from pipeline.notify.ways import Tell
     from pipeline.publish import Published
@@ -28,7 +29,7 @@ class Night:
 
     `clock` overrides the clock of the settings. `watch` gets the progress of the sweep a few times a second, and `show`
     the summary once the night is published, even if it then ends with an error. `block` returns the way through a
-    Prefect notification block. `sandbox` is a sandbox that is already running.
+    Prefect notification block. `sandbox` is a sandbox that is already running. `aside` judges and draws, if given.
     """
 
     settings: Settings
@@ -44,6 +45,7 @@ class Night:
     show: Callable[[NightSummary], None] = lambda _: None
     block: Callable[[str], Tell] | None = None
     sandbox: SandboxProcess | None = None
+    aside: Aside | None = None
 
     def now(self) -> datetime:
         """Return the present time of this night's clock."""

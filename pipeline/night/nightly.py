@@ -158,6 +158,8 @@ def begin(night: Night) -> Night:
 
 def collect(night: Night) -> Night:
     """Send the searches that have not landed, normalise and load; close the sweep if the day's calls are used up."""
+    if night.aside is not None:
+        night.aside.warm()
     try:
         collected = asyncio.run(steps.collect(night))
     except CallsUsedUp as error:
@@ -171,7 +173,8 @@ def collect(night: Night) -> Night:
 
 def audit(night: Night) -> Night:
     """Check the sweep, and notify receivers if it is blocked."""
-    found = audit_sweep(night.settings, night.lake, night.sweep.sweep_id, night.now())
+    judge_those = night.aside.judge if night.aside is not None else None
+    found = audit_sweep(night.settings, night.lake, night.sweep.sweep_id, night.now(), judge_those)
     tell_if_blocked(night.settings, night.lake, found, night.block)
     return replace(night, audit=found)
 
@@ -196,7 +199,8 @@ def announce(night: Night) -> Night:
 
 def report(night: Night) -> Night:
     """Write the night's pages."""
-    return replace(night, pages=tuple(write_reports(night.lake)))
+    pen = night.aside.draw if night.aside is not None else None
+    return replace(night, pages=tuple(write_reports(night.lake, pen=pen)))
 
 
 def summarise(night: Night) -> Night:

@@ -7,9 +7,8 @@ from typing import Final
 
 import altair as alt
 import polars as pl
-from markupsafe import Markup
 
-from pipeline.report.charts import PAPER, WIDTH, AnyChart, chart, svg
+from pipeline.report.charts import PAPER, WIDTH, AnyChart, Drawing, chart, svg
 from pipeline.report.page import percent, shown
 
 # Below, at and above zero: mid tones that are visible on white and on black.
@@ -43,7 +42,7 @@ _PERCENT: Final = alt.Scale(domain=[0, 100])
 
 def calendar(
     days: pl.DataFrame, measure: str, title: str, first: pl.Expr, scale: alt.Scale = _PERCENT, digits: int = 0
-) -> Sequence[Markup]:
+) -> Sequence[Drawing]:
     """Return a heatmap of a measure by property and check-in, for the first 60 check-ins; empty without data.
 
     With few check-ins, the fields show their values, with `digits`. `days` has `property_id`, `property_name` and
@@ -143,7 +142,7 @@ def around_zero(values: pl.Series) -> alt.Scale:
 
 def towards_the_stay(
     frame: pl.DataFrame, measure: str, title: str, *, weight: str, steps: bool = False, zero: bool = False
-) -> Sequence[Markup]:
+) -> Sequence[Drawing]:
     """Return lines of a measure by days before check-in, with the stay at the right: a chart for each product type.
 
     The six markets with most of `weight` have a line each. Thinner lines are drawn over thicker ones, so that all are

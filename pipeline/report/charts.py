@@ -6,6 +6,8 @@ A chart is drawn with placeholders for the colours of the page; in the SVG they 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from typing import Any, Final, cast
@@ -14,7 +16,7 @@ import altair as alt
 import polars as pl
 from markupsafe import Markup, escape
 
-from pipeline.report.draw import draw
+from pipeline.process.draw import draw
 from pipeline.report.words import UNNAMED, drawable, printed
 
 # Placeholders that no palette contains, and the variables of `layout.html.j2` that replace them.
@@ -49,15 +51,51 @@ def chart(frame: pl.DataFrame, *, width: int = WIDTH, height: int = 240) -> alt.
     return alt.Chart(frame).properties(width=width, height=height)
 
 
-def svg(made: AnyChart, caption: str = "") -> Markup:
-    """Return a chart for a page, drawn twice: for screen and paper, and for a phone. The page shows one of them."""
-    spec = cast("dict[str, Any]", _drawable(made.to_dict()))
-    named = f"<figcaption>{escape(printed(caption))}</figcaption>" if caption else ""
-    drawn = _drawn(spec, _LABEL)
-    if spec["width"] > _NARROW:
-        narrow = _drawn(spec | {"width": _NARROW}, _LABEL_NARROW)
-        drawn = f'<div class="wide">{drawn}</div><div class="narrow">{narrow}</div>'
-    return Markup(f"<figure>{named}{drawn}</figure>")  # noqa: S704 - the drawing library escapes the text that it draws
+# Begins to draw a chart in Vega-Lite, perhaps elsewhere; what it returns waits for the SVG.
+Pen = Callable[[Mapping[str, Any]], Callable[[], str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart of a page, for screen and paper and, where it is too wide for that, for a phone: the page shows one.
+
+    It is drawn when a page shows it, or has been begun before by a pen.
+    """
+
+    wide: Mapping[str, Any]
+    narrow: Mapping[str, Any] | None
+    caption: str
+    begun: tuple[Callable[[], str], ...] = ()
+
+    def begin(self, pen: Pen) -> Drawing:
+        """Return this chart as a pen draws it."""
+        return replace(self, begun=tuple(pen(spec) for spec in (self.wide, self.narrow) if spec is not None))
+
+    def __html__(self) -> str:
+        """Return the chart for a page."""
+        drawings = self.begun or self.begin(lambda spec: lambda: draw(spec)).begun
+        caption = f"<figcaption>{escape(printed(self.caption))}</figcaption>" if self.caption else ""
+        wide, *narrow = (_in_colours_of_the_page(drawn()) for drawn in drawings)
+        drawn = f'<div class="wide">{wide}</div><div class="narrow">{narrow[0]}</div>' if narrow else wide
+        return f"<figure>{caption}{drawn}</figure>"
+
+
+def svg(made: AnyChart, caption: str = "") -> Drawing:
+    """Return a chart for a page."""
+    # The parts of a chart were checked as they were made; checking it as a whole takes as long as making it.
+    spec = cast("dict[str, Any]", _drawable(made.to_dict(validate=False)))
+    narrow = spec | {"width": _NARROW, "config": _config(_LABEL_NARROW)} if spec["width"] > _NARROW else None
+    return Drawing(spec | {"config": _config(_LABEL)}, narrow, caption)
+
+
+def with_title(chart: Markup | Drawing, title: str) -> Markup:
+    """Return a chart with a text alternative for screen readers."""
+    return escape(chart).replace(UNNAMED, f"Chart: {printed(title)}")
+
+
+def begun(charts: Iterable[Markup | Drawing], pen: Pen | None) -> list[Markup | Drawing]:
+    """Return charts that a pen, if any, has begun to draw."""
+    return [one.begin(pen) if pen is not None and isinstance(one, Drawing) else one for one in charts]
 
 
 def _drawable(part: object) -> object:
@@ -67,9 +105,8 @@ def _drawable(part: object) -> object:
     return [_drawable(value) for value in part] if isinstance(part, list) else drawable(part)
 
 
-def _drawn(spec: dict[str, Any], label_limit: int) -> str:
-    """Return a chart as an SVG element in the page's colours."""
-    drawn = draw(spec | {"config": _config(label_limit)})
+def _in_colours_of_the_page(drawn: str) -> str:
+    """Return an SVG as an element in the page's colours."""
     coloured = _STANDING_IN.sub(lambda found: _VARIABLES[found[0].lower()], _ROLES.sub("", drawn))
     # At most as wide as it was drawn.
     sized = re.sub(

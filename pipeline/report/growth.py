@@ -11,9 +11,9 @@ import polars as pl
 from pipeline.domain.errors import InputError
 from pipeline.lake import write_in_place
 from pipeline.lake.inventory import Stock
+from pipeline.process.draw import draw
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report.charts import SERIES
-from pipeline.report.draw import draw
 
 # Kinds with a colour of their own; the other, small ones share one.
 _MOST_KINDS = 6

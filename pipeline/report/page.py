@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from pipeline.report.charts import Drawing, with_title
 from pipeline.report.script import TABLES, TABLES_SOURCE
-from pipeline.report.words import UNNAMED, printed, said
+from pipeline.report.words import printed, said
 
 # Rows of a table that a page shows; CSV and Parquet files have all.
 ROWS_SHOWN = 25
@@ -94,7 +95,7 @@ class Section:
     title: str
     note: str
     figures: pl.DataFrame
-    charts: Sequence[Markup] = ()
+    charts: Sequence[Markup | Drawing] = ()
     columns: Sequence[Column] = ()
     why_empty: str = "Nothing to show yet."
     shown: int = ROWS_SHOWN
@@ -107,12 +108,13 @@ class Section:
         """The rows for the page's table."""
         return self.figures if self.lines is None else self.lines
 
-    @property
+    # The templates ask for rows several times.
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The rows that the page shows."""
         return list(self.table.head(self.shown).iter_rows(named=True)) if self.columns else []
 
-    @property
+    @cached_property
     def more(self) -> list[dict[str, Any]]:
         """The further rows that the page's script can show."""
         return list(self.table[self.shown : _ROWS_HELD].iter_rows(named=True)) if self.columns else []
@@ -232,7 +234,7 @@ def _environment() -> Environment:
     )
     environment.filters["shown"] = shown
     environment.filters["said"] = lambda value, column: said(column, value)
-    environment.filters["named"] = _named
+    environment.filters["named"] = with_title
     environment.filters["coded"] = _coded
     # Our own file, as its hash says.
     environment.globals |= {"tables_script": Markup(TABLES), "tables_source": TABLES_SOURCE}  # noqa: S704 - our own file
@@ -243,8 +245,3 @@ def _coded(text: str) -> Markup:
     """Return a note with its commands (in backticks) as code."""
     parts = [str(escape(printed(part))) for part in text.split("`")]
     return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)))  # noqa: S704 - escaped
-
-
-def _named(chart: Markup, title: str) -> Markup:
-    """Return a chart with a text alternative for screen readers."""
-    return chart.replace(UNNAMED, f"Chart: {printed(title)}")

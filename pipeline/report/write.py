@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from polars.exceptions import ColumnNotFoundError
 
 from pipeline.domain.errors import InputError, LakeError, first_line
@@ -21,6 +21,7 @@ from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.case_page import case_pages
+from pipeline.report.charts import Pen, begun
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.menu import LABELS, file_name, link_quality_page, links_of, pages_of
@@ -60,11 +61,12 @@ def write_reports(
     lake: Lake,
     names: Iterable[str] = REPORTS,
     scope: Scope = Scope(),  # noqa: B008 - frozen
+    pen: Pen | None = None,
 ) -> list[Written]:
     """Write reports of the published file under `reports/<sweep_id>` of the lake, and return their pages.
 
-    Writing them again writes the same bytes. Raises InputError if nothing is published or the filters match nothing,
-    and LakeError if the reports cannot be written.
+    Writing them again writes the same bytes. `pen` draws charts elsewhere. Raises InputError if nothing is published
+    or the filters match nothing, and LakeError if the reports cannot be written.
     """
     refuse_tight_limits(more_mb=CHARTS_MB)
     written, wanted = [], tuple(names)
@@ -78,18 +80,21 @@ def write_reports(
                 hint=f'See which there are: nightaudit query "{scope.choices}"',
             )
         try:
+            # A page is written once the next one is computed: its charts may be drawn elsewhere meanwhile.
+            ahead: Page | None = None
             for name in wanted:
                 reader.wider.clear()
                 page = _within(_MADE[name](reader), reader.wider)
-                place = _write(folder, page, reader, links_of(folder, wanted, scope))
-                charts = tuple((each.title, each.charts[0]) for each in page.sections if each.charts)
-                points = tuple(point.text for point in page.points)
-                is_simulated = reader.night["is_simulated"]
-                written.append(Written(name, page.title, place, points, charts, is_simulated=is_simulated))
+                page = replace(page, sections=[replace(each, charts=begun(each.charts, pen)) for each in page.sections])
+                if ahead is not None:
+                    written.append(_write(folder, ahead, reader, links_of(folder, wanted, scope)))
+                ahead = page
             for file, text in case_pages(lake, reader, links_of(folder, wanted, scope)):
                 write_in_place(folder / CASES / file, text.encode())
             for file, text in property_pages(reader, links_of(folder, wanted, scope)):
                 write_in_place(folder / PROPERTY_PAGES / file, text.encode())
+            if ahead is not None:
+                written.append(_write(folder, ahead, reader, links_of(folder, wanted, scope)))
             link_quality_page(folder, links_of(folder, wanted, scope))
             _write_overview(lake, reader)
         except duckdb.IOException as error:
@@ -163,7 +168,7 @@ def _write_overview(lake: Lake, reader: Reader) -> Path:
     return write_in_place(root / "index.html", text.encode())
 
 
-def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Path:
+def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, str, str]]) -> Written:
     stem = f"{page.name}{reader.scope.suffix}"
     for section in page.sections:
         write_in_place(folder / stem / f"{section.name}.csv", as_csv(section.figures))
@@ -182,7 +187,10 @@ def _write(folder: Path, page: Page, reader: Reader, links: Sequence[tuple[str, 
             "places": reader.places,
         },
     )
-    return write_in_place(folder / file_name(page.name, reader.scope.suffix), text.encode())
+    place = write_in_place(folder / file_name(page.name, reader.scope.suffix), text.encode())
+    charts = tuple((each.title, escape(each.charts[0])) for each in page.sections if each.charts)
+    points = tuple(point.text for point in page.points)
+    return Written(page.name, page.title, place, points, charts, is_simulated=reader.night["is_simulated"])
 
 
 def _as_values(page: Page, reader: Reader) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Normalisers:
         self._lake = lake
         self._sweep_id = sweep_id
         self._max_body_bytes = max_body_bytes
-        self._pool = open_pool(cluster, lake.root, lambda: _processes(workers), lake.carrier(_read_for))
+        self._pool = open_pool(cluster, lake.root, lambda: processes(workers), lake.carrier(_read_for))
         # Who starts a process waits for the fork server's imports. Requests have their times, so the event loop must
         # not; and answers are to land meanwhile, so the threads for that must not either.
         self._starter = ThreadPoolExecutor(1)
@@ -100,7 +100,8 @@ def _read_for(lake: Lake, sweep_id: str, segment: Segment, *_: object) -> Iterat
     yield from filter(lake.exists, [*(lake.shard_path(sweep_id, name) for name in shards), *tables])
 
 
-def _processes(workers: int) -> ProcessPoolExecutor:
+def processes(workers: int) -> ProcessPoolExecutor:
+    """Return a pool of processes, each forked from one that has imported what normalising needs."""
     # Not fork: the object store's threads do not survive it. A fork server has none of them, and what it has
     # imported is there in each worker; elsewhere than on Linux, systems themselves are at odds with forking.
     has_server = sys.platform == "linux"

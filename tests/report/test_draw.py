@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.report.draw import draw
+from pipeline.process.draw import draw
 
 _SPEC = {
     "data": {"values": [{"day": "one", "share": 1}]},
@@ -31,7 +31,7 @@ def test_a_chart_is_the_same_where_its_machine_has_other_fonts(tmp_path: Path) -
     """Drawn in a process of its own, whose machine claims to have no fonts: they are read once a process."""
     none = tmp_path / "fonts.conf"
     none.write_text("<fontconfig><dir>/nonexistent</dir></fontconfig>")
-    script = f"from pipeline.report.draw import draw; print(draw({_SPEC!r}), end='')"
+    script = f"from pipeline.process.draw import draw; print(draw({_SPEC!r}), end='')"
     there = subprocess.run(
         [sys.executable, "-c", script],
         check=True,
