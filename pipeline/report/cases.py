@@ -39,8 +39,7 @@ def standing_cases(reader: Reader) -> pl.DataFrame:
 
 def ended_cases(reader: Reader) -> pl.DataFrame:
     """Return the cases that ended with the last night, without those covered by a wider one."""
-    held = reader.named(reader.rows("report.finding_case", order="rule, scope, market, property_id"))
-    tonight = held.filter((pl.col("status") != "closed") | (pl.col("closed_at") == reader.night["started_at"]))
+    tonight = reader.cases_of_night.sort("rule", "scope", "market", "property_id", nulls_last=True, maintain_order=True)
     rule, of_market = pl.col("rule"), pl.struct("rule", "market")
     wide = tonight.filter(pl.col("scope") == "market").select(of_market.alias("it"))["it"].implode()
     widest = tonight.filter(pl.col("scope") == "supplier")["rule"].implode()

@@ -74,7 +74,8 @@ def floor_compliance(reader: Reader) -> Section:
     # A price is compared with the list and the detail answer of its offer, but counted only for the list.
     closest = compliance.filter((pl.col("source") == "multi") & (pl.col("match_grade") == "exact"))
     breaches, comparable = int(closest["breaches"].sum()), int(closest["comparable"].sum())
-    later = reader.total("floor_breach_new")["prices"]
+    # It takes as long as the rest of the section.
+    later = reader.total("floor_breach_new")["prices"] if breaches else 0
     return Section(
         "floor_compliance",
         (

@@ -103,8 +103,14 @@ class Reader:
             self.wider["report.finding_case"] = missing
 
     @cached_property
+    def cases_of_night(self) -> pl.DataFrame:
+        """The cases that are not closed or ended with the last night, with names, the most urgent first."""
+        is_of_night = "status <> 'closed' OR closed_at = (SELECT max(started_at) FROM mart.sweep)"
+        return self.named(self.rows("report.finding_case", order=_FIRST, where=is_of_night))
+
+    @cached_property
     def _unclosed(self) -> pl.DataFrame:
-        return self.named(self.rows("report.finding_case", order=_FIRST, where="status <> 'closed'"))
+        return self.cases_of_night.filter(pl.col("status") != "closed")
 
     @property
     def cases(self) -> pl.DataFrame:
