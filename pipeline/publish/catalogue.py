@@ -130,10 +130,7 @@ def write_views(
 def write_range_views(
     session: duckdb.DuckDBPyConnection, lake: Lake, published: Iterable[str], wanted: Iterable[str]
 ) -> None:
-    """Write the views that the relations `wanted` need, in a session where the tables exist.
-
-    Each view takes time to bind, and a large night has many ranges.
-    """
+    """Write the views that the relations `wanted` need, as each takes time to bind. The tables exist."""
     needed = reached(wanted)
     _write_lake_views(session, lake, published, [name for name in TABLES if f"lake.{name}" in needed])
     for made in views():
@@ -163,7 +160,7 @@ def _write_lake_views(
 
 
 def write_side_views(session: duckdb.DuckDBPyConnection, lake: Lake, as_of: datetime | None) -> None:
-    """Write schema `lake` over what users have loaded and requested; see `write_views`. Raises CorruptObject."""
+    """Write schema `lake` over what users have loaded and requested. Raises CorruptObject."""
     for name, table in SIDE_TABLES.items():
         refuse_damaged(lake.root, files := committed_files(lake, table))
         select = select_files(name, files)
@@ -181,10 +178,13 @@ def write_relations(session: duckdb.DuckDBPyConnection) -> None:
     _create_reference(session, "CREATE TABLE IF NOT EXISTS", "written_with")
     is_kept = session.execute("SELECT relations FROM ref.written_with").fetchall() == [(_fingerprint(),)]
     if not is_kept:
-        # What is a table now may be a view in a file of an earlier version, and one cannot replace the other.
-        found = session.execute("SELECT schema_name || '.' || view_name FROM duckdb_views()").fetchall()
-        for name in sorted(_KEPT.union(SUMMARIES) & {row[0] for row in found}):
-            session.execute(f"DROP VIEW {name}")
+        # In a file of an earlier version they may be views, or have other columns.
+        listed = (
+            "SELECT table_schema || '.' || table_name, replace(table_type, 'BASE ', '') FROM information_schema.tables"
+        )
+        for name, kind in session.execute(listed).fetchall():
+            if name in _KEPT.union(SUMMARIES):
+                session.execute(f"DROP {kind} {name}")
     for made in views():
         if made.full_name in _KEPT or not (is_kept or made.full_name in SUMMARIES):
             _create_relation(session, made)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 
 from pipeline.lake.database import quoted
-from pipeline.lake.relations import read_by, relation
+from pipeline.lake.relations import Relation, read_by, relation
 from pipeline.publish.state import SEARCH_PATH
 
 # Few rows each, over everything that is on sale. No other relation reads them.
@@ -54,7 +54,8 @@ def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
     """Compute the summaries. What they read exists, and no other relation reads them."""
     for name in SUMMARIES:
         made = relation(*name.split("."))
-        session.execute(f"CREATE OR REPLACE TABLE {made.full_name} AS {made.sql}")
+        _empty(session, made)
+        session.execute(f"INSERT INTO nightaudit.{made.full_name} BY NAME {made.sql}")
 
 
 def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]]) -> None:
@@ -75,10 +76,20 @@ def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]
         seen = " UNION ".join(f"SELECT market FROM {name}" for name in ("state.cell", *SUMMED))  # noqa: S608 - our own names
         markets = session.execute(f"SELECT market FROM ({seen}) ORDER BY market").fetchall()  # noqa: S608 - our own names
         for each in made:
-            session.execute(f"CREATE OR REPLACE TABLE nightaudit.{each.full_name} AS {each.sql} LIMIT 0")
+            _empty(session, each)
             for (market,) in markets:
                 of_one = f"SELECT * FROM ({each.sql}) WHERE market = {quoted(market)}"  # noqa: S608 - our own names; the market is quoted
                 session.execute(f"INSERT INTO nightaudit.{each.full_name} BY NAME {of_one}")
     finally:
         session.execute(SEARCH_PATH)
         session.execute("DETACH summing")
+
+
+def _empty(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
+    """Create the table of a summary, or empty it: a table that is there keeps its comments, hundreds over all."""
+    name = f"nightaudit.{made.full_name}"
+    found = "SELECT 1 FROM duckdb_tables() WHERE database_name = 'nightaudit' AND schema_name = ? AND table_name = ?"
+    if session.execute(found, made.full_name.split(".")).fetchone() is None:
+        session.execute(f"CREATE TABLE {name} AS {made.sql} LIMIT 0")
+    else:
+        session.execute(f"TRUNCATE {name}")
