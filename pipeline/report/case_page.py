@@ -136,7 +136,7 @@ def _tiles(case: Row) -> list[tuple[str, str]]:
     return [
         (case["status"], f"severity {case['severity']}"),
         (shown(size[0], 0), size[1]),
-        (f"{case['exposure_weight']:g}", "weight: 1 per property, unless you load weights"),
+        (f"{case['exposure_weight']:g}", "weight (1 per property where you loaded none)"),
         (f"{case['first_seen_at']:%d %b %Y}", "first seen"),
         (f"{case['last_seen_at']:%d %b %Y}", "last seen"),
     ]

@@ -39,6 +39,8 @@ _FIELDS: Final = {
 }
 
 # Statuses of an answer without an offer.
+# Longer windows, such as 999,999 hours, stand for penalties that apply from booking.
+_TEN_YEARS_OF_HOURS = 87_600
 _STATUSES: Final = {"offered": "on sale", "absent": "not in the answer"}
 
 
@@ -135,8 +137,13 @@ def _text(answer: Answer, name: str, value: _Value) -> str:
     if name == "discount_pct":
         return f"{value:g}%"
     if name == "free_cancel_hours":
-        return f"{value} hours before check-in"
+        return _moment(value)
     return str(value).replace("_", "-") if name == "refundability" else str(value)
+
+
+def _moment(hours: _Value) -> str:
+    is_at_booking = isinstance(hours, int) and hours >= _TEN_YEARS_OF_HOURS
+    return "booking" if is_at_booking else f"{hours} hours before check-in"
 
 
 def _penalty(row: Row, answer: Answer, *, with_amount: bool = True) -> str:
@@ -146,7 +153,7 @@ def _penalty(row: Row, answer: Answer, *, with_amount: bool = True) -> str:
         else ""
     )
     parts = [
-        f"from {row['window_hours']} hours before check-in" if row["window_hours"] is not None else "",
+        f"from {_moment(row['window_hours'])}" if row["window_hours"] is not None else "",
         f"{row['penalty_pct']:g}%{of}" if row["penalty_pct"] is not None else "",
         f"stated amount {as_sent(row['amount'])} {answer.offer['currency'] or ''}".strip()
         if with_amount and row["amount"] is not None and answer.offer

@@ -63,6 +63,14 @@ def test_terms_that_state_an_amount_in_one_answer_alone_are_the_same_terms():
     assert differences(answer("detail", "EUR", "84"), answer("list", "EUR", "80"), fx=None)["Cancellation"] == "differs"
 
 
+@pytest.mark.parametrize(("hours", "said"), [(24, "from 24 hours before check-in"), (999_999, "from booking")])
+def test_a_penalty_says_from_when_it_applies(hours, said):
+    of = answer("detail", "EUR", total="84")
+    of.penalties[0]["window_hours"] = hours
+    (line,) = (line for line in lines_of(Piece(FLAG, [of], [], 0, None)) if line.label == "Cancellation")
+    assert line.values == [f"{said}, 100% of 1 night, refundable"]
+
+
 def test_a_finding_says_which_answer_it_is_of_and_whose_where_the_case_is_of_many_properties():
     assert _placed(FLAG, "Hotel Sol (7)").startswith("Hotel Sol (7), detail answer, product Hotel, 1 CHF = 1.05 EUR")
     assert _placed(FLAG | {"source": "multi"}, "").startswith("List answer, product Hotel")
