@@ -199,8 +199,9 @@ def announce(night: Night) -> Night:
 
 def report(night: Night) -> Night:
     """Write the night's pages."""
-    pen = night.aside.draw if night.aside is not None else None
-    return replace(night, pages=tuple(write_reports(night.lake, pen=pen)))
+    aside = night.aside
+    written = write_reports(night.lake) if aside is None else write_reports(night.lake, pen=aside.draw)
+    return replace(night, pages=tuple(written))
 
 
 def summarise(night: Night) -> Night:

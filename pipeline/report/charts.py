@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from typing import Any, Final, cast
 
@@ -73,7 +73,7 @@ class Drawing:
 
     def __html__(self) -> str:
         """Return the chart for a page."""
-        drawings = self.begun or self.begin(lambda spec: lambda: draw(spec)).begun
+        drawings = self.begun or self.begin(here).begun
         caption = f"<figcaption>{escape(printed(self.caption))}</figcaption>" if self.caption else ""
         wide, *narrow = (_in_colours_of_the_page(drawn()) for drawn in drawings)
         drawn = f'<div class="wide">{wide}</div><div class="narrow">{narrow[0]}</div>' if narrow else wide
@@ -93,9 +93,14 @@ def with_title(chart: Markup | Drawing, title: str) -> Markup:
     return escape(chart).replace(UNNAMED, f"Chart: {printed(title)}")
 
 
-def begun(charts: Iterable[Markup | Drawing], pen: Pen | None) -> list[Markup | Drawing]:
-    """Return charts that a pen, if any, has begun to draw."""
-    return [one.begin(pen) if pen is not None and isinstance(one, Drawing) else one for one in charts]
+def here(spec: Mapping[str, Any]) -> Callable[[], str]:
+    """Draw a chart in this process when it is first wanted: the pen of a report that has no other."""
+    return cache(partial(draw, spec))
+
+
+def begun(charts: Iterable[Markup | Drawing], pen: Pen) -> list[Markup | Drawing]:
+    """Return charts that a pen has begun to draw, so that each is drawn once however often it is shown."""
+    return [one.begin(pen) if isinstance(one, Drawing) else one for one in charts]
 
 
 def _drawable(part: object) -> object:

@@ -21,7 +21,7 @@ from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
 from pipeline.report.case_page import case_pages
-from pipeline.report.charts import Pen, begun
+from pipeline.report.charts import Pen, begun, here
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
 from pipeline.report.menu import LABELS, file_name, link_quality_page, links_of, pages_of
@@ -61,7 +61,7 @@ def write_reports(
     lake: Lake,
     names: Iterable[str] = REPORTS,
     scope: Scope = Scope(),  # noqa: B008 - frozen
-    pen: Pen | None = None,
+    pen: Pen = here,
 ) -> list[Written]:
     """Write reports of the published file under `reports/<sweep_id>` of the lake, and return their pages.
 

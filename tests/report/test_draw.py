@@ -6,8 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from pipeline.process.draw import draw
+from pipeline.report import charts
+from pipeline.report.charts import Drawing, begun, here
 
 _SPEC = {
     "data": {"values": [{"day": "one", "share": 1}]},
@@ -40,3 +43,12 @@ def test_a_chart_is_the_same_where_its_machine_has_other_fonts(tmp_path: Path) -
         env=os.environ | {"FONTCONFIG_FILE": str(none)},
     )
     assert there.stdout == draw(_SPEC)
+
+
+def test_a_chart_that_is_shown_twice_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(charts, "draw", lambda spec: drawn.append(spec["mark"]) or draw(spec))
+    (chart,) = begun([Drawing(_SPEC, None, "Shares")], here)
+    assert drawn == []
+    assert escape(chart) == escape(chart)
+    assert drawn == ["bar"]
