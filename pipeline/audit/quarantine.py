@@ -75,9 +75,11 @@ def put_in_quarantine(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: 
     """Write the quarantined offers into `reject`, once, and return how many there are."""
     if is_committed(lake, REJECT, f"{sweep_id}/quarantine"):
         return count_quarantined(lake, sweep_id)
-    file = quarantine_file(lake, sweep_id)
-    if not write_rows(session, file, REJECT, "FROM audit.quarantine", "search_id, reject_no"):
+    # Else an empty folder would be left in the table.
+    if not session.execute("SELECT 1 FROM audit.quarantine LIMIT 1").fetchall():
         return 0
+    file = quarantine_file(lake, sweep_id)
+    write_rows(session, file, REJECT, "FROM audit.quarantine", "search_id, reject_no")
     path = lake.table_file(REJECT.name, sweep_id, file.stem)
     leave_out(session, lake, sweep_id)
     commit_files(lake, REJECT, {f"{sweep_id}/quarantine": [path]})
@@ -105,6 +107,8 @@ def leave_out(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id: str) -> 
         for file in (Path(row[0]) for row in found):
             path = lake.table_file(name, f"{sweep_id}{KEPT}", file.stem)
             kept = select_kept(name, [file], [quarantine])
-            rows = write_rows(session, lake.local(path), TABLES[name], kept, "search_id, offer_no")
-            replaced[lake.table_file(name, sweep_id, file.stem)] = path if rows else None
+            has_rows = bool(session.execute(f"SELECT 1 FROM ({kept}) LIMIT 1").fetchall())  # noqa: S608 - our own names
+            if has_rows:
+                write_rows(session, lake.local(path), TABLES[name], kept, "search_id, offer_no")
+            replaced[lake.table_file(name, sweep_id, file.stem)] = path if has_rows else None
         replace_files(lake, TABLES[name], replaced, f"{sweep_id}/quarantine")

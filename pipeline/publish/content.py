@@ -67,9 +67,12 @@ def _view_working_files(session: duckdb.DuckDBPyConnection, lake: Lake, sweep_id
 def _commit(session: duckdb.DuckDBPyConnection, lake: Lake, table: Table, sweep_id: str) -> None:
     if is_committed(lake, table, sweep_id):
         return
+    # Seldom is there any, and an empty folder would be left in the table.
+    if session.execute("SELECT count(*) FROM memory.night.content").fetchall() == [(0,)]:
+        return
     path = _path(lake, table, sweep_id)
-    if write_rows(session, lake.local(path), table, "FROM memory.night.content", ", ".join(table.key[1:])):
-        commit_files(lake, table, {sweep_id: [path]})
+    write_rows(session, lake.local(path), table, "FROM memory.night.content", ", ".join(table.key[1:]))
+    commit_files(lake, table, {sweep_id: [path]})
 
 
 def _move_on(session: duckdb.DuckDBPyConnection, state: Table) -> None:
