@@ -25,7 +25,7 @@ from pipeline.report.words import rule_said, said
 # Links to other cases on a page.
 _SIBLINGS: Final = 12
 
-# What compares a list answer with a detail answer is of neither.
+# A finding that compares a list answer with a detail answer belongs to neither.
 _OF_BOTH: Final = {"list_detail_mismatch"}
 
 _ROLES: Final = {

@@ -185,7 +185,7 @@ def _difference(values: Sequence[_Value], texts: Sequence[str], rate: Decimal | 
 
 def _difference_at(one: Decimal, other: Decimal, rate: Decimal | float | None) -> str:
     if not one or not other:
-        # Nothing is nothing in any currency.
+        # Zero is zero in any currency.
         return "only in one" if one or other else ""
     if rate is None:
         return "differs"

@@ -152,7 +152,7 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
     waiting = _waiting(cases)
     if not waiting.height:
         return [Point("No open case needs a decision.", "cases", "good")]
-    # The most severe ones, as a call about what may be nothing is worse than one a day later.
+    # The most severe first: a call about nothing is worse than a call a day late.
     grave = pl.col("severity").replace_strict({"high": 0, "medium": 1}, default=2)
     lines = calls(waiting.sort(grave, maintain_order=True))
     first = lines.unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
@@ -178,7 +178,7 @@ def _to_do(row: Mapping[str, Any]) -> str:
 
 
 def ended_points(ended: pl.DataFrame) -> list[Point]:
-    """Return which cases ended, so that there is nothing left to call about, or nothing that can be seen."""
+    """Return which cases ended: put right, or no longer on sale."""
     if not ended.height:
         return []
     whom = pl.when(pl.col("scope") == "property").then(
@@ -190,7 +190,7 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
         .group_by("scope", "property_id", whom.alias("whom"), "rule_words", "is_off_sale", maintain_order=True)
         .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
     )
-    # Off sale, a price has not been put right.
+    # A price that went off sale was not put right.
     why = pl.when("is_off_sale").then(pl.lit("; no longer on sale")).otherwise(pl.lit(""))
     named = problems.select(
         pl.format("{} ({}{})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True), why)

@@ -14,9 +14,9 @@
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
--- A moved rate is not a price: at the reference rate, only prices beyond all rates of eight days deviate. Where other
--- markets were answered in the currency of such a market, it has to deviate from the one in their middle too, and is
--- compared with it: no rate sizes that gap, and a rate that the supplier has not followed for weeks is no price.
+-- A moved rate is not a price: at the reference rate, only prices beyond all rates of eight days deviate. If other
+-- markets were answered in the currency of such a market, it must deviate from the middle one of them as well, and is
+-- compared with that one: the size then depends on no rate, not even one that the supplier has ignored for weeks.
 WITH apart AS (
     SELECT DISTINCT
         parity.source,
