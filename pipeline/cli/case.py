@@ -48,10 +48,10 @@ def list_cases(limit: int | None, places: Mapping[str, str | None], form: str, o
 def show_or_note(
     case_id: str, *, is_acknowledged: bool, muted_until: date | None, note: str | None, owner: str | None
 ) -> None:
-    """Record the given annotations of a case, and print the case."""
+    """Record the given annotations of a case, and print the case. An empty note or owner removes it."""
     settings = read_settings()
     lake = Lake(settings.lake)
-    if is_acknowledged or muted_until or note or owner:
+    if is_acknowledged or muted_until or note is not None or owner is not None:
         with lake.writing("a note on a case"):
             say_of_case(
                 lake,

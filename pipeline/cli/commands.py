@@ -271,11 +271,15 @@ def cases(
 def case(
     case_id: Annotated[str, typer.Argument(help="A case_id of report.finding_case.")],
     acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Mark it as known and being handled.")] = False,
-    mute: Annotated[date | None, _day_option("--mute", "Hide it until this day, when it reappears.")] = None,
-    note: Annotated[
-        str | None, typer.Option("--note", help="A note to keep with the case.", show_default=False)
+    mute: Annotated[
+        date | None, _day_option("--mute", "Hide it until this day, when it reappears. A day in the past ends a mute.")
     ] = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="Who handles it.", show_default=False)] = None,
+    note: Annotated[
+        str | None, typer.Option("--note", help='A note to keep with the case; "" removes it.', show_default=False)
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help='Who handles it; "" removes the name.', show_default=False)
+    ] = None,
 ) -> None:
     """Show a case, or annotate it. Annotations are kept and survive a rebuild."""
     from pipeline.cli import case

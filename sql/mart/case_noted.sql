@@ -10,7 +10,8 @@ SELECT
     try_cast(
         arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'mute') AS DATE
     ) AS muted_until,
-    arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'owner') AS owner,
-    arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'note') AS note
+    -- An empty one takes the one before back.
+    nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'owner'), '') AS owner,
+    nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'note'), '') AS note
 FROM lake.case_note AS case_note
 GROUP BY case_note.case_id

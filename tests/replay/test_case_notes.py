@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 from nights import load_night, started_at, sweep_id
 
+from pipeline.cli.case import show_or_note
 from pipeline.domain.analysis import Analysis
 from pipeline.domain.errors import InputError
 from pipeline.inputs.load import load
@@ -61,6 +62,16 @@ def test_a_case_gathers_its_flags_and_keeps_its_id_and_what_was_said_of_it(lake)
     publish_anew(lake, lambda: None)
     assert case_row(lake, case["case_id"]) == said
     assert flags_of_cases(lake, [case["case_id"], "b-1"]) == [case["evidence"][0]["flag_id"], "b-1"]
+
+
+def test_an_empty_note_or_owner_takes_the_one_before_back(lake, monkeypatch, tmp_path):
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.chdir(tmp_path)
+    (case,) = open_cases(lake, 10)
+    for said in ({"note": "called", "owner": "Ada"}, {"note": "", "owner": ""}):
+        show_or_note(case["case_id"], is_acknowledged=False, muted_until=None, **said)
+        found = case_row(lake, case["case_id"])
+        assert (found["note"], found["owner"]) == (said["note"] or None, said["owner"] or None)
 
 
 @pytest.mark.parametrize(("until", "status"), [(date(2030, 1, 3), "muted"), (date(2030, 1, 2), "open")])

@@ -53,7 +53,11 @@ CASE_NOTE = Table(
         required("case_id", TEXT, "Annotated case: report.finding_case."),
         required("noted_at", INSTANT, "When it was said."),
         required("action", TEXT, "`acknowledge`, `mute`, `note` or `owner`.", ("acknowledge", "mute", "note", "owner")),
-        Column("value", TEXT, "mute: the day up to which, as yyyy-MM-dd; note: the text; owner: the name."),
+        Column(
+            "value",
+            TEXT,
+            "mute: the day up to which, as yyyy-MM-dd; note: the text; owner: the name; empty: none any more.",
+        ),
     ),
 )
 
