@@ -54,6 +54,7 @@ def write_report(
     write_in_place(folder / "quality.json", printable_json(held).encode())
     page = _template().render(
         audit=audit,
+        title=_title(audit),
         critical=audit.causes("critical"),
         warnings=audit.causes("warning"),
         outcomes=audit.outcomes,
@@ -86,13 +87,23 @@ def as_json(audit: Audit) -> dict[str, Any]:
 def as_markdown(audit: Audit) -> str:
     """Return an audit as Markdown, for an artifact."""
     outcomes = audit.outcomes
-    said = "Passed" if audit.is_passed else "Blocked: not published"
-    lines = [f"# Quality of {audit.sweep_id}: {said}", ""]
+    lines = [f"# {_title(audit)}", "", f"Quality of {audit.sweep_id}. "]
     lines += [f"{outcomes['passed']} checks passed, {outcomes['failed']} failed, {outcomes['not_judged']} not judged; "]
     lines += [f"{audit.quarantined:,} offers in quarantine; compared with {len(audit.nights)} nights.", ""]
     for severity in ("critical", "warning"):
         lines += [f"- **{severity}** {in_markdown(cause.line)}" for cause in audit.causes(severity)]
     return "\n".join(lines)
+
+
+def _title(audit: Audit) -> str:
+    """Return whether the night passed, and how many checks failed."""
+    if not audit.is_passed:
+        critical = len(audit.causes("critical"))
+        return f"The night is blocked: {critical:,} critical check{'' if critical == 1 else 's'} failed"
+    failed = audit.outcomes["failed"]
+    if not failed:
+        return "The night passed: no check failed"
+    return f"The night passed: {failed:,} check{'' if failed == 1 else 's'} failed, none of them critical"
 
 
 def _by_table(audit: Audit) -> dict[str, list[tuple[str, list[Finding]]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import ceil, floor
 from typing import Any
 
 import altair as alt
@@ -18,6 +20,8 @@ ONE_MARKET = (
     "answered in the same sweep, and reference rates if the currencies differ."
 )
 _PARTS = ("policy", "board", "tax_and_fee", "promotion", "fx", "residual")
+# What the gaps of a market consist of, in percent.
+_SHARES = ("explained_pct", "unstated_pct", "own_price_pct")
 _WATERFALLS = 3
 # Height of a waterfall's step in pixels, and the part of its width for amounts.
 _STEP, _FOR_AMOUNTS = 24, 0.3
@@ -36,13 +40,34 @@ def in_one_currency(parts: pl.DataFrame) -> pl.DataFrame:
     return parts.join(most.head(1), on="currency", how="semi")
 
 
+def add_up(shares: Sequence[float | None]) -> list[int | None]:
+    """Return shares in percent as whole numbers that add up to 100; none if one is unknown or all are 0."""
+    known = [each for each in shares if each is not None]
+    if len(known) < len(shares) or not sum(known):
+        return [None] * len(shares)
+    exact = [100 * each / sum(known) for each in known]
+    rounded: list[int | None] = [floor(each) for each in exact]
+    by_rest = sorted(range(len(exact)), key=lambda at: floor(exact[at]) - exact[at])
+    for at in by_rest[: 100 - sum(map(floor, exact))]:
+        rounded[at] = ceil(exact[at])
+    return rounded
+
+
+def _with_whole_shares(parts: pl.DataFrame) -> pl.DataFrame:
+    if not set(_SHARES) <= set(parts.columns):
+        return parts
+    rounded = [add_up(row) for row in parts.select(_SHARES).iter_rows()]
+    return parts.with_columns(pl.DataFrame(rounded, dict.fromkeys(_SHARES, pl.Int64), orient="row"))
+
+
 def gap_decomposition(reader: Reader) -> Section:
     """Return the parts of the gaps to the reference market, drawn for the largest."""
     parts = reader.rows(
         "report.gap_decomposition", order="match_grade DESC, source DESC, market, product_type, currency"
     )
+    lines = _with_whole_shares(parts)
     # Only the exact grade is drawn, as grades are never mixed.
-    exact = parts.filter(
+    exact = lines.filter(
         (pl.col("source") == "multi") & (pl.col("match_grade") == "exact") & (pl.col("comparable") > 0)
     )
     largest = in_one_currency(exact).sort(pl.col("gap").abs(), descending=True).head(_WATERFALLS)
@@ -84,6 +109,7 @@ def gap_decomposition(reader: Reader) -> Section:
         ],
         why_empty=ONE_MARKET,
         source="report.gap_decomposition",
+        lines=lines,
     )
 
 

@@ -136,8 +136,9 @@ def _calendar(reader: Reader) -> Section:
         f"A market is dearer on {losing:,} of {counted(days.height, 'check-in')} (counted by property)"
         if days.height
         else "No property and check-in could be compared",
-        "Median gap to the reference market over the exact pairs of a property and check-in. The chart shows the "
-        "properties with the largest gaps, at most 40, on the first 60 check-ins. A blank field was not comparable.",
+        "Median gap to the reference market over the exact pairs of a property and check-in, in the market that "
+        "differs most. The chart shows the properties with the largest gaps, at most 40, on the first 60 check-ins. A "
+        "blank field was not comparable.",
         days,
         painted,
         why_empty=ONE_MARKET,

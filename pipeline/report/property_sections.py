@@ -8,7 +8,7 @@ from datetime import date
 import polars as pl
 from markupsafe import Markup
 
-from pipeline.report.page import Column, Section, counted, named, shown, whole
+from pipeline.report.page import Column, Section, counted, named, percent, shown, whole
 from pipeline.report.price_lines import key, price_lines
 
 # Check-ins with a chart, and markets with a line.
@@ -34,13 +34,16 @@ class OfProperty:
 
 def tiles_of(known: OfProperty) -> list[tuple[str, str]]:
     """Return the numbers at the top of the page with their labels."""
-    floors, pairs = known.floors, int(known.parity["pairs"].sum())
+    floors, parity = known.floors, known.parity
+    problems = known.problems.height
+    lose, win, pairs = (int(parity[name].sum()) for name in ("lose", "win", "pairs"))
+    in_cases = f" ({known.cases:,} cases)" if known.cases > problems else ""
     return [
-        (shown(known.cases, 0), "open cases"),
+        (shown(problems, 0), f"open {'problem' if problems == 1 else 'problems'}{in_cases}"),
         (shown(known.offers, 0), "offers on sale"),
         (
-            shown(int(known.parity["lose"].sum()), 0),
-            f"dearer than in the reference market, of {counted(pairs, 'pair')}",
+            shown(lose + win, 0),
+            f"dearer ({lose:,}) or cheaper ({win:,}) than in the reference market, of {counted(pairs, 'pair')}",
         ),
         (
             shown(int(floors["above_total"].sum()), 0),
@@ -120,10 +123,17 @@ def _prices(path: pl.DataFrame) -> Section:
 
 def _parity(rows: pl.DataFrame) -> Section:
     reference = rows["reference_market"][0] if rows.height else ""
-    lose, pairs = int(rows["lose"].sum()), int(rows["pairs"].sum())
+    lose, win, pairs = (int(rows[name].sum()) for name in ("lose", "win", "pairs"))
+    furthest = rows.sort(pl.col("median_gap_pct").abs(), descending=True, nulls_last=True, maintain_order=True).head(1)
+    where = (
+        f"; furthest in {furthest['market'][0]}, {percent(furthest['median_gap_pct'][0], is_change=True)} in the median"
+        if lose or win
+        else ""
+    )
     return Section(
         "parity",
-        f"{lose:,} of {counted(pairs, 'offer')} {'is' if lose == 1 else 'are'} dearer than in {reference}"
+        f"Of {counted(pairs, 'offer')}, {lose:,} {'is' if lose == 1 else 'are'} dearer than in {reference}, "
+        f"{win:,} cheaper{where}"
         if rows.height
         else "No market could be compared",
         "The same room, board, policy, stay and party in both markets, answered in one sweep. Prices in two currencies "

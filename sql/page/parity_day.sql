@@ -1,19 +1,33 @@
--- One row per property and check-in: its exact pairs of list answers, each offer once.
+-- One row per property and check-in: its exact pairs of list answers, each offer once; the market that differs most.
 -- pairs: Pairs of an offer and the same one in the reference market.
 -- lose: Of these, dearer than in the reference market.
--- median_gap_pct: Median gap in percent of the reference price; > 0: dearer.
+-- market: Market whose median gap is furthest from 0.
+-- median_gap_pct: Its median gap in percent of the reference price; > 0: dearer.
+WITH by_market AS (
+    SELECT
+        property_id,
+        check_in,
+        market,
+        count(*) AS pairs,
+        count(*) FILTER (WHERE verdict = 'lose') AS lose,
+        median(gap_pct) AS median_gap_pct
+    FROM mart.market_parity
+    WHERE
+        match_grade = 'exact'
+        AND source = 'multi'
+        -- At the supplier's own rate an offer was compared in the other currency that it was answered in.
+        AND currency_basis <> 'supplier_rate'
+        AND is_within(property_id, market, check_in)
+    GROUP BY property_id, check_in, market
+)
+
 SELECT
     property_id,
     check_in,
-    count(*) AS pairs,
-    count(*) FILTER (WHERE verdict = 'lose') AS lose,
-    median(gap_pct) AS median_gap_pct
-FROM mart.market_parity
-WHERE
-    match_grade = 'exact'
-    AND source = 'multi'
-    -- At the supplier's own rate an offer was compared in the other currency that it was answered in.
-    AND currency_basis <> 'supplier_rate'
-    AND is_within(property_id, market, check_in)
+    sum(pairs)::BIGINT AS pairs,
+    sum(lose)::BIGINT AS lose,
+    first(market ORDER BY abs(median_gap_pct) DESC, market) AS market,
+    first(median_gap_pct ORDER BY abs(median_gap_pct) DESC, market) AS median_gap_pct
+FROM by_market
 GROUP BY property_id, check_in
 ORDER BY property_id, check_in

@@ -9,14 +9,15 @@ import polars as pl
 import pytest
 from nights import load_night, started_at, sweep_id
 
-from pipeline.audit.results import Finding, measured
+from pipeline.audit.quality_page import as_markdown, write_report
+from pipeline.audit.results import Audit, Finding, measured
 from pipeline.domain.analysis import Analysis
 from pipeline.inputs.load import load
 from pipeline.lake import Lake
 from pipeline.publish import publish
 from pipeline.report import Scope, write_reports
 from pipeline.report.chart_kinds import around_zero
-from pipeline.report.gaps import in_one_currency
+from pipeline.report.gaps import add_up, in_one_currency
 from pipeline.report.page import share
 
 from .conftest import night
@@ -56,6 +57,39 @@ def test_the_headline_of_the_parity_page_is_the_sum_of_its_tiles(dearer_and_chea
     assert titles["persistence"] == "1 offer is currently dearer than in the reference market"
     assert titles["calendar"] == "A market is dearer on 1 of 4 check-ins (counted by property)"
     assert titles["headroom_calendar"] == "A floor lies at or above its total on 1 of 4 check-ins (counted by property)"
+
+
+@pytest.mark.slow
+def test_a_market_that_differs_is_not_lost_among_those_that_do_not(tmp_path):
+    """GB, DE and SE pay 100 for a stay at the only property, and NL pays 85: it is what the digest calls about."""
+    lake = Lake(str(tmp_path / "lake"))
+    stay = STAY | {"property_id": 1}
+    asked = [(search, market, 85 if market == "NL" else 100) for search, market in enumerate(("GB", "DE", "NL", "SE"))]
+    cells = [stay | {"market": market, "search_id": search, "offers": 1} for search, market, _ in asked]
+    offers = [OFFER | stay | {"market": market, "search_id": search, "total": total} for search, market, total in asked]
+    load_night(lake, 0, cell=cells, offer=offers)
+    publish(lake, sweep_id(0), started_at(0), analysis=Analysis(reference_market="GB"))
+    page, _ = write_reports(lake, ["parity", "digest"])
+    (day,) = pl.read_csv(page.file.with_name("parity") / "calendar.csv").rows(named=True)
+    assert (day["market"], day["median_gap_pct"], day["pairs"], day["lose"]) == ("NL", -15.0, 3, 0)
+    about = (page.file.parent / "properties" / "1.html").read_text()
+    assert "Of 3 offers, 0 are dearer than in GB, 1 cheaper; furthest in NL, −15.0% in the median" in about
+    assert "dearer (0) or cheaper (1) than in the reference market, of 3 pairs" in about
+
+
+@pytest.mark.parametrize(
+    ("shares", "written"),
+    [
+        ((33.5, 33.0, 33.5), [34, 33, 33]),
+        ((0.0, 50.5, 79.5), [0, 39, 61]),
+        ((100.0, 0.0, 0.0), [100, 0, 0]),
+        ((50.0, 50.0, None), [None] * 3),
+        ((0.0, 0.0, 0.0), [None] * 3),
+    ],
+)
+def test_the_shares_of_a_gap_add_up_to_a_hundred(shares, written):
+    """Residuals in both directions are more than the gap that is left of them: they are shares of their sum."""
+    assert add_up(shares) == written
 
 
 @pytest.mark.slow
@@ -196,6 +230,26 @@ def test_the_quality_page_says_shares_in_percent_and_counts_as_they_are():
     assert measured(of("failed_share"), 0.0) == "0%"
     assert measured(of("offers_per_cell"), 7.25) == "7.25"
     assert "%" not in measured(of("answered_share"), None)
+
+
+@pytest.mark.parametrize(
+    ("failed", "said"),
+    [
+        ([], "The night passed: no check failed"),
+        (["warning"], "The night passed: 1 check failed, none of them critical"),
+        (["warning", "critical", "critical"], "The night is blocked: 1 critical check failed"),
+    ],
+)
+def test_the_quality_page_says_whether_the_night_passed(tmp_path, failed, said):
+    """A check that fails in two markets has one cause."""
+    found = [
+        Finding(f"M{at}", "cell", "answered_share", severity, "failed", "history", 0.5, 0.9, None, 0, 5, "Few", None)
+        for at, severity in enumerate(failed)
+    ]
+    audit = Audit(sweep_id(0), 1, started_at(0), tuple(found))
+    page = write_report(Lake(str(tmp_path)), audit, {}, is_simulated=True, cold_nights=7, kept=None)
+    assert f"<h1>{said}</h1>" in page.read_text()
+    assert as_markdown(audit).startswith(f"# {said}\n")
 
 
 @pytest.mark.slow
