@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -115,6 +116,14 @@ def whom(case: Row) -> str:
     if case["scope"] == "market":
         return f"market {case['market']}{pair}"
     return f"{_property(case['property_name'], case['property_id'])}, {_markets(case)}{pair}"
+
+
+def remove_ended(folder: Path, reader: Reader) -> None:
+    """Remove pages of what is no longer an open case, as the data may have been published again since."""
+    open_cases = set(reader.cases["case_id"])
+    for page in folder.glob("*.html"):
+        if page.stem not in open_cases:
+            page.unlink()
 
 
 def _property(name: str | None, property_id: int) -> str:

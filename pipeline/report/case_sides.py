@@ -38,9 +38,11 @@ _FIELDS: Final = {
     "available_rooms": "Rooms left",
 }
 
-# Statuses of an answer without an offer.
 # Longer windows, such as 999,999 hours, stand for penalties that apply from booking.
-_TEN_YEARS_OF_HOURS = 87_600
+_TEN_YEARS_OF_HOURS: Final = 87_600
+# From here on, people count days.
+_WEEK_OF_HOURS: Final = 168
+# Statuses of an answer without an offer.
 _STATUSES: Final = {"offered": "on sale", "absent": "not in the answer"}
 
 
@@ -142,8 +144,11 @@ def _text(answer: Answer, name: str, value: _Value) -> str:
 
 
 def _moment(hours: _Value) -> str:
-    is_at_booking = isinstance(hours, int) and hours >= _TEN_YEARS_OF_HOURS
-    return "booking" if is_at_booking else f"{hours} hours before check-in"
+    if isinstance(hours, int) and hours >= _TEN_YEARS_OF_HOURS:
+        return "booking"
+    if isinstance(hours, int) and hours >= _WEEK_OF_HOURS and hours % 24 == 0:
+        return f"{hours // 24} days before check-in"
+    return f"{hours} hours before check-in"
 
 
 def _penalty(row: Row, answer: Answer, *, with_amount: bool = True) -> str:

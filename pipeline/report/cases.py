@@ -124,13 +124,12 @@ def cases_section(cases: pl.DataFrame) -> Section:
     waiting, lines = _waiting(cases), calls(cases)
     return Section(
         "cases",
-        f"{_counted(waiting)}: {by_severity(waiting)}" if waiting.height else "No open case needs a decision",
-        f"{counted(cases.height, 'case is', 'cases are')} {counted(lines.height, 'problem')} to act on, a line for "
-        "each: one rule at one property, in every market where it was found. A problem that many properties of a "
-        "market share is one line about the market; one that most markets share, about the supplier. The market codes "
-        "lead to the evidence, both answers side by side; the name of a property leads to everything about it. "
-        "`nightaudit case`, with the id on the page of the evidence, acknowledges or "
-        f"mutes a case.{_without_page(cases)}",
+        f"{_counted(waiting)}: {by_severity(calls(waiting))}" if waiting.height else "No open case needs a decision",
+        "A line is one problem: one rule at one property, in every market where it was found; in each of them it is a "
+        "case, which `nightaudit case` acknowledges or mutes by the id on its page. A problem that many properties of "
+        "a market share is one line about the market; one that most markets share, about the supplier. The market "
+        "codes lead to the evidence, both answers side by side; the name of a property leads to everything about it."
+        f"{_without_page(cases)}",
         cases.drop("evidence", "case_page", "property_page"),
         columns=[
             PROPERTY,
@@ -156,16 +155,27 @@ def cases_points(cases: pl.DataFrame) -> list[Point]:
     grave = pl.col("severity").replace_strict({"high": 0, "medium": 1}, default=2)
     lines = calls(waiting.sort(grave, maintain_order=True))
     first = lines.unique(subset=["whom"], keep="first", maintain_order=True).head(_CALLS)
-    new = waiting.filter(pl.col("status") == "new").height
+    new = lines.filter(pl.col("status") == "new").height
     tone = "bad" if first["severity"][0] == "high" else "warn"
     points = [Point(f"{_counted(waiting)}; {new:,} {'is' if new == 1 else 'are'} new.", "cases", tone)]
     for row in first.iter_rows(named=True):
         place = f" ({row['market']})" if row["scope"] == "property" and row["market"] else ""
         # A case of several markets names them itself.
         place = "" if place in row["finding"] else place
-        text = f"{_to_do(row)}: {row['rule_words']}{place}. {row['finding']}"
-        points.append(Point(text, "cases", tone, row["case_page"] or "", row["property_page"] or ""))
+        to_do = _to_do(row)
+        text = f"{to_do}: {row['rule_words']}{place}. {row['finding']}"
+        pages = (row["case_page"] or "", row["property_page"] or "")
+        points.append(Point(text, "cases", tone, *pages, bold=to_do.removesuffix(" about")))
     return points
+
+
+def problems(cases: pl.DataFrame, one: str = "problem") -> str:
+    """Return how many problems open cases are, with the number of cases in brackets if they are more."""
+    return _with_cases(calls(cases).height, cases.height, one)
+
+
+def _with_cases(problems: int, cases: int, one: str = "problem") -> str:
+    return counted(problems, one) + (f" ({cases:,} cases)" if cases > problems else "")
 
 
 def _to_do(row: Mapping[str, Any]) -> str:
@@ -181,23 +191,28 @@ def ended_points(ended: pl.DataFrame) -> list[Point]:
     """Return which cases ended: put right, or no longer on sale."""
     if not ended.height:
         return []
-    whom = pl.when(pl.col("scope") == "property").then(
-        pl.coalesce("property_name", pl.format("property {}", "property_id"))
-    )
-    # One problem of a property may end in several markets.
-    problems = (
-        ended.sort("scope", maintain_order=True)
-        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", "is_off_sale", maintain_order=True)
-        .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
-    )
+    lines = ended_problems(ended)
     # A price that went off sale was not put right.
     why = pl.when("is_off_sale").then(pl.lit("; no longer on sale")).otherwise(pl.lit(""))
-    named = problems.select(
+    named = lines.select(
         pl.format("{} ({}{})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True), why)
     )
     first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
     listed = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
-    return [Point(f"{counted(ended.height, 'case')} ended: {listed}.", "ended_findings", "good")]
+    return [Point(f"{_with_cases(named.height, ended.height)} ended: {listed}.", "ended_findings", "good")]
+
+
+def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
+    """Return one line for each ended problem, with the markets in which it ended; wider problems come first."""
+    whom = pl.when(pl.col("scope") == "property").then(
+        pl.coalesce("property_name", pl.format("property {}", "property_id"))
+    )
+    # One problem of a property may end in several markets.
+    return (
+        ended.sort("scope", maintain_order=True)
+        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", "is_off_sale", maintain_order=True)
+        .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
+    )
 
 
 def _without_page(cases: pl.DataFrame) -> str:
@@ -213,7 +228,7 @@ def _without_page(cases: pl.DataFrame) -> str:
 def _counted(waiting: pl.DataFrame) -> str:
     properties = waiting["property_id"].drop_nulls().n_unique()
     where = f" at {counted(properties, 'property', 'properties')}" if properties else ""
-    return f"{counted(waiting.height, 'case')}{where} {'waits' if waiting.height == 1 else 'wait'} for a decision"
+    return f"{problems(waiting)}{where} {'waits' if calls(waiting).height == 1 else 'wait'} for a decision"
 
 
 def _waiting(cases: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.report.cases import cases_points, ended_points
+from pipeline.report.cases import calls, cases_points, ended_points, ended_problems, problems
 from pipeline.report.findings import by_severity
 from pipeline.report.page import Point, counted, money, percent, share, shown
 from pipeline.report.read import Reader
@@ -36,20 +36,21 @@ class Changes:
 
 def headline(reader: Reader, changes: Changes) -> str:
     """Return the title of the digest."""
-    standing = counted(changes.cases.height, "case")
+    standing = problems(changes.cases)
     if reader.is_first_night:
         night = reader.night
         if reader.scope.words:
             return f"First night: {standing}"
         offers, cells = counted(night["offers"], "offer"), counted(night["planned"], "planned cell")
         return f"First night: {offers} in {cells}, {standing}"
-    new = changes.cases.filter(pl.col("status") == "new").height
+    new = changes.cases.filter(pl.col("status") == "new")
     moved = counted(changes.moves["offers"], "price")
     if reader.scope.property_id is not None:
         # A property has little that is new; calls are about its open cases.
         whom = reader.about or f"Property {reader.scope.property_id}"
-        return f"{whom}: {standing} open, {new:,} new; {moved} changed"
-    return f"{counted(new, 'new case')}, {changes.ended_cases.height:,} ended; {moved} changed"
+        return f"{whom}: {standing} open, {calls(new).height:,} new; {moved} changed"
+    ended = ended_problems(changes.ended_cases).height
+    return f"{problems(new, 'new problem')}, {ended:,} ended; {moved} changed"
 
 
 def points(reader: Reader, changes: Changes) -> list[Point]:

@@ -129,7 +129,7 @@ class Section:
 class Point:
     """A sentence of a page's summary, and the section that shows more. `tone`: good, warn or bad.
 
-    `page` and `about` are the pages of its case and property, if any.
+    `page` and `about` are the pages of its case and property, if any; `bold` is the part that the text begins with.
     """
 
     text: str
@@ -137,6 +137,7 @@ class Point:
     tone: str = ""
     page: str = ""
     about: str = ""
+    bold: str = ""
 
 
 @dataclass(frozen=True)

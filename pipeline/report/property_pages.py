@@ -103,7 +103,7 @@ def _listed(known: Mapping[int, OfProperty], about: Mapping[int, Mapping[str, An
     with_cases = rows.filter(pl.col("cases") > 0).height
     return Section(
         "properties",
-        f"{with_cases:,} of {counted(len(known), 'property has', 'properties have')} open cases",
+        f"{with_cases:,} of {counted(len(known), 'property has', 'properties have')} open problems",
         f"The most urgent first. Each property has a page with its cases, prices, floors and promotions; at most "
         f"{PROPERTIES} of a night do. Names, cities, brands and groups come from `nightaudit load properties FILE`.",
         rows,

@@ -20,7 +20,7 @@ from pipeline.lake.database import open_published
 from pipeline.process.failures import as_ours
 from pipeline.process.limits import CHARTS_MB, refuse_tight_limits
 from pipeline.report import availability, digest, parity, promotions
-from pipeline.report.case_page import case_pages
+from pipeline.report.case_page import case_pages, remove_ended
 from pipeline.report.charts import Pen, begun, here
 from pipeline.report.dictionary import SCHEMAS, described
 from pipeline.report.figures import as_csv, as_json, as_parquet
@@ -97,6 +97,8 @@ def write_reports(
                 written.append(_write(folder, ahead, reader, links_of(folder, wanted, scope)))
             link_quality_page(folder, links_of(folder, wanted, scope))
             _write_overview(lake, reader)
+            if not scope.words:
+                remove_ended(folder / CASES, reader)
         except duckdb.IOException as error:
             raise LakeError(
                 f"The published file cannot be read completely: {first_line(error)}",

@@ -150,9 +150,9 @@ def test_the_digest_names_whom_to_call_and_what_is_over(nights):
     called = [[point for point in digest["points"] if point.startswith("Call ")] for digest in told]
     assert called[1][0].split(" about")[0] != "Call the supplier"
     assert called[2][0].startswith("Call the supplier about market SE: Price differs from other markets.")
-    assert told[2]["title"].startswith("1 new case, 0 ended; ")
-    assert told[5]["title"].startswith("0 new cases, 1 ended; ")
-    assert "1 case ended: Price differs from other markets (SE)." in told[5]["points"]
+    assert told[2]["title"].startswith("1 new problem, 0 ended; ")
+    assert told[5]["title"].startswith("0 new problems, 1 ended; ")
+    assert "1 problem ended: Price differs from other markets (SE)." in told[5]["points"]
     moved = [[point for point in digest["points"] if "moved alike" in point] for digest in told]
     # What SE loses of its own and what all gain come to less than a finding.
     (risen,) = moved[5]

@@ -139,6 +139,20 @@ def test_the_digest_links_each_case_and_each_new_finding_to_its_page(lake):
             assert (digest.file.parent / "cases" / link).exists(), link
 
 
+def test_a_complete_report_removes_pages_of_what_is_no_case_any_more_and_a_filtered_one_leaves_them(lake, monkeypatch):
+    (digest,) = write_reports(lake, ["digest"])
+    held = set(written_case_pages(lake))
+    ended = digest.file.parent / "cases" / "case-0123456789abcdef.html"
+    ended.write_text("a case before the night was published again")
+    write_reports(lake, ["digest"], Scope(property_id=1))
+    assert ended.exists()
+    # Pages of cases beyond the bound are of cases all the same.
+    monkeypatch.setattr(reading, "CASE_PAGES", 1)
+    write_reports(lake, ["digest"])
+    assert len(held) > 1
+    assert set(written_case_pages(lake)) == held
+
+
 def test_the_same_night_gives_the_same_pages(lake):
     first = page_of(lake, "list_detail_mismatch")
     assert page_of(lake, "list_detail_mismatch") == first

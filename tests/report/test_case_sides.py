@@ -63,7 +63,15 @@ def test_terms_that_state_an_amount_in_one_answer_alone_are_the_same_terms():
     assert differences(answer("detail", "EUR", "84"), answer("list", "EUR", "80"), fx=None)["Cancellation"] == "differs"
 
 
-@pytest.mark.parametrize(("hours", "said"), [(24, "from 24 hours before check-in"), (999_999, "from booking")])
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [
+        (24, "from 24 hours before check-in"),
+        (167, "from 167 hours before check-in"),
+        (8_760, "from 365 days before check-in"),
+        (999_999, "from booking"),
+    ],
+)
 def test_a_penalty_says_from_when_it_applies(hours, said):
     of = answer("detail", "EUR", total="84")
     of.penalties[0]["window_hours"] = hours

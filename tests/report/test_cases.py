@@ -90,7 +90,7 @@ def test_a_size_that_the_example_says_is_not_said_twice():
 def test_the_summary_names_three_properties_each_once_and_the_figures_keep_every_case():
     cases = frame(*(case(f"case-{number}", "SE", number // 2) for number in range(10)))
     first, *named = [point.text for point in cases_points(cases)]
-    assert first == "10 cases at 5 properties wait for a decision; 0 are new."
+    assert first == "5 problems (10 cases) at 5 properties wait for a decision; 0 are new."
     assert [text.split(" about")[0] for text in named] == ["Call Hotel 0", "Call Hotel 1", "Call Hotel 2"]
     section = cases_section(cases)
     assert (section.figures.height, section.table.height) == (10, 5)
@@ -107,6 +107,26 @@ def test_the_summary_names_the_most_severe_first_and_new_ones_before_others_of_t
     points = cases_points(cases)
     assert [point.text.split(" about")[0] for point in points[1:]] == ["Call Hotel 8", "Call Hotel 9", "Call Hotel 10"]
     assert cases_section(cases).table["property_id"].to_list() == [7, 8, 9, 10]
+
+
+def test_whom_to_call_is_in_bold_and_the_reason_is_not():
+    cases = frame(
+        case("case-1", "SE", 7),
+        case("case-2", "SE", None, property_name="market SE"),
+        case("case-3", "SE", 8, rule="floor_breach"),
+    )
+    points = cases_points(cases)[1:]
+    assert [point.bold for point in points] == [
+        "Call Hotel 7",
+        "Call the supplier about market SE",
+        "Check your selling price of Hotel 8",
+    ]
+    assert all(point.text.startswith(point.bold) for point in points)
+
+
+def test_problems_are_counted_by_their_worst_severity_and_not_once_a_market():
+    cases = frame(case("case-1", "SE"), case("case-2", "DE"), case("case-3", "SE", 8, severity="low"))
+    assert cases_section(cases).title == "2 problems (3 cases) at 2 properties wait for a decision: 1 high, 1 low"
 
 
 def test_what_a_list_and_a_detail_answer_say_of_an_offer_counts_once():
@@ -151,10 +171,10 @@ def test_cases_that_ended_are_named_wider_ones_first():
     (point,) = ended_points(ended)
     named = ("DE", "Hotel 7, SE, DE", "Hotel 8, SE")
     first = "; ".join(f"Stated discount does not fit ({each})" for each in named)
-    assert point.text == f"4 cases ended: {first}."
+    assert point.text == f"3 problems (4 cases) ended: {first}."
     (gone,) = ended_points(frame(case("case-1", "SE", 7, is_off_sale=True), case("case-2", "DE", 7)))
     assert gone.text == (
-        "2 cases ended: Stated discount does not fit (Hotel 7, SE; no longer on sale); "
+        "2 problems ended: Stated discount does not fit (Hotel 7, SE; no longer on sale); "
         "Stated discount does not fit (Hotel 7, DE)."
     )
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
