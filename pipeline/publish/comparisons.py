@@ -64,8 +64,8 @@ def view_comparisons(
     """
     paths = [
         str(lake.local(file.path))
-        for file in files
-        if file.table_name == _MADE.name and within.meets(file.first_property_id, file.last_property_id)
+        for file in comparisons_of(files)
+        if within.meets(file.first_property_id, file.last_property_id)
     ]
     if paths:
         select = f"FROM read_parquet([{', '.join(quoted(path) for path in paths)}])"
@@ -79,6 +79,11 @@ def note_comparisons(session: duckdb.DuckDBPyConnection, lake: Lake, files: Sequ
     view_comparisons(session, lake, files)
 
 
+def comparisons_of(files: Iterable[StateFile]) -> list[StateFile]:
+    """Return the files that hold comparisons, one per range."""
+    return [file for file in files if file.table_name == _MADE.name]
+
+
 def made_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
     """Return what comparisons depend on now: the exchange rates and the digest of our SQL."""
     return [
@@ -89,7 +94,7 @@ def made_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
 def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> None:
     """Compare again, range by range, if `made_with` has changed since `before`. The views exist."""
     files = files_of(session)
-    held = [file for file in files if file.table_name == _MADE.name]
+    held = comparisons_of(files)
     view_comparisons(session, lake, held)
     if not held or made_with(session) == before:
         return

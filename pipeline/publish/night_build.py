@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +24,8 @@ from pipeline.publish.range_work import (
     RangeNight,
     RangeWorkers,
     Work,
+    contribute,
     find_in_range,
-    select_summed,
     work_out,
 )
 from pipeline.publish.ranges import choose_ranges
@@ -43,7 +42,7 @@ from pipeline.publish.state import (
     write_view_macros,
 )
 from pipeline.publish.state_files import files_of, note_files, write_state_views
-from pipeline.publish.summaries import SUMMED, sum_up, write_summaries
+from pipeline.publish.summaries import SUMMED, sum_up, summing_folder, write_summaries
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
@@ -114,17 +113,12 @@ class NightBuild:
         if len(self._jobs) == 1:
             write_summaries(self._session)
             return
-        folder = self._lake.root / ".spill" / f"summing-{self._entry.sweep_id}"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        try:
+        with summing_folder(self._lake, self._entry.sweep_id) as folder:
             self._jobs = [
                 replace(job, folder=str(folder), published=tuple(published), as_of=None) for job in self._jobs
             ]
-            parts = self._across(select_summed, SUMMED)
+            parts = self._across(contribute, SUMMED)
             sum_up(self._session, {name: [part[name] for part in parts] for name in SUMMED})
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _begin(self, folder: str) -> None:
         session, lake, entry = self._session, self._lake, self._entry

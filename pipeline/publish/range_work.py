@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from pipeline.domain.servers import Cluster
 from pipeline.domain.tables import OFFER_CHANGE
-from pipeline.lake import Lake, beside
-from pipeline.lake.database import quoted, write_rows
-from pipeline.lake.files import note_touched
+from pipeline.lake import Lake
+from pipeline.lake.database import write_rows
 from pipeline.lake.relations import detectors, relation
 from pipeline.process.range_pool import RangePool
 from pipeline.publish.catalogue import write_range_views
@@ -29,7 +28,7 @@ from pipeline.publish.range_files import files_read
 from pipeline.publish.range_session import RangeJob, joined, session_over, turn_to
 from pipeline.publish.state import FILED_STEPS, SMALL_STEPS, compare, forget_night
 from pipeline.publish.state_files import StateFile, write_step
-from pipeline.publish.summaries import SUMMED
+from pipeline.publish.summaries import select_summed
 
 # Changes of a stay and similar values lie together, which makes the files a quarter smaller.
 _CHANGES_ORDER = (
@@ -95,18 +94,12 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
     return RangeFindings(tuple(comparisons), _arrow(session, "FROM memory.night.found"), dict(failed))
 
 
-def select_summed(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
-    """Write a range's columns for the summaries to files; return their paths by relation."""
-    written = {}
+def contribute(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
+    """Write a range's columns for the summaries into the folder of the job; return their paths by relation."""
+    folder = Path(job.folder)
     # Another machine has no such folder.
-    Path(job.folder).mkdir(parents=True, exist_ok=True)
-    for name, columns in SUMMED.items():
-        place = beside(Path(job.folder) / f"{name}-{job.within.first}.parquet")
-        select = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
-        session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
-        note_touched([place])
-        written[name] = str(place)
-    return written
+    folder.mkdir(parents=True, exist_ok=True)
+    return select_summed(session, folder, job.within)
 
 
 class RangeWorkers:

@@ -15,7 +15,7 @@ from pipeline.publish.catalogue import describe, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.state import write_macros
 from pipeline.publish.state_files import files_of, write_state_views
-from pipeline.publish.summaries import write_summaries
+from pipeline.publish.summaries import sum_again, summed_with
 
 logger = logging.getLogger(__name__)
 
@@ -39,12 +39,14 @@ def refresh(lake: Lake) -> bool:
             sweeps = session.execute("SELECT sweep_id FROM mart.sweep ORDER BY started_at").fetchall()
             # The lake may have moved since the file was written.
             write_state_views(session, lake, files_of(session))
-            comparisons_made_with = made_with(session)
+            comparisons_made_with, summaries_made_with = made_with(session), summed_with(session)
             session.execute("BEGIN")
             write_macros(session)
             write_views(session, lake, [row[0] for row in sweeps])
             compare_again(session, lake, comparisons_made_with)
-            write_summaries(session)
+            session.execute("COMMIT")
+            sum_again(session, lake, summaries_made_with)
+            session.execute("BEGIN")
             describe(session)
             session.execute("COMMIT")
             session.execute("CHECKPOINT nightaudit")

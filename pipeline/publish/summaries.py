@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 
+from pipeline.domain.property_range import PropertyRange
+from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
+from pipeline.lake.files import note_touched
 from pipeline.lake.relations import Relation, read_by, relation
-from pipeline.publish.state import SEARCH_PATH
+from pipeline.publish.comparisons import MadeWith, comparisons_of, made_with, view_comparisons
+from pipeline.publish.state_files import files_of, write_state_views
+
+# DuckDB's share of the memory of a process that computes the summaries of a large night again.
+_MEMORY = "450MB"
 
 # Few rows each, over everything that is on sale. No other relation reads them.
 SUMMARIES = (
@@ -58,11 +68,67 @@ def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
         session.execute(f"INSERT INTO nightaudit.{made.full_name} BY NAME {made.sql}")
 
 
+@contextmanager
+def summing_folder(lake: Lake, name: str) -> Iterator[Path]:
+    """Give an empty folder for what ranges contribute to the summaries, and remove it afterwards."""
+    folder = lake.root / ".spill" / f"summing-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def select_summed(session: duckdb.DuckDBPyConnection, folder: Path, within: PropertyRange) -> dict[str, str]:
+    """Write a range's columns for the summaries to files; return their paths by relation."""
+    written = {}
+    for name, columns in SUMMED.items():
+        place = beside(folder / f"{name}-{within.first}.parquet")
+        select = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
+        session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
+        note_touched([place])
+        written[name] = str(place)
+    return written
+
+
+def summed_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
+    """Return what summaries depend on besides the nights: what comparisons depend on, and the weights of markets."""
+    try:
+        weights = session.execute("FROM mart.weight ORDER BY ALL").fetchall()
+    except duckdb.IOException:
+        # The views of a lake that has moved do not find their files: whatever is found later counts as changed.
+        return []
+    return [*made_with(session), weights]
+
+
+def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> None:
+    """Compute the summaries again, range by range, if `summed_with` has changed since `before`. The views exist."""
+    if summed_with(session) == before:
+        return
+    files = files_of(session)
+    ranges = [PropertyRange(file.first_property_id, file.last_property_id) for file in comparisons_of(files)]
+    if len(ranges) < 2:
+        write_summaries(session)
+        return
+    session.execute(f"SET memory_limit = '{_MEMORY}'")
+    with summing_folder(lake, "again") as folder:
+        parts = []
+        for within in ranges:
+            write_state_views(session, lake, files, within)
+            view_comparisons(session, lake, files, within)
+            parts.append(select_summed(session, folder, within))
+        write_state_views(session, lake, files)
+        view_comparisons(session, lake, files)
+        sum_up(session, {name: [part[name] for part in parts] for name in SUMMED})
+
+
 def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]]) -> None:
     """Compute the summaries from the files that `parts` names for each relation of SUMMED.
 
     Market by market: a median holds all its values in memory, and those of every market at once would not fit.
     """
+    ((path,),) = session.execute("SELECT current_setting('search_path')").fetchall()
     session.execute("ATTACH ':memory:' AS summing")
     try:
         for schema in ("mart", "report", "state", "ref", "lake"):
@@ -81,7 +147,7 @@ def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]
                 of_one = f"SELECT * FROM ({each.sql}) WHERE market = {quoted(market)}"  # noqa: S608 - our own names; the market is quoted
                 session.execute(f"INSERT INTO nightaudit.{each.full_name} BY NAME {of_one}")
     finally:
-        session.execute(SEARCH_PATH)
+        session.execute(f"SET search_path = {quoted(path)}")
         session.execute("DETACH summing")
 
 

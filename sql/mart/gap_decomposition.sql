@@ -86,6 +86,7 @@ several AS (
     HAVING min(latest.currency) < max(latest.currency)
 ),
 
+-- A market that was asked in one currency twice, by name and by default, is the same step: the lower key stands for it.
 offer_in_several AS (
     SELECT offer.*
     FROM offer
@@ -94,6 +95,14 @@ offer_in_several AS (
             several.source = offer.source
             AND several.property_id = offer.property_id
             AND several.market = offer.market
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY
+                offer.source, offer.property_id, offer.market, offer.product_type, offer.check_in, offer.nights,
+                offer.party, offer.currency, offer.room_no, offer.seen_sweep_id, offer.room_id, offer.board_id,
+                offer.policy_key
+            ORDER BY offer.offer_key
+        ) = 1
 ),
 
 walked AS (
@@ -178,12 +187,6 @@ walked AS (
             AND currency_step.room_id = apart.room_id
             AND currency_step.board_id = apart.board_id
             AND currency_step.policy_key = apart.policy_key
-    -- A market that was asked in one currency twice, by name and by default, is the same step.
-    QUALIFY
-        row_number() OVER (
-            PARTITION BY apart.match_grade, apart.source, apart.property_id, apart.offer_key
-            ORDER BY currency_step.offer_key
-        ) = 1
 ),
 
 parted AS (

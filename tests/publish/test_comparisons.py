@@ -12,10 +12,12 @@ from nights import load_night, started_at, sweep_id
 from pipeline.domain.analysis import Analysis
 from pipeline.inputs import load
 from pipeline.lake import Lake
+from pipeline.lake.checksums import record_as_they_are
 from pipeline.lake.database import query_published
 from pipeline.lake.relations import relation
 from pipeline.publish.publish import publish, publish_anew
 from pipeline.publish.refresh import refresh
+from pipeline.publish.summaries import SUMMARIES
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +81,40 @@ def test_rates_that_are_loaded_after_a_night_are_compared_at(lake, night, rates)
     assert sorted(path.rpartition("/")[2] for (path,) in named) == sorted(set(held(lake)) - set(before))
     score = "SELECT market, currency_basis, lose FROM report.market_parity WHERE match_grade = 'exact'"
     assert query_published(night, score).fetchall() == [("US", "reference_rate", 3)]
+
+
+@pytest.mark.parametrize("kind", ["rates", "weights"])
+def test_summaries_of_several_ranges_show_what_was_loaded_since(lake, night, rates, tmp_path, kind):
+    weights = tmp_path / "weights.csv"
+    weights.write_text("market,weight\nUS,2.5\nGB,1\n")
+    load.load(lake, "rates", rates, started_at(1))
+    assert refresh(lake)
+    if kind == "weights":
+        load.load(lake, "weights", weights, started_at(2))
+        assert refresh(lake)
+    shown = {name: query_published(night, f"FROM {name} ORDER BY ALL").fetchall() for name in SUMMARIES}
+    assert shown["report.market_parity"]
+    assert publish_anew(lake, lambda: None) == night
+    assert {name: query_published(night, f"FROM {name} ORDER BY ALL").fetchall() for name in SUMMARIES} == shown
+    score = "SELECT market_weight FROM report.market_parity WHERE match_grade = 'exact'"
+    assert query_published(night, score).fetchall() == [(2.5 if kind == "weights" else 1.0,)]
+
+
+def test_summaries_are_not_computed_again_for_what_they_do_not_read(lake, night, tmp_path):
+    with duckdb.connect(str(night)) as session:
+        session.execute("UPDATE report.stay_price SET planned = -1")
+        changed = session.execute("SELECT count(*) FROM report.stay_price WHERE planned = -1").fetchone()
+    record_as_they_are(lake.root, [night])
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        "property_id,market,product_type,check_in,nights,party,currency,price,observed_at\n"
+        "1,GB,Hotel,2030-03-01,2,2,EUR,120,2026-11-20T02:30:00Z\n"
+    )
+    load.load(lake, "prices", prices, started_at(1))
+    assert refresh(lake)
+    kept = query_published(night, "SELECT count(*) FROM report.stay_price WHERE planned = -1").fetchone()
+    assert kept == changed
+    assert changed[0] > 0
 
 
 def test_what_changes_no_rate_makes_no_comparison_again(lake, tmp_path):
