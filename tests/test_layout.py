@@ -60,7 +60,6 @@ LONGER = {
     "pipeline/normalise/segment.py": "one segment of answers, from its bodies to its files",
     "pipeline/normalise/tolerant.py": "the tolerant reader, one function for each object of the wire",
     "pipeline/publish/pull.py": "a copy for a laptop: what the published file needs, and bringing what changed",
-    "pipeline/publish/publish.py": "building the next file beside the last one",
     "pipeline/report/promotions.py": "one page: its sections in order",
     "pipeline/sandbox/world/prices.py": "all that a simulated price is made of",
     "pipeline/sandbox/world/profiles.py": "all that is fixed about a simulated property",

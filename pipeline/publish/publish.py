@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,32 +20,24 @@ from typing import Any
 import duckdb
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import CorruptObject, InputError, LakeError, LakeFull, first_line
+from pipeline.domain.errors import InputError, LakeError, LakeFull, first_line
 from pipeline.domain.servers import Cluster
-from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP, Table
+from pipeline.domain.tables import CONTENT_TABLES, OFFER_CHANGE, SWEEP
 from pipeline.lake import Lake, put_in_place, sync
-from pipeline.lake.checksums import refuse_damaged
-from pipeline.lake.database import connect, lies_elsewhere, quoted, rows_of
+from pipeline.lake.database import connect, lies_elsewhere
 from pipeline.lake.delta import is_committed
 from pipeline.lake.raw import read_manifest
 from pipeline.publish.catalogue import describe, write_views
 from pipeline.publish.comparisons import compare_again, made_with
 from pipeline.publish.content import forget_working_files
+from pipeline.publish.last_published import forget_unread, is_readable, sweep_row, sweeps_of
 from pipeline.publish.ledger import LedgerEntry, enter, published_sweeps, restore_entries
 from pipeline.publish.night_build import NightBuild
 from pipeline.publish.range_work import RangeWorkers
 from pipeline.publish.ranges import MOST_OFFERS
 from pipeline.publish.refresh import refresh
-from pipeline.publish.state import FILED, NATIVE, attach, create, prepare, write_view_macros
-from pipeline.publish.state_files import (
-    are_whole,
-    files_of,
-    forget_superseded,
-    generation_of,
-    new_generation,
-    night_folder,
-    write_state_views,
-)
+from pipeline.publish.state import NATIVE, attach, create, prepare, write_view_macros
+from pipeline.publish.state_files import files_of, generation_of, new_generation, night_folder, write_state_views
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +86,7 @@ def publish(
         )
     file = lake.published_file
     restore_entries(lake)
-    held = _sweeps_of(lake)
+    held = sweeps_of(lake)
     wanted = LedgerEntry(sweep_id, manifest.started_at, now, audit, override_reason, analysis)
     entries = {
         entry.sweep_id: entry
@@ -104,8 +96,8 @@ def publish(
     if sweep_id in held and not entries.keys() - set(held):
         if lies_elsewhere(file):
             refresh(lake)
-        _forget_superseded(lake, file)
-        return Published(file, _sweep_row(file, sweep_id), is_new=False, is_built=False)
+        forget_unread(lake, file)
+        return Published(file, sweep_row(file, sweep_id), is_new=False, is_built=False)
     is_new = sweep_id not in entries
     if is_new and any(entry.started_at > wanted.started_at for entry in entries.values()):
         raise InputError(
@@ -125,7 +117,7 @@ def publish(
         try:
             _build(lake, beside, file if held else None, todo, in_order, most_offers, cluster)
         except duckdb.Error as error:
-            if not held or _is_readable(file):
+            if not held or is_readable(file):
                 raise
             logger.warning("%s is damaged (%s) and is rebuilt", file, first_line(error))
             _remove_left_overs(file)
@@ -133,7 +125,7 @@ def publish(
         sync(beside)
         enter(lake, wanted)
         _show(lake, beside, todo)
-    return Published(file, _sweep_row(file, sweep_id), is_new=is_new, is_built=True)
+    return Published(file, sweep_row(file, sweep_id), is_new=is_new, is_built=True)
 
 
 def _refuse_overtaken(lake: Lake, sweep_id: str) -> None:
@@ -191,81 +183,13 @@ def _show(lake: Lake, beside: Path, built: Iterable[LedgerEntry]) -> None:
     put_in_place(beside, lake.published_file)
     for entry in built:
         forget_working_files(lake, entry.sweep_id)
-    _forget_superseded(lake, lake.published_file)
+    forget_unread(lake, lake.published_file)
 
 
 def _remove_left_overs(file: Path) -> None:
     # A killed build leaves its file and its log; DuckDB would apply that log to the next file of that name.
     for left_over in file.parent.glob(f".{file.stem}.*"):
         left_over.unlink(missing_ok=True)
-
-
-def _sweeps_of(lake: Lake) -> list[str]:
-    """Return the sweeps that the published file holds; none if there is no file or it must be rebuilt."""
-    file = lake.published_file
-    if not file.exists():
-        return []
-    try:
-        refuse_damaged(lake.root, [file])
-        return _sweeps_held(lake, file)
-    except CorruptObject as error:
-        logger.warning("%s It is rebuilt from the tables.", error.message)
-    except duckdb.CatalogException:
-        logger.warning("%s was written by another version and is rebuilt from the tables.", file)
-    except duckdb.Error as error:
-        logger.warning("%s cannot be read (%s) and is rebuilt from the tables.", file, first_line(error))
-    return []
-
-
-def _sweeps_held(lake: Lake, file: Path) -> list[str]:
-    """Return the sweeps that a file holds. Raises CorruptObject if it, or a file that it reads, cannot be used."""
-    with _reading(file) as session:
-        rows = session.execute("SELECT sweep_id FROM published.mart.sweep ORDER BY started_at").fetchall()
-        _refuse_other_columns(session, file, NATIVE)
-        session.execute("USE published")
-        files = files_of(session)
-        if not are_whole(lake, files):
-            raise CorruptObject(f"Files that {file} reads are missing or damaged.")
-        _refuse_other_columns(session, file, {f"state.{name}": table for name, table in FILED.items()})
-    refuse_damaged(lake.root, [lake.local(state.path) for state in files])
-    return [row[0] for row in rows]
-
-
-def _refuse_other_columns(session: duckdb.DuckDBPyConnection, file: Path, tables: Mapping[str, Table]) -> None:
-    for name, table in tables.items():
-        found = session.execute(f"DESCRIBE published.{name}").fetchall()
-        if [column[0] for column in found] != [column.name for column in table.stored]:
-            raise CorruptObject(f"{file} was written by another version.")
-
-
-def _is_readable(file: Path) -> bool:
-    """Whether everything that the published file carries from night to night can be read."""
-    try:
-        with _reading(file) as session:
-            for name in (*NATIVE, *(f"state.{table}" for table in FILED)):
-                session.execute(f"SELECT max(COLUMNS(*)) FROM published.{name}").fetchall()  # noqa: S608 - our own names
-    except duckdb.Error:
-        return False
-    return True
-
-
-def _forget_superseded(lake: Lake, file: Path) -> None:
-    with _reading(file) as session:
-        session.execute("USE published")
-        forget_superseded(lake, files_of(session))
-
-
-def _sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
-    with _reading(file) as session:
-        return rows_of(session.execute("SELECT * FROM published.mart.sweep WHERE sweep_id = ?", [sweep_id]))[0]
-
-
-def _reading(file: Path) -> duckdb.DuckDBPyConnection:
-    # Attached, not opened: within a process DuckDB keeps returning the file that a path named when first opened.
-    session = duckdb.connect(":memory:")
-    session.execute("SET TimeZone = 'UTC'")
-    session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
-    return session
 
 
 def _build(

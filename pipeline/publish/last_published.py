@@ -1,0 +1,90 @@
+"""The last published file: which nights it holds, and whether the next night can be built on it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pipeline.domain.errors import CorruptObject, first_line
+from pipeline.domain.tables import Table
+from pipeline.lake import Lake
+from pipeline.lake.checksums import refuse_damaged
+from pipeline.lake.database import quoted, rows_of
+from pipeline.publish.state import FILED, NATIVE
+from pipeline.publish.state_files import are_whole, files_of, forget_superseded
+
+logger = logging.getLogger(__name__)
+
+
+def sweeps_of(lake: Lake) -> list[str]:
+    """Return the sweeps that the published file holds; none if there is no file or it must be rebuilt."""
+    file = lake.published_file
+    if not file.exists():
+        return []
+    try:
+        refuse_damaged(lake.root, [file])
+        return _sweeps_held(lake, file)
+    except CorruptObject as error:
+        logger.warning("%s It is rebuilt from the tables.", error.message)
+    except duckdb.CatalogException:
+        logger.warning("%s was written by another version and is rebuilt from the tables.", file)
+    except duckdb.Error as error:
+        logger.warning("%s cannot be read (%s) and is rebuilt from the tables.", file, first_line(error))
+    return []
+
+
+def _sweeps_held(lake: Lake, file: Path) -> list[str]:
+    """Return the sweeps that a file holds. Raises CorruptObject if it, or a file that it reads, cannot be used."""
+    with _reading(file) as session:
+        rows = session.execute("SELECT sweep_id FROM published.mart.sweep ORDER BY started_at").fetchall()
+        _refuse_other_columns(session, file, NATIVE)
+        session.execute("USE published")
+        files = files_of(session)
+        if not are_whole(lake, files):
+            raise CorruptObject(f"Files that {file} reads are missing or damaged.")
+        _refuse_other_columns(session, file, {f"state.{name}": table for name, table in FILED.items()})
+    refuse_damaged(lake.root, [lake.local(state.path) for state in files])
+    return [row[0] for row in rows]
+
+
+def _refuse_other_columns(session: duckdb.DuckDBPyConnection, file: Path, tables: Mapping[str, Table]) -> None:
+    for name, table in tables.items():
+        found = session.execute(f"DESCRIBE published.{name}").fetchall()
+        if [column[0] for column in found] != [column.name for column in table.stored]:
+            raise CorruptObject(f"{file} was written by another version.")
+
+
+def is_readable(file: Path) -> bool:
+    """Whether everything that the published file carries from night to night can be read."""
+    try:
+        with _reading(file) as session:
+            for name in (*NATIVE, *(f"state.{table}" for table in FILED)):
+                session.execute(f"SELECT max(COLUMNS(*)) FROM published.{name}").fetchall()  # noqa: S608 - our own names
+    except duckdb.Error:
+        return False
+    return True
+
+
+def forget_unread(lake: Lake, file: Path) -> None:
+    """Remove files of the state that the published file no longer reads; see `forget_superseded`."""
+    with _reading(file) as session:
+        session.execute("USE published")
+        forget_superseded(lake, files_of(session))
+
+
+def sweep_row(file: Path, sweep_id: str) -> dict[str, Any]:
+    """Return the row of `mart.sweep` of a published sweep."""
+    with _reading(file) as session:
+        return rows_of(session.execute("SELECT * FROM published.mart.sweep WHERE sweep_id = ?", [sweep_id]))[0]
+
+
+def _reading(file: Path) -> duckdb.DuckDBPyConnection:
+    # Attached, not opened: within a process DuckDB keeps returning the file that a path named when first opened.
+    session = duckdb.connect(":memory:")
+    session.execute("SET TimeZone = 'UTC'")
+    session.execute(f"ATTACH {quoted(str(file))} AS published (READ_ONLY)")
+    return session
