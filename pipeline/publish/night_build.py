@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +24,6 @@ from pipeline.publish.range_work import (
     RangeNight,
     RangeWorkers,
     Work,
-    contribute,
     find_in_range,
     work_out,
 )
@@ -42,7 +41,7 @@ from pipeline.publish.state import (
     write_view_macros,
 )
 from pipeline.publish.state_files import files_of, note_files, write_state_views
-from pipeline.publish.summaries import SUMMED, sum_up, summing_folder, write_summaries
+from pipeline.publish.summaries import SUMMED, sum_again, sum_up, write_summaries
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
@@ -51,7 +50,10 @@ T = TypeVar("T")
 
 
 class NightBuild:
-    """Adds one sweep to the file being built. `published` are the sweeps of the file up to and including it."""
+    """Adds one sweep to the file being built. `published` are the sweeps of the file up to and including it.
+
+    `summing` is the folder in which ranges leave what they contribute to the summaries; None: none are wanted.
+    """
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class NightBuild:
         published: tuple[str, ...],
         workers: RangeWorkers,
         most_offers: int,
+        summing: Path | None,
     ) -> None:
         self._session = session
         self._lake = lake
@@ -70,7 +73,9 @@ class NightBuild:
         self._workers = workers
         self._most_offers = most_offers
         self._published = published
+        self._summing = summing
         self._jobs: list[RangeJob] = []
+        self._summed: list[Mapping[str, str]] = []
 
     def add(self, folder: str) -> None:
         """Compute what the sweep changes, update the state, and open and close flags.
@@ -99,26 +104,26 @@ class NightBuild:
         write_view_macros(session)
         session.execute("COMMIT")
         self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
-        findings = self._across(find_in_range, detectors())
+        findings = self._across(find_in_range, [*detectors(), *SUMMED])
         failed = {name: reason for part in findings for name, reason in part.failed.items()}
         note_comparisons(session, lake, [file for part in findings for file in part.comparisons])
-        self._jobs = [replace(job, state=tuple(files_of(session))) for job in self._jobs]
+        self._summed = [part.summed for part in findings]
         found = [part.found for part in findings]
         del findings
         gather(session, found, failed)
         move_flags_on(session)
 
-    def summarise(self, published: Sequence[str]) -> None:
-        """Compute the summaries over everything that is loaded. The views exist."""
-        if len(self._jobs) == 1:
+    def summarise(self, *, is_compared_again: bool) -> None:
+        """Compute the summaries over everything that is loaded. The views exist.
+
+        `is_compared_again`: markets were compared at other rates since, and what ranges contributed is outdated.
+        """
+        if is_compared_again:
+            sum_again(self._session, self._lake)
+        elif len(self._jobs) == 1:
             write_summaries(self._session)
-            return
-        with summing_folder(self._lake, self._entry.sweep_id) as folder:
-            self._jobs = [
-                replace(job, folder=str(folder), published=tuple(published), as_of=None) for job in self._jobs
-            ]
-            parts = self._across(contribute, SUMMED)
-            sum_up(self._session, {name: [part[name] for part in parts] for name in SUMMED})
+        else:
+            sum_up(self._session, {name: [part[name] for part in self._summed] for name in SUMMED})
 
     def _begin(self, folder: str) -> None:
         session, lake, entry = self._session, self._lake, self._entry
@@ -146,6 +151,7 @@ class NightBuild:
                 as_of=entry.published_at,
                 has_changes=has_changes,
                 doubtful=doubtful,
+                summing=str(self._summing) if self._summing is not None and len(ranges) > 1 else None,
             )
             for within in ranges
         ]

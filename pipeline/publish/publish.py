@@ -38,6 +38,7 @@ from pipeline.publish.ranges import MOST_OFFERS
 from pipeline.publish.refresh import refresh
 from pipeline.publish.state import NATIVE, attach, create, prepare, write_view_macros
 from pipeline.publish.state_files import files_of, generation_of, new_generation, night_folder, write_state_views
+from pipeline.publish.summaries import summing_folder
 
 logger = logging.getLogger(__name__)
 
@@ -205,7 +206,11 @@ def _build(
     beside.unlink(missing_ok=True)
     if before is not None:
         shutil.copyfile(before, beside)
-    with closing(RangeWorkers(lake, cluster)) as workers, connect(lake) as session:
+    with (
+        summing_folder(lake) as summing,
+        closing(RangeWorkers(lake, cluster)) as workers,
+        connect(lake) as session,
+    ):
         attach(session, beside)
         prepare(session)
         for name, table in NATIVE.items():
@@ -216,7 +221,9 @@ def _build(
         night: NightBuild | None = None
         for entry in todo:
             until = [other.sweep_id for other in published if other.started_at <= entry.started_at]
-            night = NightBuild(session, lake, beside, entry, tuple(until), workers, most_offers)
+            # Summaries are of the last night alone.
+            place = summing if entry is todo[-1] else None
+            night = NightBuild(session, lake, beside, entry, tuple(until), workers, most_offers, place)
             night.add(night_folder(generation, entry.sweep_id))
         comparisons_made_with = made_with(session)
         session.execute("BEGIN")
@@ -224,9 +231,9 @@ def _build(
         write_views(session, lake, [entry.sweep_id for entry in published])
         write_view_macros(session)
         session.execute("COMMIT")
-        compare_again(session, lake, comparisons_made_with)
+        is_compared_again = compare_again(session, lake, comparisons_made_with)
         if night is not None:
-            night.summarise([entry.sweep_id for entry in published])
+            night.summarise(is_compared_again=is_compared_again)
         session.execute("BEGIN")
         describe(session)
         session.execute("COMMIT")

@@ -29,6 +29,7 @@ class RangeJob:
     `folder` is where files of the state go; `published` are the sweeps that views read, `as_of` what was loaded by
     then. `has_changes`: the changes of the night are in the lake already;
     `doubtful` are the rows of `night.cell_doubtful`. `parts` are the ranges that a wider one was joined from.
+    `summing` is the folder for what the range contributes to the summaries; None: they are computed without it.
     """
 
     lake: Lake
@@ -43,6 +44,7 @@ class RangeJob:
     as_of: datetime | None = None
     has_changes: bool = False
     parts: tuple[PropertyRange, ...] = ()
+    summing: str | None = None
 
     def halves(self) -> list[RangeJob]:
         """Return two jobs with half of the properties each; none for a single property."""

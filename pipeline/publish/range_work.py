@@ -54,11 +54,15 @@ class RangeNight:
 
 @dataclass(frozen=True, slots=True)
 class RangeFindings:
-    """Comparisons of markets in a range, what the rules find in it, and why some failed, by relation."""
+    """Comparisons of markets in a range, what the rules find in it, and why some failed, by relation.
+
+    `summed` are the files of what the range contributes to the summaries, by relation.
+    """
 
     comparisons: tuple[StateFile, ...]
     found: pa.Table
     failed: Mapping[str, str]
+    summed: Mapping[str, str]
 
 
 Work = Callable[[duckdb.DuckDBPyConnection, RangeJob], T]
@@ -77,7 +81,7 @@ def work_out(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeNight:
 
 
 def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFindings:
-    """Compare the markets of a range and run all rules on it. The views exist.
+    """Compare the markets of a range, run all rules on it, and select what the summaries need. The views exist.
 
     Pairs are wide, so the parts of a joined range are compared one by one.
     """
@@ -91,15 +95,9 @@ def find_in_range(session: duckdb.DuckDBPyConnection, job: RangeJob) -> RangeFin
         view_comparisons(session, job.lake, comparisons)
     ask_rules(session, detectors())
     failed = session.execute("FROM memory.night.failed_rule").fetchall()
-    return RangeFindings(tuple(comparisons), _arrow(session, "FROM memory.night.found"), dict(failed))
-
-
-def contribute(session: duckdb.DuckDBPyConnection, job: RangeJob) -> dict[str, str]:
-    """Write a range's columns for the summaries into the folder of the job; return their paths by relation."""
-    folder = Path(job.folder)
-    # Another machine has no such folder.
-    folder.mkdir(parents=True, exist_ok=True)
-    return select_summed(session, folder, job.within)
+    found = _arrow(session, "FROM memory.night.found")
+    summed = {} if job.summing is None else select_summed(session, Path(job.summing), job.within)
+    return RangeFindings(tuple(comparisons), found, dict(failed), summed)
 
 
 class RangeWorkers:

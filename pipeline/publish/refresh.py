@@ -45,7 +45,8 @@ def refresh(lake: Lake) -> bool:
             write_views(session, lake, [row[0] for row in sweeps])
             compare_again(session, lake, comparisons_made_with)
             session.execute("COMMIT")
-            sum_again(session, lake, summaries_made_with)
+            if summed_with(session) != summaries_made_with:
+                sum_again(session, lake)
             session.execute("BEGIN")
             describe(session)
             session.execute("COMMIT")

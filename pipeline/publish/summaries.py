@@ -69,9 +69,9 @@ def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
 
 
 @contextmanager
-def summing_folder(lake: Lake, name: str) -> Iterator[Path]:
+def summing_folder(lake: Lake) -> Iterator[Path]:
     """Give an empty folder for what ranges contribute to the summaries, and remove it afterwards."""
-    folder = lake.root / ".spill" / f"summing-{name}"
+    folder = lake.root / ".spill" / "summing"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
@@ -83,6 +83,8 @@ def summing_folder(lake: Lake, name: str) -> Iterator[Path]:
 def select_summed(session: duckdb.DuckDBPyConnection, folder: Path, within: PropertyRange) -> dict[str, str]:
     """Write a range's columns for the summaries to files; return their paths by relation."""
     written = {}
+    # A worker on another machine has no such folder.
+    folder.mkdir(parents=True, exist_ok=True)
     for name, columns in SUMMED.items():
         place = beside(folder / f"{name}-{within.first}.parquet")
         select = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
@@ -102,17 +104,15 @@ def summed_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
     return [*made_with(session), weights]
 
 
-def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> None:
-    """Compute the summaries again, range by range, if `summed_with` has changed since `before`. The views exist."""
-    if summed_with(session) == before:
-        return
+def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+    """Compute the summaries again, range by range. The views exist."""
     files = files_of(session)
     ranges = [PropertyRange(file.first_property_id, file.last_property_id) for file in comparisons_of(files)]
     if len(ranges) < 2:
         write_summaries(session)
         return
     session.execute(f"SET memory_limit = '{_MEMORY}'")
-    with summing_folder(lake, "again") as folder:
+    with summing_folder(lake) as folder:
         parts = []
         for within in ranges:
             write_state_views(session, lake, files, within)

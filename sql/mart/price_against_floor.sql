@@ -97,7 +97,26 @@ known AS MATERIALIZED (
         keyed.observed_at,
         len(string_split(keyed.party, '+')) AS rooms,
         CASE WHEN contains(keyed.party, '+') THEN history.room_stay_id ELSE 0 END AS room_no,
-        history.*
+        history.source,
+        history.property_id,
+        history.offer_key,
+        history.room_id,
+        history.board_id,
+        history.board_family,
+        history.policy_key,
+        history.currency,
+        history.floor,
+        history.is_offered,
+        history.is_whole,
+        history.valid_from,
+        history.valid_to,
+        history.last_seen_at,
+        history.began_sweep_id,
+        history.began_search_id,
+        history.began_offer_no,
+        history.seen_sweep_id,
+        history.seen_search_id,
+        history.seen_offer_no
     FROM keyed
     INNER JOIN mart.offer_history AS history
         ON
