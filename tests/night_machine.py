@@ -34,7 +34,7 @@ class Machine:
 
     def __init__(self, folder: Path, server: S3Server | None, **given: str) -> None:
         self.folder = folder
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         (folder / "sweep.toml").write_text(SPEC.format(properties="sandbox = 4", days=2))
         self.said = ""
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}

@@ -14,7 +14,7 @@ from night_machine import SPEC, Machine, assert_same, contents, night
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-_SECONDS_CUT_OFF = 20.0
+_SECONDS_CUT_OFF = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -18,13 +19,16 @@ from night_machine import ADDRESS, SPEC, Machine, assert_same, contents, night
 from s3_server import KEY_ID, SECRET, S3Server, s3_server
 from typer.main import get_command
 
+from pipeline.audit import Spread, audit, stored_audit
 from pipeline.cli.commands import app
 from pipeline.domain.servers import Cluster
 from pipeline.lake import Lake
 from pipeline.lake.s3.commit_log import CommitLog
 from pipeline.lake.s3.object_store import Store
+from pipeline.night.gate import audit_limits
 from pipeline.publish import publish_anew
 from pipeline.sandbox.server.launch import SandboxProcess
+from pipeline.settings import read_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -103,24 +107,33 @@ def with_disk_of_its_own(folder: Path, own: Path) -> list[str]:
     return command
 
 
+@contextmanager
+def workers_elsewhere(folder: Path, copy: Path) -> Iterator[tuple[Machines, list[Path]]]:
+    """Three workers, each with a disk of its own where the machine of the night has its copy of the lake."""
+    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
+    copy.mkdir(parents=True, exist_ok=True)
+    (folder / "machines").mkdir()
+    machines = Machines(folder / "machines")
+    disks = [folder / f"disk-{number}" for number in range(3)]
+    try:
+        for disk in disks:
+            machines.start_worker(by=with_disk_of_its_own(copy, disk))
+        machines.wait_for_workers()
+        yield machines, disks
+    finally:
+        machines.end()
+
+
 @pytest.mark.usefixtures("store")
 def test_three_nights_on_s3_with_three_workers_on_other_machines_are_those_of_a_folder(tmp_path, server, monkeypatch):
-    pytest.importorskip("distributed", reason="there is no distributed: it is of the extra `cluster`")
     alone = Machine(tmp_path / "alone", None, NIGHTAUDIT_LAKE="lake")
     for number in (1, 2, 3):
         alone.run("nightly", **night(number))
     expected = contents(alone.root / "published/nightaudit.duckdb")
 
     copy = tmp_path / "one" / "copy"
-    (tmp_path / "machines").mkdir()
-    machines = Machines(tmp_path / "machines")
-    try:
+    with workers_elsewhere(tmp_path, copy) as (machines, disks):
         one = Machine(tmp_path / "one", server, NIGHTAUDIT_CLUSTER=machines.address)
-        copy.mkdir()
-        disks = [tmp_path / f"disk-{number}" for number in range(3)]
-        for disk in disks:
-            machines.start_worker(by=with_disk_of_its_own(copy, disk))
-        machines.wait_for_workers()
         for number in (1, 2, 3):
             one.run("nightly", **night(number))
         assert_same(contents(one.root / "published/nightaudit.duckdb"), expected)
@@ -139,8 +152,28 @@ def test_three_nights_on_s3_with_three_workers_on_other_machines_are_those_of_a_
         other = Machine(tmp_path / "other", server)
         other.run("verify", "--deep")
         assert_same(contents(other.root / "published/nightaudit.duckdb"), expected)
-    finally:
-        machines.end()
+
+
+@pytest.mark.usefixtures("store")
+def test_an_audit_by_three_workers_on_other_machines_finds_what_one_machine_finds(tmp_path, server, monkeypatch):
+    one = Machine(tmp_path / "one", server)
+    # A search is never cut by a range, so each asks for one property.
+    (one.folder / "sweep.toml").write_text(SPEC.format(properties="sandbox = 6", days=2).replace('"multi", ', ""))
+    for number in (1, 2):
+        one.run("nightly", **night(number))
+    monkeypatch.setenv("NIGHTAUDIT_LAKE_COPY", str(one.folder / "copy"))
+    lake = Lake(ADDRESS)
+    earlier, last = lake.sweep_ids()
+    expected = stored_audit(lake, last)
+    with workers_elsewhere(tmp_path, one.folder / "copy") as (machines, disks):
+        limits, spread = audit_limits(read_settings()), Spread(Cluster(machines.address), most_rows=1)
+        with lake.writing("a test"), while_one_works(machines, lambda worker: worker.kill()) as killed:
+            found = audit(lake, last, [earlier], limits, expected.audited_at, spread)
+        assert len(killed) == 1
+        assert (found.is_new, found.findings, found.quarantined) == (False, expected.findings, expected.quarantined)
+        # Of the copy, each has what was listed for it.
+        fetched = {place.relative_to(disk).parts[2] for disk in disks for place in disk.rglob("*.parquet")}
+        assert fetched == {"tables"}
 
 
 def served(sandbox: SandboxProcess) -> int:
