@@ -83,7 +83,7 @@ class User:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(*arguments), cwd=self.home, env=self.environment, capture_output=True, text=True, timeout=120
+            self.command(*arguments), cwd=self.home, env=self.environment, capture_output=True, text=True, timeout=300
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
@@ -328,7 +328,7 @@ def stopped(user, ids):
         sweep = user.start("sweep", "--spec", str(user.write_spec(ids, days=60)))
         wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
         os.killpg(sweep.pid, signal.SIGTERM)
-        sweep.communicate(timeout=60)
+        sweep.communicate(timeout=300)
     return user
 
 
@@ -493,7 +493,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids
         sweep = user.start("sweep", "--spec", str(spec))
         wait_for(lambda: list(user.lake.glob("raw/*/*.parquet")))
         os.killpg(sweep.pid, signal.SIGINT)
-        out, err = sweep.communicate(timeout=60)
+        out, err = sweep.communicate(timeout=300)
         assert sweep.returncode == 130, out + err
         assert re.search(r"Stopping after .* open searches; press Ctrl-C again to stop at once", err)
         assert "nightaudit resume" in err
@@ -540,7 +540,7 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def wait_for(condition, seconds: float = 30.0):
+def wait_for(condition, seconds: float = 120.0):
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     while datetime.now(UTC) < until:
         if found := condition():

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from prefect_runs import ROOT, await_ends, begin_run, call, environment
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, write_spec, server, monkeypatch):

@@ -38,7 +38,7 @@ def test_the_served_deployment_runs_one_night_at_a_time_and_stops_when_asked(tmp
         assert len(list((tmp_path / "lake" / "raw").iterdir())) == 1
 
         serving.send_signal(signal.SIGTERM)
-        assert serving.wait(60) == 0, log.read_text()
+        assert serving.wait(240) == 0, log.read_text()
     finally:
         if serving.poll() is None:
             os.killpg(serving.pid, signal.SIGKILL)

@@ -465,7 +465,7 @@ def _state(pid):
         return "Z"
 
 
-def _soon(found, seconds=30):
+def _soon(found, seconds=120):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if result := found():

@@ -68,7 +68,7 @@ def made(sandbox, tmp_path_factory) -> tuple[Path, Settings]:
         requests_per_second=500,
         scopes="read_rooms write_rooms",
         quote_cap=40,
-        read_timeout_seconds=5,
+        read_timeout_seconds=60,
         workers=1,
         lake=str(folder / "lake"),
         spec=folder / "spec.toml",

@@ -343,7 +343,7 @@ def test_no_answer_is_asked_for_twice(quotable, status, outcome, possible):
 
 def test_a_timeout_is_unknown_sent_once_and_never_again(quotable):
     with silent(quotable, None) as supplier:
-        ask(quotable, 1, base_url=supplier.base_url, read_timeout_seconds=0.5)
+        ask(quotable, 1, base_url=supplier.base_url, read_timeout_seconds=2)
         assert len(supplier.quotes) == 1
     assert rows(quotable, "outcome, failure LIKE 'timeout%', http_status") == [("unknown", True, None)]
     ask(quotable, 3)

@@ -22,7 +22,7 @@ def sandbox():
 @pytest.fixture
 def client(sandbox):
     """A client with a token of both scopes; the faults are gone afterwards."""
-    with httpx.Client(base_url=sandbox.base_url, timeout=10, trust_env=False) as http:
+    with httpx.Client(base_url=sandbox.base_url, timeout=60, trust_env=False) as http:
         form = {
             "grant_type": "client_credentials",
             "client_id": sandbox.client_id,

@@ -13,7 +13,7 @@ GRANT = {"grant_type": "client_credentials"}
 
 @pytest.fixture
 def http(sandbox):
-    with httpx.Client(base_url=sandbox.base_url, timeout=10, trust_env=False) as plain:
+    with httpx.Client(base_url=sandbox.base_url, timeout=60, trust_env=False) as plain:
         yield plain
 
 

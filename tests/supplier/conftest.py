@@ -197,7 +197,7 @@ class NotedPacer(Pacer):
 def client_of(supplier_url: str, *, auth_url: str | None = None, limits: Limits | None = None, **given):
     auth = ClientCredentials(f"{auth_url or supplier_url}{TOKEN_PATH}", CLIENT_ID, SECRET)
     defaults = {"pacer": NotedPacer(), "sleep": Waits(), "backoff": Backoff(0.001), "concurrency": 8}
-    return SupplierClient(supplier_url, auth, limits=limits or Limits(2, 2, 100_000), **(defaults | given))
+    return SupplierClient(supplier_url, auth, limits=limits or Limits(60, 60, 100_000), **(defaults | given))
 
 
 @pytest.fixture

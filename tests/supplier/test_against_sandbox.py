@@ -65,7 +65,7 @@ def ask(sandbox, *asked, scopes="read_rooms", credentials=Credentials.BASIC, sec
             auth,
             pacer=Pacer(1e5),
             backoff=Backoff(0.001),
-            limits=Limits(5, 5, 5_000_000),
+            limits=Limits(60, 60, 5_000_000),
         ) as client:
             return [await client.ask(operation, body) for operation, body in asked]
 
@@ -140,7 +140,7 @@ def test_trouble_that_stays_has_a_name(sandbox, ids):
 def test_tokens_that_end_early_are_replaced(sandbox, ids):
     async def in_between():
         auth = ClientCredentials(sandbox.base_url + TOKEN_PATH, sandbox.client_id, SECRET)
-        async with SupplierClient(sandbox.base_url, auth, pacer=Pacer(1e5), limits=Limits(5, 5, 5_000_000)) as client:
+        async with SupplierClient(sandbox.base_url, auth, pacer=Pacer(1e5), limits=Limits(60, 60, 5_000_000)) as client:
             first = await client.ask(*wire_of(search(ids[:5])))
             await asyncio.to_thread(sandbox.control, "faults", {"expire_tokens": True})
             return [first, *await asyncio.gather(*(client.ask(*wire_of(search(ids[:5]))) for _ in range(4)))]

@@ -42,7 +42,7 @@ def test_no_repr_log_error_or_traceback_holds_a_secret(wire, caplog, capfd):
             ],
             tokens=[wire.token_reply(TOKEN), wire.reply(400, echo)],
         )
-        async with wire.running(supplier), wire.client(supplier.url, attempts=2, limits=Limits(1, 1, 9999)) as client:
+        async with wire.running(supplier), wire.client(supplier.url, attempts=2, limits=Limits(60, 60, 9999)) as client:
             seen.extend(map(repr, (client, client.__dict__, client._auth, client._auth._token)))
             for _ in range(3):
                 answer = await client.ask(Operation.MULTI, b"{}")

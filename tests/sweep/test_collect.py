@@ -263,7 +263,7 @@ def test_a_disk_that_is_full_for_two_shards_at_once_is_told_once(collecting, sup
     both = threading.Barrier(2)
 
     def full(*_):
-        both.wait(10)
+        both.wait(60)
         raise LakeFull("full")
 
     monkeypatch.setattr(collecting.lake, "put_new", full)
@@ -380,12 +380,12 @@ def test_what_lands_while_the_collection_ends_is_not_given_up(collecting, suppli
 
     def slowly(path, data):
         is_landing.set()
-        may_land.wait(10)
+        may_land.wait(60)
         return real(path, data)
 
     async def refuse(operation, body, *, attempts=None):
         if json.loads(body)["number"] == 32:
-            await asyncio.to_thread(is_landing.wait, 10)
+            await asyncio.to_thread(is_landing.wait, 60)
             asyncio.get_running_loop().call_later(0.05, may_land.set)
             raise TokenRefused("no")
         return await type(supplier).ask(supplier, operation, body, attempts=attempts)

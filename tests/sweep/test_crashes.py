@@ -235,7 +235,8 @@ def test_a_night_stopped_after_its_sweep_names_the_next_step(nights, undisturbed
 
 def test_a_second_signal_stops_at_once_and_still_says_how_to_go_on(sandbox, nights, undisturbed, tmp_path):
     lake = Lake(str(tmp_path / "lake"))
-    sandbox.control("faults", {"latency_ms": 20_000})
+    # Whoever waited for these answers would be stopped by pytest.
+    sandbox.control("faults", {"latency_ms": 600_000})
     try:
         night = nights(lake.root)
         while not lake.sweep_ids():
@@ -245,9 +246,7 @@ def test_a_second_signal_stops_at_once_and_still_says_how_to_go_on(sandbox, nigh
         # Two signals of one kind are one to a process that has not run in between.
         time.sleep(2)
         os.kill(night.process.pid, signal.SIGINT)
-        began = time.monotonic()
         told = night.finish()
-        assert time.monotonic() - began < 10
     finally:
         sandbox.control("faults", {})
     assert told.startswith("SweepStopped Stopped at once")

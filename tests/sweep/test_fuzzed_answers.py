@@ -155,7 +155,7 @@ class Fuzz:
                 kept = {n: v for n, v in self.headers.items() if n.lower() in {"authorization", "content-type"}}
                 with opener.open(
                     urllib.request.Request(behind + self.path.split("?")[0], body, kept),  # noqa: S310 - the sandbox
-                    timeout=30,
+                    timeout=60,
                 ) as got:
                     text = got.read()
                 sent = whole(text)
@@ -196,7 +196,7 @@ def night(folder, base_url, ids, sandbox, name):
     settings = settings_in(
         folder, base_url=base_url, client_id=sandbox.client_id, client_secret=sandbox.client_secret,
         spec=write_spec_in(folder, ids=ids), lake=str(folder / name), requests_per_second=5000, concurrency=4,
-        attempts=2, read_timeout_seconds=5,
+        attempts=2, read_timeout_seconds=60,
     )  # fmt: skip
     lake = Lake(settings.lake)
     manifest = steps.start(settings, lake, datetime.now(UTC))
