@@ -73,8 +73,7 @@ def _market(value: str) -> str:
     if value in MARKETS:
         return value
     close = get_close_matches(value.upper(), MARKETS, n=1)
-    msg = f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}"
-    raise ValueError(msg)
+    raise ValueError(f"{value!r} is not one of the 36 market codes{f'; did you mean {close[0]}?' if close else ''}")
 
 
 def _once(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -96,16 +95,13 @@ def _instant(value: object) -> object:
         try:
             value = datetime.fromisoformat(value)
         except ValueError as error:
-            msg = f"{value!r} is not an instant like 2026-10-01T02:00:00Z"
-            raise ValueError(msg) from error
+            raise ValueError(f"{value!r} is not an instant like 2026-10-01T02:00:00Z") from error
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:
-        msg = f"{value.isoformat()} names no time zone; {value.isoformat()}Z is in UTC"
-        raise ValueError(msg)
+        raise ValueError(f"{value.isoformat()} names no time zone; {value.isoformat()}Z is in UTC")
     if value.year not in _CLOCK_YEARS:
-        msg = f"the year {value.year} is not from {_CLOCK_YEARS.start} to {_CLOCK_YEARS.stop - 1}"
-        raise ValueError(msg)
+        raise ValueError(f"the year {value.year} is not from {_CLOCK_YEARS.start} to {_CLOCK_YEARS.stop - 1}")
     return value.astimezone(UTC)
 
 
@@ -113,8 +109,7 @@ def _time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        msg = f"{value!r} is not a time zone like Europe/Stockholm"
-        raise ValueError(msg) from error
+        raise ValueError(f"{value!r} is not a time zone like Europe/Stockholm") from error
     return value
 
 
@@ -125,11 +120,10 @@ def _cron(value: str) -> str:
     except ValueError:
         is_cron = False
     if not is_cron:
-        msg = (
+        raise ValueError(
             f"{value!r} is not a valid cron expression. It has five fields: minute, hour, day of the "
             "month, month, day of the week. 30 2 * * * is 02:30 each night"
         )
-        raise ValueError(msg)
     return value
 
 
@@ -307,25 +301,22 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _credentials_are_complete(self) -> Self:
         if self.base_url and not (self.client_id and self.client_secret):
-            msg = "with a base address, NIGHTAUDIT_CLIENT_ID and NIGHTAUDIT_CLIENT_SECRET are required too"
-            raise ValueError(msg)
+            raise ValueError("with a base address, NIGHTAUDIT_CLIENT_ID and NIGHTAUDIT_CLIENT_SECRET are required too")
         return self
 
     @model_validator(mode="after")
     def _only_the_sandbox_has_a_clock(self) -> Self:
         if self.base_url and self.sandbox_clock:
-            msg = (
+            raise ValueError(
                 "NIGHTAUDIT_SANDBOX_CLOCK works only with the bundled sandbox, but NIGHTAUDIT_BASE_URL names a "
                 "supplier. Unset one of them"
             )
-            raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
     def _high_is_above_medium(self) -> Self:
         if self.high_pct < self.medium_pct:
-            msg = f"{PREFIX}HIGH_PCT ({self.high_pct}) is below {PREFIX}MEDIUM_PCT ({self.medium_pct})"
-            raise ValueError(msg)
+            raise ValueError(f"{PREFIX}HIGH_PCT ({self.high_pct}) is below {PREFIX}MEDIUM_PCT ({self.medium_pct})")
         return self
 
     @property
@@ -345,22 +336,20 @@ class Settings(BaseSettings):
             named[name] = secret.get_secret_value() if secret else None
         clear = [f"{PREFIX}{name}" for name, address in named.items() if address and is_in_the_clear(address)]
         if clear and not self.allow_clear_text:
-            msg = (
+            raise ValueError(
                 f"{' and '.join(clear)}: http to another machine exposes secrets and tokens. "
                 f"Use https; within a private network, {PREFIX}ALLOW_CLEAR_TEXT=true allows it"
             )
-            raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
     def _the_shared_rate_is_not_sent_in_the_clear(self) -> Self:
         store = self.rate_store.get_secret_value() if self.rate_store else None
         if store and is_in_the_clear(store) and not self.rate_store_clear_text:
-            msg = (
+            raise ValueError(
                 f"{PREFIX}RATE_STORE: redis to another machine exposes its password, and lets others change the rate. "
                 f"Use rediss; within a private network, {PREFIX}RATE_STORE_CLEAR_TEXT=true allows it"
             )
-            raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
@@ -368,17 +357,15 @@ class Settings(BaseSettings):
         if self.cluster is None:
             return self
         if is_in_the_clear(self.cluster) and not self.cluster_clear_text:
-            msg = (
+            raise ValueError(
                 f"{PREFIX}CLUSTER: others can read and forge plain tcp to another machine. Use tls; within a private "
                 f"network, {PREFIX}CLUSTER_CLEAR_TEXT=true allows it"
             )
-            raise ValueError(msg)
         if self.cluster.startswith("tls"):
             for name in ("cluster_ca_file", "cluster_cert_file", "cluster_key_file"):
                 file = getattr(self, name)
                 if file is None or not file.is_file():
-                    msg = f"{PREFIX}CLUSTER uses tls, so {PREFIX}{name.upper()} must name an existing file"
-                    raise ValueError(msg)
+                    raise ValueError(f"{PREFIX}CLUSTER uses tls, so {PREFIX}{name.upper()} must name an existing file")
         return self
 
     @property

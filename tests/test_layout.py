@@ -29,7 +29,6 @@ SAME_FOR_EACH = {
     "ledger": "what was entered for good: published sweeps, and quotes",
     "load": "files to tables: inputs, quotes, sweeps",
     "outcomes": "what became of a request: a search, a quote",
-    "properties": "which properties are asked about: of a spec, of the demo",
     "read_answer": "an answer to rows: of searches, of quotes",
 }
 

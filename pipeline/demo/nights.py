@@ -17,8 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from pipeline.demo.beside import await_steps, behind, process_beside
-from pipeline.demo.inputs import MARKETS, MARKUP_PCT, demo_spec_text, input_files, shop_prices
-from pipeline.demo.properties import choose
+from pipeline.demo.inputs import MARKETS, MARKUP_PCT, choose, demo_spec_text, input_files, shop_prices
 from pipeline.domain.errors import InputError, SettingsError
 from pipeline.inputs.load import load
 from pipeline.lake import Lake

@@ -26,11 +26,9 @@ def web_address(text: str) -> str:
     """
     parsed = _parsed(text)
     if parsed.username is not None or parsed.password is not None:
-        msg = "an address must not carry a user or password; use the client id and secret settings"
-        raise ValueError(msg)
+        raise ValueError("an address must not carry a user or password; use the client id and secret settings")
     if parsed.query is not None or parsed.fragment is not None:
-        msg = "a base address must not carry a query (?) or a fragment (#): paths are written behind it"
-        raise ValueError(msg)
+        raise ValueError("a base address must not carry a query (?) or a fragment (#): paths are written behind it")
     return f"{parsed.scheme}://{_authority(parsed)}{(parsed.path or '').rstrip('/')}"
 
 
@@ -42,8 +40,7 @@ def receiving_address(text: str) -> str:
     try:
         parsed = _parsed(text)
     except ValueError:
-        msg = "it is not an address like https://hooks.example.com/…"
-        raise ValueError(msg) from None
+        raise ValueError("it is not an address like https://hooks.example.com/…") from None
     return str(parsed)
 
 
@@ -54,16 +51,17 @@ def proxy_address(text: str, variable: str) -> str:
     """
     scheme, mark, _ = text.strip().partition("://")
     if not mark:
-        msg = f"The proxy of {variable} has no scheme: write http:// before it, as in http://proxy.example:3128."
-        raise ValueError(msg)
+        raise ValueError(
+            f"The proxy of {variable} has no scheme: write http:// before it, as in http://proxy.example:3128."
+        )
     if scheme.lower() not in _DEFAULT_PORTS:
-        msg = f"The proxy of {variable} speaks {scheme.lower()!r}; only proxies of http:// and https:// can be used."
-        raise ValueError(msg)
+        raise ValueError(
+            f"The proxy of {variable} speaks {scheme.lower()!r}; only proxies of http:// and https:// can be used."
+        )
     try:
         return str(_parsed(text)).rstrip("/")
     except ValueError:
-        msg = f"The proxy of {variable} is not an address like http://proxy.example:3128."
-        raise ValueError(msg) from None
+        raise ValueError(f"The proxy of {variable} is not an address like http://proxy.example:3128.") from None
 
 
 def is_encrypted(address: str) -> bool:
@@ -111,8 +109,7 @@ def _parsed(text: str) -> AnyHttpUrl:
         parsed = None
     if parsed is None or not (parsed.host or "").strip("."):
         named = repr(text) if "@" not in text else "what is given"
-        msg = f"{named} is not an address like https://api.example.com"
-        raise ValueError(msg)
+        raise ValueError(f"{named} is not an address like https://api.example.com")
     if (parsed.host or "").endswith("."):
         # The trailing dot marks a fully qualified name; certificates and the Host header do without it.
         return AnyHttpUrl.build(

@@ -35,11 +35,10 @@ def store_address(text: str) -> str:
     if parsed.scheme not in _STORE_SCHEMES or is_socket == bool(host) or not is_place or parsed.fragment:
         raise ValueError(msg)
     if {name for name, _ in query} - _STORE_QUERY:
-        msg = (
+        raise ValueError(
             f"its query (?) may name only {', '.join(sorted(_STORE_QUERY))}: the host stands before it, and "
             "certificates are always verified"
         )
-        raise ValueError(msg)
     user, mark, _ = parsed.netloc.rpartition("@")
     written = f"[{host}]" if ":" in host else host
     authority = f"{user}{mark}{written}{'' if port is None else f':{port}'}"

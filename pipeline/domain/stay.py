@@ -23,8 +23,7 @@ class Stay:
 
     def __post_init__(self) -> None:
         if self.check_out <= self.check_in:
-            msg = f"check_out {self.check_out} is not after check_in {self.check_in}"
-            raise ValueError(msg)
+            raise ValueError(f"check_out {self.check_out} is not after check_in {self.check_in}")
 
     @classmethod
     def of(cls, check_in: date, nights: int) -> Stay:
@@ -60,8 +59,7 @@ class Party:
         """Read `2`, `2c5-9` or `2c5-9+1`. Raises ValueError that says what is wrong with the text."""
         rooms = text.strip().split("+")
         if len(rooms) > MAX_ROOMS:
-            msg = f"party {text!r} has {len(rooms)} rooms; at most {MAX_ROOMS} are allowed (error 1012)"
-            raise ValueError(msg)
+            raise ValueError(f"party {text!r} has {len(rooms)} rooms; at most {MAX_ROOMS} are allowed (error 1012)")
         return cls(tuple(_room(room, text) for room in rooms))
 
     @cached_property
@@ -81,18 +79,15 @@ class Party:
 def _room(text: str, party: str) -> Room:
     match = _ROOM.fullmatch(text)
     if not match:
-        msg = (
+        raise ValueError(
             f"party {party!r}: {text!r} is not a room. Write 1 to {MAX_ADULTS_PER_ROOM} adults, "
             "then the ages of children if there are any: 2, 2c5-9, rooms joined by +: 2c5-9+1"
         )
-        raise ValueError(msg)
     ages = tuple(sorted(int(age) for age in (match["ages"] or "").split("-") if age))
     if len(ages) > MAX_CHILDREN_PER_ROOM:
-        msg = (
+        raise ValueError(
             f"party {party!r}: {len(ages)} children in a room; at most {MAX_CHILDREN_PER_ROOM} are allowed (error 1010)"
         )
-        raise ValueError(msg)
     if ages and ages[-1] > 17:
-        msg = f"party {party!r}: {ages[-1]} is not the age of a child (0 to 17)"
-        raise ValueError(msg)
+        raise ValueError(f"party {party!r}: {ages[-1]} is not the age of a child (0 to 17)")
     return Room(int(match["adults"]), ages)

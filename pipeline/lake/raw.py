@@ -113,8 +113,7 @@ def _whole_table(data: bytes) -> pa.Table:
     # Checksums protect only the pages. A damaged footer may name other columns, which would be read as NULL.
     table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read()
     if table.schema.names != _SCHEMA.names:
-        msg = "its columns are not those of a shard"
-        raise ValueError(msg)
+        raise ValueError("its columns are not those of a shard")
     table = table.cast(_SCHEMA)
     table.validate(full=True)
     return table

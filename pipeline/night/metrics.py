@@ -1,23 +1,32 @@
-"""Metrics of a lake's nights for monitoring: OpenMetrics, read from the published file.
+"""Metrics for monitoring, as OpenMetrics: of a lake's nights, and of a sweep while it runs.
 
-Each call reads the last published night; nothing is kept between two calls. A scraper runs `nightaudit metrics`, as for
-the textfile collector of a node exporter, so no process has to listen.
+Those of nights are read from the published file; nothing is kept between two calls. A scraper runs `nightaudit
+metrics`, as for the textfile collector of a node exporter, so no process has to listen. A sweep serves its own on a
+port of this machine.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from typing import Any, Protocol
 
+from prometheus_client import Counter as Counted
+from prometheus_client import Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import start_http_server
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from pipeline.domain.search import STATUSES
+from pipeline.domain.errors import SettingsError
+from pipeline.domain.search import STATUSES, Operation
 from pipeline.lake import Lake
 from pipeline.lake.database import open_published, rows_of
 from pipeline.night.overview import SweepOverview, overview
+from pipeline.supplier.answer import Answer, Ask
+from pipeline.sweep import SweepProgress
 
 _SWEEP = "FROM mart.sweep WHERE sweep_id = $sweep_id"
 _SEARCHES = "SELECT outcome, count(*) FROM lake.search WHERE sweep_id = $sweep_id GROUP BY ALL ORDER BY ALL"
@@ -37,9 +46,7 @@ _COUNTS = {
 
 def metrics(lake: Lake, now: datetime) -> str:
     """Return the metrics of a lake as OpenMetrics text. Raises LakeError if it cannot be read."""
-    registry = CollectorRegistry()
-    registry.register(_Nights(lake, now))
-    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    text: bytes = generate_latest(_Nights(lake, now))  # type: ignore[no-untyped-call]
     return text.decode()
 
 
@@ -47,10 +54,6 @@ class _Nights(Collector):
     def __init__(self, lake: Lake, now: datetime) -> None:
         self._lake = lake
         self._now = now
-
-    def describe(self) -> list[Metric]:
-        """Return nothing, as the lake would be read twice otherwise."""
-        return []
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
@@ -99,3 +102,87 @@ def _gauge(name: str, meaning: str, label: str, values: Iterable[tuple[str, floa
 
 def _value(name: str, meaning: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"nightaudit_{name}", meaning, value=value)
+
+
+_HOST = "127.0.0.1"
+_LATENCIES = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Paced(Protocol):
+    """What sends requests at a rate."""
+
+    paced_seconds: float
+
+
+class SweepMetrics:
+    """What is counted of a sweep as its answers come in."""
+
+    def __init__(self, sweep_id: str) -> None:
+        self.registry = CollectorRegistry()
+        given: dict[str, Any] = {"namespace": "nightaudit_sweep", "registry": self.registry}
+        self._requests = Counted("requests", "Requests that left, retries included.", **given)
+        self._retries = Counted("retries", "Requests beyond the first one of a search.", **given)
+        self._answers = Counted(
+            "answers", "Searches by what their last request came to: HTTP status or failure.", ["outcome"], **given
+        )
+        self._latency = Histogram("latency_seconds", "Duration of the last request.", buckets=_LATENCIES, **given)
+        self._bytes = Counted("wire_bytes", "Bytes of answers as they were sent.", **given)
+        self._waited = Gauge("paced_seconds", "Seconds that requests have waited for their turn, added up.", **given)
+        self._searches = Gauge("searches", "Searches of the plan, by how far they are.", ["state"], **given)
+        self._cells = Gauge("cells", "Normalised cells, by status.", ["status"], **given)
+        self._planned = Gauge("planned_cells", "Cells of the plan.", **given)
+        self._offers = Gauge("offers", "Offers that were normalised.", **given)
+        Gauge("info", "The sweep that runs.", ["sweep_id"], **given).labels(sweep_id).set(1)
+
+    def counted(self, ask: Ask) -> Ask:
+        """Return what sends searches as `ask` does, and counts what becomes of them."""
+
+        async def ask_and_count(operation: Operation, body: bytes, *, attempts: int | None = None) -> Answer:
+            answer = await ask(operation, body, attempts=attempts)
+            self._requests.inc(answer.attempts)
+            self._retries.inc(max(answer.attempts - 1, 0))
+            self._answers.labels(str(answer.failure or answer.http_status)).inc()
+            self._latency.observe(max((answer.ended_at - answer.started_at).total_seconds(), 0.0))
+            self._bytes.inc(len(answer.body))
+            return answer
+
+        return ask_and_count
+
+    def watching(self, watch: Callable[[SweepProgress], None], client: Paced) -> Callable[[SweepProgress], None]:
+        """Return what watches a sweep as `watch` does, and notes how far it is."""
+
+        def watch_and_note(now: SweepProgress) -> None:
+            self._waited.set(client.paced_seconds)
+            for state, count in (
+                ("planned", now.planned_searches),
+                ("answered", now.answered_searches),
+                ("landed", now.landed_searches),
+            ):
+                self._searches.labels(state).set(count)
+            for status, count in now.normalised.items():
+                self._cells.labels(status).set(count)
+            self._planned.set(now.planned_cells)
+            self._offers.set(now.offers)
+            watch(now)
+
+        return watch_and_note
+
+
+@contextmanager
+def served(port: int, sweep_id: str) -> Iterator[SweepMetrics]:
+    """Serve the metrics of a sweep within. Raises SettingsError if the port cannot be used."""
+    metrics = SweepMetrics(sweep_id)
+    try:
+        server, thread = start_http_server(port, _HOST, metrics.registry)
+    except OSError as error:
+        raise SettingsError(
+            f"The port {port} of NIGHTAUDIT_METRICS_PORT cannot be used: {error.strerror}.",
+            kept="Nothing was sent.",
+            hint="Choose another port, or unset it.",
+        ) from None
+    try:
+        yield metrics
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

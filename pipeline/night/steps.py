@@ -112,7 +112,7 @@ async def collect(night: Night) -> SweepProgress:
         if settings.metrics_port is None:
             return await run(lake, manifest, asking, options, now=night.now, watch=night.watch)
         # A slow import.
-        from pipeline.night.sweep_metrics import served
+        from pipeline.night.metrics import served
 
         with served(settings.metrics_port, manifest.sweep_id) as metrics:
             asking = replace(asking, ask=metrics.counted(client.ask))

@@ -48,8 +48,7 @@ def content_of(found: wire.DetailProperty) -> PropertyContent:
 def _room(room: wire.DetailRoomStay) -> RoomContent:
     amenities = None if room.amenities is None else tuple((item.id, item.name) for item in room.amenities)
     if any(number is not None and number not in _INT64 for number, _ in amenities or ()):
-        msg = "the id of an amenity is not an int64"
-        raise OverflowError(msg)
+        raise OverflowError("the id of an amenity is not an int64")
     images = None if room.images is None else tuple(room.images)
     return RoomContent(room.room_id, room.room_name, room.room_description, room.bed_type, amenities, images)
 

@@ -131,8 +131,7 @@ class Interned:
         three = self.boards[board], self.promotions[promotions], self.policies[policy]
         names, nulls = names_and_nulls_in(b"".join(texts))
         if names - nulls != self._fields_read(*three):
-            msg = "boardBasis, promotions or cancelPenalties has a field twice"
-            raise ValueError(msg)
+            raise ValueError("boardBasis, promotions or cancelPenalties has a field twice")
         self._names.append((names + 3 - texts.count(b"null")) * _NULLS + nulls)
         return three, []
 
@@ -210,5 +209,4 @@ def _instant(text: str | None, field: str, notes: list[Deviation]) -> tuple[date
 
 def _can_be_numbered(children: Sized, field: str) -> None:
     if len(children) > _MOST_CHILDREN:
-        msg = f"{field} has {len(children)} items; at most {_MOST_CHILDREN} are read"
-        raise OverflowError(msg)
+        raise OverflowError(f"{field} has {len(children)} items; at most {_MOST_CHILDREN} are read")

@@ -52,8 +52,7 @@ def _scaled(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     scaled = np.rint(numbers * _UNIT)
     if not (scaled / _UNIT == numbers).all():
         culprit = float(numbers[scaled / _UNIT != numbers][0])
-        msg = f"{culprit!r} has more than {MONEY_SCALE} decimals"
-        raise UnfitMoney(msg)
+        raise UnfitMoney(f"{culprit!r} has more than {MONEY_SCALE} decimals")
     units: npt.NDArray[np.int64] = scaled.astype(np.int64)
     return units
 
@@ -64,8 +63,7 @@ def _units(value: float) -> int:
     units = shortest * _UNIT
     is_named = abs(value) < _EXACT_BELOW or len(shortest.as_tuple().digits) <= _DIGITS
     if not is_named or units != units.to_integral_value() or abs(units) > _LARGEST:
-        msg = f"{value!r} does not fit into DECIMAL(18,{MONEY_SCALE})"
-        raise UnfitMoney(msg)
+        raise UnfitMoney(f"{value!r} does not fit into DECIMAL(18,{MONEY_SCALE})")
     return int(units)
 
 

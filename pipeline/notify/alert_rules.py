@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pipeline.domain.errors import InputError
 from pipeline.lake.user_sql import refuse_unreadable
 from pipeline.spec.bounds import Unreadable, read_bounded
-from pipeline.spec.documents import Document, read_toml
+from pipeline.spec.documents import Document, Place, read_toml, written
 
 _NOTHING = "No alert was sent."
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w .:%+-]{0,79}$")]
@@ -56,8 +56,7 @@ class Rule(_Table):
     @model_validator(mode="after")
     def _only_flags_can_be_confirmed(self) -> Self:
         if self.confirm and self.relation != "report.flag":
-            msg = "only rows of report.flag can be confirmed"
-            raise ValueError(msg)
+            raise ValueError("only rows of report.flag can be confirmed")
         return self
 
 
@@ -71,8 +70,7 @@ class Receiver(_Table):
     @model_validator(mode="after")
     def _leads_somewhere(self) -> Self:
         if not (self.webhook_from or self.mail_from or self.block):
-            msg = "needs webhook_from, mail_from or block"
-            raise ValueError(msg)
+            raise ValueError("needs webhook_from, mail_from or block")
         return self
 
 
@@ -86,12 +84,12 @@ class AlertRules(_Table):
     def _names_fit(self) -> Self:
         names = [rule.name for rule in self.rule]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            msg = f"two rules are called {twice!r}"
-            raise ValueError(msg)
+            raise ValueError(f"two rules are called {twice!r}")
         unknown = [(rule.name, who) for rule in self.rule for who in rule.who if who not in self.receiver]
         if unknown:
-            msg = f"rule {unknown[0][0]!r} is for {unknown[0][1]!r}, and there is no [receiver.{unknown[0][1]}]"
-            raise ValueError(msg)
+            raise ValueError(
+                f"rule {unknown[0][0]!r} is for {unknown[0][1]!r}, and there is no [receiver.{unknown[0][1]}]"
+            )
         return self
 
 
@@ -136,11 +134,9 @@ def read_rules(file: Path) -> AlertRules:
     )
 
 
-def _explained(file: Path, document: Document, place: tuple[str | int, ...], message: str) -> str:
-    line = next((found for end in range(len(place), 0, -1) if (found := document.line_of(place[:end]))), None)
-    at = f"{file}:{line}" if line else f"{file}"
-    written = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
-    return f"  {at}: {f'{written}: ' if written else ''}{message}"
+def _explained(file: Path, document: Document, place: Place, message: str) -> str:
+    line, where = document.nearest_line(place), written(place)
+    return f"  {file}{f':{line}' if line else ''}: {f'{where}: ' if where else ''}{message}"
 
 
 # The form of a text, by the last part of its place.
@@ -153,7 +149,7 @@ _FORMS = {
 }
 
 
-def _said(kind: str, place: tuple[str | int, ...], message: str) -> str:
+def _said(kind: str, place: Place, message: str) -> str:
     if kind == "string_pattern_mismatch" and place[-1] in _FORMS:
         return _FORMS[str(place[-1])]
     if kind == "extra_forbidden":

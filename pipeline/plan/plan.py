@@ -142,8 +142,7 @@ class SweepPlan:
         """Return the search of that number. Raises IndexError if the plan has none."""
         for search in self.searches(number, number + 1):
             return search
-        msg = f"the plan has no search {number}"
-        raise IndexError(msg)
+        raise IndexError(f"the plan has no search {number}")
 
     def counts(self) -> PlanCounts:
         """Return how much the plan asks."""

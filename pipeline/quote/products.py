@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -76,24 +77,12 @@ def offer_row(room: wire.QuotedRoomStay, product: wire.DetailProduct[Decimal], c
 
 def penalty_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:
     """Return the penalties of a product as columns of `quote_penalty`."""
-    rows = []
-    for number, penalty in enumerate(_decode_penalties(product.penalties) or ()):
-        stated = _stated(penalty)
-        rows.append(
-            {
-                "penalty_no": number,
-                "window_hours": stated.window_hours,
-                "penalty_pct": stated.penalty_pct,
-                "penalty_nights": stated.penalty_nights,
-                "is_refundable": stated.is_refundable,
-                "start_at": stated.start_at,
-                "start_offset": _moment(penalty.starts)[1],
-                "end_at": stated.end_at,
-                "end_offset": _moment(penalty.ends)[1],
-                "amount": stated.amount,
-            }
-        )
-    return rows
+    return [
+        {"penalty_no": number}
+        | asdict(_stated(penalty))
+        | {"start_offset": _moment(penalty.starts)[1], "end_offset": _moment(penalty.ends)[1]}
+        for number, penalty in enumerate(_decode_penalties(product.penalties) or ())
+    ]
 
 
 def promotion_rows(product: wire.DetailProduct[Decimal]) -> list[dict[str, Any]]:

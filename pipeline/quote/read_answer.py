@@ -43,8 +43,7 @@ def read_answer(body: bytes) -> tuple[wire.QuoteAnswer, dict[str, str]]:
     """
     document = _document(body)
     if not isinstance(document, dict):
-        msg = "the answer is no object"
-        raise UnreadableAnswer(msg)
+        raise UnreadableAnswer("the answer is no object")
     if isinstance(document.get("errors"), dict):
         document["errors"] = [document["errors"]]
     reader = _Reader()
@@ -143,8 +142,7 @@ def _flag(value: object, known: Field) -> bool:
 
 
 def _refuse(value: object, known: Field) -> NoReturn:
-    msg = f"{str(value)[:100]!a} is no {known.kind} that can be kept"
-    raise _LeftOut(msg)
+    raise _LeftOut(f"{str(value)[:100]!a} is no {known.kind} that can be kept")
 
 
 _READ = {"number": _number, "integer": _integer, "text": _text, "date-time": _date_time, "flag": _flag}
@@ -156,8 +154,7 @@ def _document(body: bytes) -> Any:  # noqa: ANN401 - any JSON
         text = body.decode(json.detect_encoding(body), "surrogateescape")
         return json.loads(text, parse_float=_decimal, parse_int=whole_number)
     except (ValueError, RecursionError, ArithmeticError) as error:
-        msg = f"not JSON: {error}"
-        raise UnreadableAnswer(msg) from None
+        raise UnreadableAnswer(f"not JSON: {error}") from None
 
 
 def _decimal(digits: str) -> Decimal | float:

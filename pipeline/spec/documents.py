@@ -35,6 +35,15 @@ class Document:
     data: dict[str, Any]
     line_of: Callable[[Place], int | None]
 
+    def nearest_line(self, place: Place) -> int | None:
+        """Return the line of a place, or of the nearest part of the text that holds it; None: there is none."""
+        return next((line for end in range(len(place), 0, -1) if (line := self.line_of(place[:end]))), None)
+
+
+def written(place: Place) -> str:
+    """Return a place as `ask.markets[2]`, with items counted from 1."""
+    return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+
 
 def read_toml(text: str) -> Document:
     """Parse TOML. Raises Unreadable."""

@@ -54,8 +54,7 @@ class Properties(SpecTable):
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
             found = f"{' and '.join(given)} are given" if given else "none is given"
-            msg = f"give exactly one of {', '.join(type(self).model_fields)}: {found}"
-            raise ValueError(msg)
+            raise ValueError(f"give exactly one of {', '.join(type(self).model_fields)}: {found}")
         return self
 
 
@@ -84,8 +83,7 @@ class Stays(SpecTable):
     @model_validator(mode="after")
     def _asks_about_some_day(self) -> Self:
         if not self.horizon and not self.check_in:
-            msg = "give at least one [[stays.horizon]] or the list check_in"
-            raise ValueError(msg)
+            raise ValueError("give at least one [[stays.horizon]] or the list check_in")
         begins_after = (0, *(horizon.to_days for horizon in self.horizon))
         for index, (before, to_days) in enumerate(pairwise(begins_after)):
             every_days = self.horizon[index].every_days
@@ -121,11 +119,9 @@ class Ask(SpecTable):
     @model_validator(mode="after")
     def _keys_agree(self) -> Self:
         if unasked := [market for market in self.currency_by_market if market not in self.markets]:
-            msg = f"currency_by_market names markets that `markets` does not: {', '.join(unasked)}"
-            raise ValueError(msg)
+            raise ValueError(f"currency_by_market names markets that `markets` does not: {', '.join(unasked)}")
         if self.single_properties and Operation.SINGLE not in self.operations:
-            msg = 'single_properties is given, but operations does not name "single"'
-            raise ValueError(msg)
+            raise ValueError('single_properties is given, but operations does not name "single"')
         return self
 
     def currencies_of(self, market: str) -> tuple[str | None, ...]:
@@ -151,11 +147,9 @@ class Detail(SpecTable):
     @model_validator(mode="after")
     def _keys_agree(self) -> Self:
         if self.watch is not None and self.watch_file is not None:
-            msg = "give watch or watch_file, not both"
-            raise ValueError(msg)
+            raise ValueError("give watch or watch_file, not both")
         if (DetailRule.WATCH in self.choose) != (self.watch is not None or self.watch_file is not None):
-            msg = 'give the list `watch`, or `watch_file`, together with the rule "watch", or neither'
-            raise ValueError(msg)
+            raise ValueError('give the list `watch`, or `watch_file`, together with the rule "watch", or neither')
         return self
 
 
@@ -174,11 +168,9 @@ class SweepSpec(SpecTable):
     @model_validator(mode="after")
     def _detail_fits(self) -> Self:
         if self.detail is not None and Operation.SINGLE not in self.ask.operations:
-            msg = '[detail] is given, but ask.operations does not name "single"'
-            raise ValueError(msg)
+            raise ValueError('[detail] is given, but ask.operations does not name "single"')
         if self.detail is not None and self.ask.single_properties is not None:
-            msg = "give [detail] or ask.single_properties, not both"
-            raise ValueError(msg)
+            raise ValueError("give [detail] or ask.single_properties, not both")
         return self
 
     def canonical_json(self) -> bytes:

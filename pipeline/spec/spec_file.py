@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from pipeline.domain.errors import SpecError
 from pipeline.domain.texts import one_line
 from pipeline.spec.bounds import Unreadable, read_bounded
-from pipeline.spec.documents import Document, Place, read_toml, read_yaml
+from pipeline.spec.documents import Document, Place, read_toml, read_yaml, written
 from pipeline.spec.model import Ask, Detail, Horizon, Properties, SpecTable, Stays, SweepSpec
 from pipeline.spec.values import nearest
 
@@ -134,24 +134,9 @@ def _problems(details: list[ErrorDetails], document: Document, path: Path) -> li
         if "index" in item.get("ctx", {}):
             # Horizons are checked against each other in the table that holds their list.
             place += ("horizon",) * (place == ("stays",)) + (item["ctx"]["index"],)
-        placed.append((_line(document, place), f"{_written(place)}: {_message(item, place)}"))
+        words = f"{written(place) or 'the spec'}: {_message(item, place)}"
+        placed.append((document.nearest_line(place) or 1, words))
     return [f"  {path}:{line}: {text}" for line, text in sorted(placed)]
-
-
-def _line(document: Document, place: Place) -> int:
-    """Return the line of the place, or of the nearest part of the file that holds it."""
-    for end in range(len(place), 0, -1):
-        if line := document.line_of(place[:end]):
-            return line
-    return 1
-
-
-def _written(place: Place) -> str:
-    """Return a place as `ask.markets[2]`, with items counted from 1."""
-    text = ""
-    for part in place:
-        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".") or "the spec"
 
 
 def _message(item: ErrorDetails, place: Place) -> str:

@@ -72,8 +72,7 @@ def _one_of(what: str, allowed: tuple[str, ...], note: str = "") -> Callable[[ob
         if isinstance(value, str) and value in allowed:
             return value
         hint = nearest(value, allowed) if isinstance(value, str) else ""
-        msg = f"{value!r} is not {what}{hint or '.'} Allowed: {', '.join(allowed)}.{note}"
-        raise ValueError(msg)
+        raise ValueError(f"{value!r} is not {what}{hint or '.'} Allowed: {', '.join(allowed)}.{note}")
 
     return check
 
@@ -84,8 +83,7 @@ def _market(value: object) -> str:
     meant = value.upper() if isinstance(value, str) else ""
     meant = _OTHER_NAMES.get(meant, meant)
     hint = f"; did you mean `{meant}`?" if meant in MARKETS else "."
-    msg = f"{value!r} is not a market{hint} Allowed: {', '.join(MARKETS)}; or 'all' in place of the list."
-    raise ValueError(msg)
+    raise ValueError(f"{value!r} is not a market{hint} Allowed: {', '.join(MARKETS)}; or 'all' in place of the list.")
 
 
 def _currency(value: object) -> str:
@@ -93,8 +91,7 @@ def _currency(value: object) -> str:
         return value
     upper = value.strip().upper() if isinstance(value, str) else ""
     hint = nearest(upper, sorted(ISO_4217)) or ":"
-    msg = f"{value!r} is not a currency of ISO 4217{hint} Write three capital letters, for example EUR."
-    raise ValueError(msg)
+    raise ValueError(f"{value!r} is not a currency of ISO 4217{hint} Write three capital letters, for example EUR.")
 
 
 def _party(value: object) -> Party:
@@ -114,10 +111,8 @@ def _date(value: object) -> date:
         if isinstance(value, str) and _DATE.fullmatch(value):
             return date.fromisoformat(value)
     except ValueError as error:
-        msg = f"{value!r} is not a day of the calendar ({error})"
-        raise ValueError(msg) from None
-    msg = f"{str(value)!r} is not a date: write it as yyyy-MM-dd, for example 2027-01-05"
-    raise ValueError(msg)
+        raise ValueError(f"{value!r} is not a day of the calendar ({error})") from None
+    raise ValueError(f"{str(value)!r} is not a date: write it as yyyy-MM-dd, for example 2027-01-05")
 
 
 def check_in_problem(check_in: date, snapshot_date: date) -> str:

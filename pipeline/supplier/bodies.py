@@ -39,11 +39,9 @@ def inflate(body: bytes, content_encoding: str, *, limit_bytes: int) -> bytes:
     elif encoding in _DEFLATED:
         plain, rest = _inflated(body, limit_bytes)
     else:
-        msg = f"content encoding {encoding[:40]!r} was not asked for"
-        raise UnreadableBody(msg)
+        raise UnreadableBody(f"content encoding {encoding[:40]!r} was not asked for")
     if rest or len(plain) > limit_bytes:
-        msg = f"body of more than {limit_bytes} bytes"
-        raise BodyTooLong(msg)
+        raise BodyTooLong(f"body of more than {limit_bytes} bytes")
     return plain
 
 
@@ -81,14 +79,12 @@ def _inflated(body: bytes, limit_bytes: int) -> tuple[bytes, bytes]:
         try:
             parts.append(member.decompress(body, limit_bytes + 1 - size))
         except _DAMAGED as error:
-            msg = f"damaged {error}"
-            raise UnreadableBody(msg) from None
+            raise UnreadableBody(f"damaged {error}") from None
         size += len(parts[-1])
         if size > limit_bytes:
             return b"".join(parts), b""
         if not member.eof:
-            msg = "compressed body breaks off"
-            raise UnreadableBody(msg)
+            raise UnreadableBody("compressed body breaks off")
         body = member.unused_data
     return b"".join(parts), b""
 

@@ -78,8 +78,7 @@ class Pacer:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         if rate_per_second <= 0:
-            msg = f"a rate of {rate_per_second} requests a second sends nothing"
-            raise ValueError(msg)
+            raise ValueError(f"a rate of {rate_per_second} requests a second sends nothing")
         self._interval = 1 / (rate_per_second * SHARE_OF_THE_RATE)
         most = max(int(rate_per_second), 1)
         # At most `most` requests are written in any span of this length, however late each is.
