@@ -46,7 +46,7 @@ def audit(
     nights: Sequence[str],
     limits: Limits,
     now: datetime,
-    spread: Spread = Spread(),  # noqa: B008 - frozen
+    spread: Spread = Spread(),
     judge_those: Judge | None = None,
 ) -> Audit:
     """Audit a loaded sweep, put its unusable offers in quarantine, and store the findings.

@@ -131,7 +131,7 @@ def publish_checked(
     sweep_id: str,
     now: datetime,
     override: str | None = None,
-    analysis: Analysis = Analysis(),  # noqa: B008 - frozen
+    analysis: Analysis = Analysis(),
     cluster: Cluster | None = None,
 ) -> Published:
     """Publish a sweep that passed its audit, or one that failed with the reason to publish it anyway.
@@ -168,13 +168,7 @@ def _publish_checked(
     return publish(lake, sweep_id, now, audit="overridden", override_reason=reason, analysis=analysis, cluster=cluster)
 
 
-def accept(
-    lake: Lake,
-    sweep_id: str,
-    now: datetime,
-    override: str,
-    analysis: Analysis = Analysis(),  # noqa: B008 - frozen
-) -> None:
+def accept(lake: Lake, sweep_id: str, now: datetime, override: str, analysis: Analysis = Analysis()) -> None:
     """Enter an audited sweep in the ledger, so that the next publication publishes it too, in the order of the sweeps.
 
     `override` is the reason for one that failed. Raises GateBlocked if it was not audited. The caller holds the lake's

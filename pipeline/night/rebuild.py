@@ -53,7 +53,7 @@ class Rebuilt:
 async def rebuild(
     lake: Lake,
     options: SweepOptions,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
     *,
     now: Callable[[], datetime],
     watch: Callable[[SweepProgress], None] = lambda _: None,

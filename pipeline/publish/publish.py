@@ -66,7 +66,7 @@ def publish(
     *,
     audit: str = "none",
     override_reason: str | None = None,
-    analysis: Analysis = Analysis(),  # noqa: B008 - frozen
+    analysis: Analysis = Analysis(),
     most_offers: int = MOST_OFFERS,
     cluster: Cluster | None = None,
     with_later: bool = True,

@@ -57,12 +57,7 @@ class Written:
     is_simulated: bool = False
 
 
-def write_reports(
-    lake: Lake,
-    names: Iterable[str] = REPORTS,
-    scope: Scope = Scope(),  # noqa: B008 - frozen
-    pen: Pen = here,
-) -> list[Written]:
+def write_reports(lake: Lake, names: Iterable[str] = REPORTS, scope: Scope = Scope(), pen: Pen = here) -> list[Written]:
     """Write reports of the published file under `reports/<sweep_id>` of the lake, and return their pages.
 
     Writing them again writes the same bytes. `pen` draws charts elsewhere. Raises InputError if nothing is published

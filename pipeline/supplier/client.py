@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from functools import cache
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -133,9 +132,7 @@ class SupplierClient:
                 self._transports[host] = self._open_transport(address)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._pacer.close()
         while self._transports:
             await self._transports.popitem()[1].aclose()

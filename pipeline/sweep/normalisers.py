@@ -11,7 +11,6 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver
-from types import TracebackType
 from typing import Self
 
 from pipeline.domain.errors import NightauditError
@@ -63,9 +62,7 @@ class Normalisers:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._starter.shutdown(wait=False, cancel_futures=True)
         run_tracker()
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from pipeline.lake import Lake
@@ -49,23 +50,18 @@ def progress_of(lake: Lake, manifest: Manifest) -> SweepProgress:
     return SweepProgress(manifest.sweep_id, manifest.cells, planned, searches, landed_before=searches)
 
 
-class watched:  # noqa: N801 - used like a function
+@asynccontextmanager
+async def watched(progress: SweepProgress, watch: Watch) -> AsyncIterator[None]:
     """Call `watch` a few times a second, and once at the end."""
 
-    def __init__(self, progress: SweepProgress, watch: Watch) -> None:
-        self._progress = progress
-        self._watch = watch
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(self._repeat())
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._task is not None  # noqa: S101 - entered before
-        self._task.cancel()
-        self._watch(self._progress)
-
-    async def _repeat(self) -> None:
+    async def repeat() -> None:
         while True:
-            self._watch(self._progress)
+            watch(progress)
             await asyncio.sleep(_WATCH_SECONDS)
+
+    task = asyncio.create_task(repeat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        watch(progress)
