@@ -16,6 +16,7 @@ from pipeline.report.words import rule_said
 _SHOWN = 15
 # Properties that the summary names.
 _CALLS = 3
+_NOT_PUT_RIGHT = {"gone": "; no longer on sale", "not_asked": "; its currency is no longer requested"}
 
 
 def standing_cases(reader: Reader) -> pl.DataFrame:
@@ -47,15 +48,15 @@ def ended_cases(reader: Reader) -> pl.DataFrame:
         (pl.col("scope") != "supplier") & rule.is_in(widest)
     )
     said = rule.map_elements(rule_said, return_dtype=pl.String).alias("rule_words")
-    gone = reader.query(
-        "SELECT rule, property_id, market, bool_and(ended_by = 'gone') AS is_off_sale FROM report.flag_history "
-        "WHERE resolved_sweep_id = $sweep_id GROUP BY ALL",
+    why = reader.query(
+        "SELECT rule, property_id, market, CASE WHEN min(ended_by) = max(ended_by) THEN min(ended_by) END AS ended_by "
+        "FROM report.flag_history WHERE resolved_sweep_id = $sweep_id GROUP BY ALL",
         {"sweep_id": reader.night["sweep_id"]},
     )
     return (
         tonight.filter((pl.col("status") == "closed") & ~is_spoken_for)
-        .join(gone, on=("rule", "property_id", "market"), how="left", maintain_order="left")
-        .with_columns(said, _markets(), pl.col("is_off_sale").fill_null(value=False))
+        .join(why, on=("rule", "property_id", "market"), how="left", maintain_order="left")
+        .with_columns(said, _markets())
         .drop("amounts")
     )
 
@@ -188,14 +189,12 @@ def _to_do(row: Mapping[str, Any]) -> str:
 
 
 def ended_points(ended: pl.DataFrame) -> list[Point]:
-    """Return which cases ended: put right, or no longer on sale."""
+    """Return which cases ended: put right, no longer on sale, or no longer requested."""
     if not ended.height:
         return []
     lines = ended_problems(ended)
-    # A price that went off sale was not put right.
-    why = pl.when("is_off_sale").then(pl.lit("; no longer on sale")).otherwise(pl.lit(""))
     named = lines.select(
-        pl.format("{} ({}{})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True), why)
+        pl.format("{} ({}{})", "rule_words", pl.concat_str(["whom", "in"], separator=", ", ignore_nulls=True), "why")
     )
     first, more = named.to_series().to_list()[:_CALLS], named.height - _CALLS
     listed = "; ".join(first) + (f"; and {counted(more, 'more problem')}" if more > 0 else "")
@@ -207,10 +206,12 @@ def ended_problems(ended: pl.DataFrame) -> pl.DataFrame:
     whom = pl.when(pl.col("scope") == "property").then(
         pl.coalesce("property_name", pl.format("property {}", "property_id"))
     )
+    # A price that went off sale was not put right, nor one that is not requested any more.
+    why = pl.col("ended_by").replace_strict(_NOT_PUT_RIGHT, default="").alias("why")
     # One problem of a property may end in several markets.
     return (
         ended.sort("scope", maintain_order=True)
-        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", "is_off_sale", maintain_order=True)
+        .group_by("scope", "property_id", whom.alias("whom"), "rule_words", why, maintain_order=True)
         .agg(pl.coalesce("market", "markets").drop_nulls().str.join(", ").replace("", None).alias("in"))
     )
 

@@ -154,7 +154,10 @@ class Reader:
             "case_base": pl.when(is_pair).then(pl.col("fx").struct.field("from_currency")),
             "case_currency": pl.when(is_pair).then(pl.col("fx").struct.field("to_currency")),
         }
-        known = self._unclosed.filter((pl.col("scope") == "property") | pl.col("base_currency").is_not_null()).select(
+        known = self._unclosed.filter((pl.col("scope") == "property") | pl.col("base_currency").is_not_null())
+        # A pair's case may name its only property.
+        property_of = pl.when(pl.col("base_currency").is_null()).then("property_id").alias("property_id")
+        known = known.with_columns(property_of).select(
             pl.col("rule", "property_id", "market", "base_currency", "currency").name.map(
                 dict(zip(("rule", "property_id", "market", "base_currency", "currency"), keys, strict=True)).__getitem__
             ),

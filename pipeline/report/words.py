@@ -28,7 +28,12 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "never_charged": "never charged",
         "not_enough_history": "not enough history",
     },
-    "ended_by": {"value": "the answer changed", "gone": "the offer is gone", "stay_began": "the stay began"},
+    "ended_by": {
+        "value": "the answer changed",
+        "gone": "the offer is gone",
+        "not_asked": "its currency is no longer requested",
+        "stay_began": "the stay began",
+    },
     "dimension": {
         "all": "all offers",
         "lead_days": "days before check-in",

@@ -8,6 +8,8 @@
 -- rate_date: Business day of the rate: the older of the two currencies' days.
 -- lowest_rate: Lowest rate that the rates of that day and the seven before allow.
 -- highest_rate: Highest rate that they allow.
+-- lowest_month_rate: Lowest rate that the rates of that day and the thirty before allow.
+-- highest_month_rate: Highest rate that these allow.
 SELECT
     there.sweep_id,
     there.currency AS from_currency,
@@ -17,7 +19,9 @@ SELECT
     there.rate AS from_rate,
     least(here.rate_date, there.rate_date) AS rate_date,
     here.lowest_rate::DOUBLE / there.highest_rate::DOUBLE AS lowest_rate,
-    here.highest_rate::DOUBLE / there.lowest_rate::DOUBLE AS highest_rate
+    here.highest_rate::DOUBLE / there.lowest_rate::DOUBLE AS highest_rate,
+    here.lowest_month_rate::DOUBLE / there.highest_month_rate::DOUBLE AS lowest_month_rate,
+    here.highest_month_rate::DOUBLE / there.lowest_month_rate::DOUBLE AS highest_month_rate
 FROM mart.fx_of_sweep AS here
 INNER JOIN mart.fx_of_sweep AS there
     ON

@@ -5,10 +5,13 @@
 -- rate_date: Business day of the rate: the day of the sweep, or one of the seven days before.
 -- lowest_rate: Lowest rate of these eight days, in case the supplier uses an older rate.
 -- highest_rate: Highest rate of these eight days.
+-- lowest_month_rate: Lowest rate of that day and the thirty before, in case the supplier seldom updates its rates.
+-- highest_month_rate: Highest rate of these 31 days.
 -- Only the days of sweeps are read from the long series, and stored: searching it would slow reports down.
 WITH near AS (
     SELECT
         sweep.sweep_id,
+        sweep.snapshot_date,
         fx_rate.currency,
         fx_rate.rate_date,
         fx_rate.input_id,
@@ -17,7 +20,7 @@ WITH near AS (
     INNER JOIN lake.fx_rate AS fx_rate
         ON
             fx_rate.rate_date <= sweep.snapshot_date
-            AND fx_rate.rate_date >= sweep.snapshot_date - 7
+            AND fx_rate.rate_date >= sweep.snapshot_date - 30
 ),
 
 with_euro AS (
@@ -29,6 +32,7 @@ with_euro AS (
 
     SELECT DISTINCT
         near.sweep_id,
+        near.snapshot_date,
         'EUR' AS currency,
         max(near.rate_date) OVER (PARTITION BY near.sweep_id) AS rate_date,
         NULL AS input_id,
@@ -41,11 +45,12 @@ SELECT
     with_euro.currency,
     with_euro.rate,
     with_euro.rate_date,
-    min(with_euro.rate) OVER (PARTITION BY with_euro.sweep_id, with_euro.currency) AS lowest_rate,
-    max(with_euro.rate) OVER (PARTITION BY with_euro.sweep_id, with_euro.currency) AS highest_rate
+    min(with_euro.rate) FILTER (WHERE with_euro.rate_date >= with_euro.snapshot_date - 7) OVER of_sweep AS lowest_rate,
+    max(with_euro.rate) FILTER (WHERE with_euro.rate_date >= with_euro.snapshot_date - 7) OVER of_sweep AS highest_rate,
+    min(with_euro.rate) OVER of_sweep AS lowest_month_rate,
+    max(with_euro.rate) OVER of_sweep AS highest_month_rate
 FROM with_euro
+WINDOW of_sweep AS (PARTITION BY with_euro.sweep_id, with_euro.currency)
 QUALIFY
-    row_number() OVER (
-        PARTITION BY with_euro.sweep_id, with_euro.currency
-        ORDER BY with_euro.rate_date DESC, with_euro.input_id DESC
-    ) = 1
+    with_euro.rate_date >= with_euro.snapshot_date - 7
+    AND row_number() OVER (of_sweep ORDER BY with_euro.rate_date DESC, with_euro.input_id DESC) = 1

@@ -7,7 +7,7 @@
 -- reference_all_in: The same in currency, at the rate at which the totals are equal: no reference rate sizes a fee.
 -- A moved rate is no fee either: at the reference rate, totals meet if they do at one of the rates of eight days, and
 -- fees have to differ at all of these. Totals that meet by chance would otherwise make a gap of fees that follow the
--- price.
+-- price. Fees of a reference market whose total deviates from most markets are no measure either.
 WITH equal AS (
     SELECT
         pair.*,
@@ -59,11 +59,57 @@ WITH equal AS (
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
     -- In the other currency that it was answered in, the same offer is the same finding.
     WHERE pair.currency_basis <> 'supplier_rate'
+),
+
+found AS MATERIALIZED (
+    SELECT equal.*
+    FROM equal
+    WHERE
+        equal.is_met
+        AND abs(equal.fee_gap) > mart.tolerance(equal.reference_equal, equal.tolerance_pct, equal.minor_unit)
+        AND abs(equal.fee_gap_pct) > equal.disparity_pct
+        AND abs(equal.least_gap) > equal.disparity_pct / 100 * equal.reference_equal::DOUBLE
+),
+
+-- How many markets were compared with such a reference offer, whatever their fees, and how many do not meet it.
+voted AS (
+    SELECT
+        pair.property_id,
+        pair.reference_offer_key,
+        count(DISTINCT pair.market) AS markets_compared,
+        count(DISTINCT pair.market) FILTER (
+            WHERE
+            pair.verdict <> 'meet'
+            AND coalesce(
+                pair.total::DOUBLE
+                NOT BETWEEN pair.reference_total::DOUBLE * exchange.lowest_month_rate
+                * (1 - (analysis.tolerance_pct + analysis.reference_rate_pct) / 100)
+                AND pair.reference_total::DOUBLE * exchange.highest_month_rate
+                * (1 + (analysis.tolerance_pct + analysis.reference_rate_pct) / 100),
+                TRUE
+            )
+        ) AS markets_apart
+    FROM mart.market_parity AS pair
+    SEMI JOIN found
+        ON
+            found.property_id = pair.property_id
+            AND found.reference_offer_key = pair.reference_offer_key
+    CROSS JOIN ref.analysis AS analysis
+    LEFT JOIN mart.cross_rate AS exchange
+        ON
+            exchange.sweep_id = pair.seen_sweep_id
+            AND exchange.to_currency = pair.currency
+            AND exchange.from_currency = pair.reference_currency
+    WHERE
+        pair.source = 'detail'
+        AND pair.match_grade = 'exact'
+        AND pair.currency_basis <> 'supplier_rate'
+    GROUP BY pair.property_id, pair.reference_offer_key
 )
 
 SELECT
     'all_in_gap' AS rule,
-    5 AS rule_version,
+    6 AS rule_version,
     mart.subject_key('all_in_gap', concat_ws('|', pair.source, pair.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     mart.severity(pair.fee_gap_pct, pair.medium_pct, pair.high_pct) AS severity,
@@ -125,9 +171,9 @@ SELECT
         )
     ] AS evidence,
     mart.conversion(pair.reference_currency, pair.currency, pair.rate, pair.rate_date) AS fx
-FROM equal AS pair
-WHERE
-    pair.is_met
-    AND abs(pair.fee_gap) > mart.tolerance(pair.reference_equal, pair.tolerance_pct, pair.minor_unit)
-    AND abs(pair.fee_gap_pct) > pair.disparity_pct
-    AND abs(pair.least_gap) > pair.disparity_pct / 100 * pair.reference_equal::DOUBLE
+FROM found AS pair
+INNER JOIN voted
+    ON
+        voted.property_id = pair.property_id
+        AND voted.reference_offer_key = pair.reference_offer_key
+WHERE 2 * voted.markets_apart <= voted.markets_compared

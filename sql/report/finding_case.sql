@@ -3,7 +3,8 @@
 -- there is one call to make. Where most of a market's properties move alike, or more than a quarter of them and more
 -- than in other markets, it is the market; where most markets do, it is the supplier: `case_scope_next` of `staging`
 -- says how many that takes. It ends on the second day on which too few do; its row stays, closed, and its properties
--- are cases again. A mark-up on the reference rate is always of a market and a pair of currencies.
+-- are cases again. A mark-up on the reference rate has one case for a market and a pair of currencies,
+-- which names the property if only one shows it.
 -- A property that deviates from most of its market keeps a case of its own, and its flags: `case_outlier` of `mart`.
 -- case_id: For `nightaudit case`, `explain` and `confirm`: the same every night.
 -- scope: Scope of the cause: `property`, `market` or `supplier`.
@@ -237,12 +238,44 @@ said AS (
         CASE
             WHEN run.scope <> 'property'
                 THEN abs(run.size_pct - median(run.size_pct) OVER (PARTITION BY run.case_id))
-        END AS from_median
+        END AS from_median,
+        row(
+            coalesce(from_median, 'infinity'), -- noqa: RF02
+            CASE run.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,
+            coalesce(-abs(run.size_pct), 'infinity'),
+            run.flag_id,
+            run.first_flagged_at
+        ) AS place
     FROM run
     INNER JOIN grouped ON grouped.case_id = run.case_id
     WHERE
         run.is_open
         OR grouped.flags = 0
+),
+
+-- An offer of a list and of a detail answer proves one thing once.
+of_offer AS (
+    SELECT
+        said.case_id,
+        arg_min(
+            {
+                'flag_id': said.flag_id,
+                'first_flagged_at': said.first_flagged_at
+            },
+            said.place
+        ) AS flag,
+        min(said.place) AS place
+    FROM said
+    GROUP BY said.case_id, said.offer
+),
+
+best_of AS (
+    SELECT
+        of_offer.case_id,
+        -- The three best, which is less to hold than all of them in order.
+        arg_min(of_offer.flag, of_offer.place, 3) AS best
+    FROM of_offer
+    GROUP BY of_offer.case_id
 ),
 
 sized AS (
@@ -256,21 +289,14 @@ sized AS (
             AS markets,
         max(said.size_pct) FILTER (WHERE said.size_pct < 0) AS highest_below_pct,
         min(said.size_pct) FILTER (WHERE said.size_pct > 0) AS lowest_above_pct,
-        -- The three best, which is less to hold than all of them in order.
-        arg_min(
-            {
-                'flag_id': said.flag_id,
-                'first_flagged_at': said.first_flagged_at
-            },
-            row(
-                coalesce(said.from_median, 'infinity'),
-                CASE said.severity WHEN 'high' THEN 1 WHEN 'medium' THEN 2 ELSE 3 END,
-                coalesce(-abs(said.size_pct), 'infinity'),
-                said.flag_id,
-                said.first_flagged_at
-            ),
-            3
-        ) AS best
+        -- A mark-up of one property is called about there, though its id is that of the market and the currencies.
+        CASE
+            WHEN
+                any_value(said.rule) = 'fx_markup'
+                AND any_value(said.scope) = 'market'
+                AND min(said.property_id) = max(said.property_id)
+                THEN min(said.property_id)
+        END AS only_property_id
     FROM said
     GROUP BY said.case_id
 ),
@@ -287,10 +313,10 @@ proof AS (
         ) AS evidence
     FROM (
         SELECT
-            sized.case_id,
-            unnest(sized.best) AS flag,
-            generate_subscripts(sized.best, 1) AS place
-        FROM sized
+            best_of.case_id,
+            unnest(best_of.best) AS flag,
+            generate_subscripts(best_of.best, 1) AS place
+        FROM best_of
     ) AS chosen
     INNER JOIN report.flag_history AS flag 
         ON
@@ -358,8 +384,8 @@ latest AS (
 SELECT
     grouped.case_id,
     grouped.rule,
-    grouped.scope,
-    grouped.property_id,
+    CASE WHEN sized.only_property_id IS NULL THEN grouped.scope ELSE 'property' END AS scope,
+    coalesce(grouped.property_id, sized.only_property_id) AS property_id,
     CASE
         WHEN grouped.scope = 'property' AND len(sized.markets) = 1 THEN sized.markets[1]
         ELSE grouped.market

@@ -1,12 +1,14 @@
 -- One row per source, property, market and pair of currencies with prices that keep off the reference rate to one side.
+-- Of one market, answered in both currencies; or of a market and the reference market in another currency, apart at all
+-- rates of eight days, but not of 31: then the supplier has not followed the rate for a week.
 -- Prices on both sides of it are no mark-up: a supplier that adds 8% to prices in whole units leaves such a scatter.
 -- size_pct: Mark-up of the offer with the largest price on the reference rate, in percent; below 0: cheaper than at it.
 -- amount: total - base_converted of that offer, in currency.
--- pairs: Offers that were answered in both currencies.
+-- pairs: Offers that were answered in both currencies, or compared with the reference market at the reference rate.
 -- pairs_off: Number of these offers that deviate to the side of the mark-up, beyond tolerance and rounding.
 -- lowest_pct: Smallest mark-up of these offers, in percent.
 -- highest_pct: Largest mark-up of these offers, in percent.
-WITH judged AS (
+WITH own AS (
     SELECT
         pair.*,
         mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit) AS tolerance,
@@ -19,6 +21,128 @@ WITH judged AS (
     FROM mart.fx_markup AS pair
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
+),
+
+-- Not materialized: of most pairs a few columns are enough.
+compared AS NOT MATERIALIZED (
+    SELECT
+        pair.*,
+        100 * (
+            greatest(pair.total::DOUBLE / (pair.reference_total::DOUBLE * moved.highest_rate) - 1, 0)
+            + least(pair.total::DOUBLE / (pair.reference_total::DOUBLE * moved.lowest_rate) - 1, 0)
+        ) AS lasting_pct,
+        analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
+        pair.verdict <> 'meet'
+        AND abs(pair.gap_pct) > analysis.disparity_pct
+        AND abs(lasting_pct) > allowed_pct
+        AND pair.total::DOUBLE
+        BETWEEN pair.reference_total::DOUBLE * moved.lowest_month_rate * (1 - allowed_pct / 100)
+        AND pair.reference_total::DOUBLE * moved.highest_month_rate * (1 + allowed_pct / 100) AS is_off
+    FROM mart.market_parity AS pair
+    INNER JOIN mart.cross_rate AS moved
+        ON
+            moved.sweep_id = pair.seen_sweep_id
+            AND moved.to_currency = pair.currency
+            AND moved.from_currency = pair.reference_currency
+    CROSS JOIN ref.analysis AS analysis
+    WHERE
+        pair.match_grade = 'exact'
+        AND pair.currency_basis = 'reference_rate'
+),
+
+-- A rate concerns all markets in its currency: where one of them follows it, the others deviate for other reasons.
+late AS (
+    SELECT
+        compared.source,
+        compared.property_id,
+        compared.market,
+        compared.reference_currency,
+        compared.currency,
+        2 * count(*) FILTER (WHERE compared.is_off) > count(*) AS is_late
+    FROM compared
+    GROUP BY
+        compared.source, compared.property_id, compared.market, compared.reference_currency, compared.currency
+    QUALIFY
+        bool_and(is_late) OVER ( -- noqa: RF02
+            PARTITION BY compared.source, compared.property_id, compared.reference_currency, compared.currency
+        )
+),
+
+judged AS (
+    SELECT
+        own.source,
+        own.property_id,
+        own.market,
+        own.product_type,
+        own.check_in,
+        own.nights,
+        own.party,
+        own.room_id,
+        own.board_id,
+        own.policy_key,
+        own.currency,
+        own.base_currency,
+        NULL AS reference_market,
+        own.total,
+        own.base_total,
+        own.base_converted,
+        own.markup,
+        own.markup_pct,
+        own.lasting_pct,
+        own.reference_rate,
+        own.rate_date,
+        own.offer_key,
+        own.base_offer_key,
+        own.seen_sweep_id,
+        own.seen_search_id,
+        own.seen_offer_no,
+        own.base_search_id,
+        own.base_offer_no,
+        own.is_off,
+        own.is_telling
+    FROM own
+
+    UNION ALL
+
+    SELECT
+        compared.source,
+        compared.property_id,
+        compared.market,
+        compared.product_type,
+        compared.check_in,
+        compared.nights,
+        compared.party,
+        compared.room_id,
+        compared.board_id,
+        compared.policy_key,
+        compared.currency,
+        compared.reference_currency AS base_currency,
+        compared.reference_market,
+        compared.total,
+        compared.reference_total AS base_total,
+        compared.reference_converted AS base_converted,
+        compared.gap AS markup,
+        compared.gap_pct AS markup_pct,
+        compared.lasting_pct,
+        compared.reference_rate,
+        compared.rate_date,
+        compared.offer_key,
+        compared.reference_offer_key AS base_offer_key,
+        compared.seen_sweep_id,
+        compared.seen_search_id,
+        compared.seen_offer_no,
+        compared.reference_search_id AS base_search_id,
+        compared.reference_offer_no AS base_offer_no,
+        compared.is_off,
+        TRUE AS is_telling
+    FROM compared
+    SEMI JOIN late
+        ON
+            late.source = compared.source
+            AND late.property_id = compared.property_id
+            AND late.market = compared.market
+            AND late.reference_currency = compared.reference_currency
+            AND late.currency = compared.currency
 ),
 
 -- By side: 1 above the rate, -1 below it, 0 for what does not deviate.
@@ -54,7 +178,7 @@ found AS (
 
 SELECT
     'fx_markup' AS rule,
-    5 AS rule_version,
+    6 AS rule_version,
     mart.subject_key(
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,
@@ -83,14 +207,17 @@ SELECT
     found.lowest_pct,
     found.highest_pct,
     format(
-        '{:.2f} {} for {:.2f} {}: {:.1f}% {} the reference rate{}.',
+        '{:.2f} {} {} {:.2f} {}{}: {:.1f}% {} the reference rate{}.',
         found.largest.total::DOUBLE,
         found.currency,
+        CASE WHEN found.largest.reference_market IS NULL THEN 'for' ELSE 'against' END,
         found.largest.base_total::DOUBLE,
         found.base_currency,
+        coalesce(' in ' || found.largest.reference_market, ''),
         abs(found.largest.markup_pct),
         CASE WHEN found.largest.markup > 0 THEN 'above' ELSE 'below' END,
         CASE
+            WHEN found.largest.reference_market IS NOT NULL THEN '; a rate of the last 31 days would explain it'
             WHEN round(abs(found.largest.markup_pct) - abs(found.largest.lasting_pct), 1) >= 0.5
                 THEN
                     format(
@@ -103,7 +230,7 @@ SELECT
     ) AS finding,
     [
         mart.observation(
-            'currency',
+            CASE WHEN found.largest.reference_market IS NULL THEN 'currency' ELSE 'market' END,
             found.source,
             found.property_id,
             found.largest.offer_key,
@@ -112,7 +239,7 @@ SELECT
             found.largest.seen_offer_no
         ),
         mart.observation(
-            'base_currency',
+            CASE WHEN found.largest.reference_market IS NULL THEN 'base_currency' ELSE 'reference' END,
             found.source,
             found.property_id,
             found.largest.base_offer_key,

@@ -14,12 +14,12 @@
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
 -- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
--- A moved rate is not a price: at the reference rate, only prices beyond all rates of eight days deviate. If other
--- markets were answered in the currency of such a market, it must deviate from the middle one of them as well, and is
--- compared with that one: the size then depends on no rate, not even one that the supplier has ignored for weeks.
+-- A moved rate is not a price: at the reference rate, only prices beyond all rates of 31 days deviate; a rate that the
+-- supplier has ignored for weeks is a mark-up. If other markets were answered in the currency of such a market, eight
+-- days are enough: it must deviate from the middle one of them as well, and is compared with that one at no rate.
+-- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
 WITH apart AS (
     SELECT DISTINCT
-        parity.source,
         parity.property_id,
         parity.reference_offer_key
     FROM mart.market_parity AS parity
@@ -37,14 +37,17 @@ pair AS (
         moved.to_rate,
         moved.from_rate,
         analysis.tolerance_pct + analysis.reference_rate_pct AS allowed_pct,
+        min(parity.market) OVER in_currency < max(parity.market) OVER in_currency AS has_others,
         parity.verdict <> 'meet'
         AND abs(parity.gap_pct) > analysis.disparity_pct
         AND (
             parity.currency_basis = 'same'
             OR coalesce(
                 parity.total::DOUBLE
-                NOT BETWEEN parity.reference_total::DOUBLE * moved.lowest_rate * (1 - allowed_pct / 100)
-                AND parity.reference_total::DOUBLE * moved.highest_rate * (1 + allowed_pct / 100),
+                NOT BETWEEN parity.reference_total::DOUBLE * (1 - allowed_pct / 100)
+                * CASE WHEN has_others THEN moved.lowest_rate ELSE moved.lowest_month_rate END
+                AND parity.reference_total::DOUBLE * (1 + allowed_pct / 100)
+                * CASE WHEN has_others THEN moved.highest_rate ELSE moved.highest_month_rate END,
                 TRUE
             )
         ) AS is_apart,
@@ -78,8 +81,7 @@ pair AS (
     FROM mart.market_parity AS parity
     SEMI JOIN apart
         ON
-            apart.source = parity.source
-            AND apart.property_id = parity.property_id
+            apart.property_id = parity.property_id
             AND apart.reference_offer_key = parity.reference_offer_key
     LEFT JOIN mart.cross_rate AS moved
         ON
@@ -90,6 +92,10 @@ pair AS (
     WHERE
         parity.match_grade = 'exact'
         AND parity.currency_basis <> 'supplier_rate'
+    WINDOW
+        in_currency AS (
+            PARTITION BY parity.source, parity.property_id, parity.reference_offer_key, parity.currency
+        )
 ),
 
 -- What the deviating markets have in common: the lower median of their price for 100 in the reference market.
@@ -106,11 +112,12 @@ leaning AS (
 ),
 
 -- How the markets stand to each offer of the reference market; only of offers with which one does not agree.
-stand AS (
+voted AS (
     SELECT
         pair.source,
         pair.property_id,
         pair.reference_offer_key,
+        pair.reference_sweep_id,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap > 0) AS markets_dearer,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap < 0) AS markets_cheaper,
@@ -135,8 +142,25 @@ stand AS (
             leaning.source = pair.source
             AND leaning.property_id = pair.property_id
             AND leaning.reference_offer_key = pair.reference_offer_key
-    GROUP BY pair.source, pair.property_id, pair.reference_offer_key
-    HAVING bool_or(pair.is_apart)
+    GROUP BY pair.source, pair.property_id, pair.reference_offer_key, pair.reference_sweep_id
+),
+
+stand AS (
+    SELECT
+        voted.*,
+        (voted.markets_agreed >= 2 AND 2 * voted.markets_agreed > voted.markets_compared)
+        OR (
+            voted.markets_compared >= 2
+            AND greatest(voted.markets_dearer, voted.markets_cheaper) = voted.markets_compared
+        ) AS is_outvoted,
+        CASE
+            WHEN voted.markets_compared < max(voted.markets_compared) OVER of_sweep
+                THEN arg_max(is_outvoted, voted.markets_compared) OVER of_sweep -- noqa: RF02
+            ELSE is_outvoted -- noqa: RF02
+        END AS is_reference_apart
+    FROM voted
+    WINDOW
+        of_sweep AS (PARTITION BY voted.property_id, voted.reference_offer_key, voted.reference_sweep_id)
 ),
 
 -- Cells by the last sweep that asked, and whether the answer states a price for the market or that it has no offer.
@@ -160,11 +184,7 @@ stood AS (
         stand.markets_compared,
         stand.witness_key,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
-        (stand.markets_agreed >= 2 AND 2 * stand.markets_agreed > stand.markets_compared)
-        OR (
-            stand.markets_compared >= 2
-            AND greatest(stand.markets_dearer, stand.markets_cheaper) = stand.markets_compared
-        ) AS is_reference_apart,
+        stand.is_reference_apart,
         2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
     FROM pair
     INNER JOIN stand
@@ -370,7 +390,7 @@ found AS (
 
 SELECT
     'market_disparity' AS rule,
-    6 AS rule_version,
+    7 AS rule_version,
     mart.subject_key('market_disparity', concat_ws('|', found.source, found.offer_key)) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
     100 * (found.total - found.compared_total)::DOUBLE / found.compared_total::DOUBLE AS size_pct,

@@ -61,10 +61,21 @@ answered AS (
         coalesce(
             bool_or(
                 NOT offer.is_offered
-                OR NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
+                OR (
+                    offer.unobserved_since IS NOT NULL
+                    AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
+                )
             ),
             FALSE
         ) AS is_gone,
+        -- In doubt although no answer is missing: its cell is requested in another currency now.
+        coalesce(
+            bool_or(
+                offer.unobserved_since IS NULL
+                AND NOT mart.is_on_sale(offer.doubted_since, sweep.started_at, analysis.unobserved_nights)
+            ),
+            FALSE
+        ) AS is_not_asked,
         coalesce(bool_or(silent.market IS NOT NULL AND NOT offer.is_offered), FALSE) AS is_of_silent_market
     FROM evidence
     CROSS JOIN night.sweep AS sweep
@@ -98,6 +109,7 @@ SELECT
     CASE
         WHEN before.check_in <= sweep.snapshot_date OR answered.standing = 0 THEN 'stay_began'
         WHEN answered.is_gone THEN 'gone'
+        WHEN answered.is_not_asked THEN 'not_asked'
         ELSE 'value'
     END AS ended_by
 FROM state.flag_open AS before

@@ -64,6 +64,20 @@ WITH observed AS (
             AND change.offer_key = observed.offer_key
 ),
 
+-- Stays that were answered tonight; where an offer's own cell was not requested, in another currency.
+in_other_currency AS (
+    SELECT DISTINCT
+        cell.source,
+        cell.property_id,
+        cell.market,
+        cell.product_type,
+        cell.check_in,
+        cell.nights,
+        cell.party
+    FROM night.cell_observed AS cell
+    WHERE cell.is_answered
+),
+
 unseen AS (
     SELECT
         before.*,
@@ -72,7 +86,8 @@ unseen AS (
         cell.search_id AS cell_search_id,
         sweep.sweep_id,
         sweep.started_at,
-        cell.cell_key IS NOT NULL AS is_asked
+        cell.cell_key IS NOT NULL AS is_asked,
+        other.property_id IS NOT NULL AS is_asked_otherwise
     FROM state.offer_open AS before
     CROSS JOIN night.sweep AS sweep
     ANTI JOIN night.offer_observed AS observed
@@ -85,6 +100,16 @@ unseen AS (
             cell.source = before.source
             AND cell.property_id = before.property_id
             AND cell.cell_key = before.cell_key
+    LEFT JOIN in_other_currency AS other
+        ON
+            cell.cell_key IS NULL
+            AND other.source = before.source
+            AND other.property_id = before.property_id
+            AND other.market = before.market
+            AND other.product_type = before.product_type
+            AND other.check_in = before.check_in
+            AND other.nights = before.nights
+            AND other.party = before.party
     WHERE before.check_in > sweep.snapshot_date
 )
 
@@ -94,7 +119,9 @@ UNION ALL BY NAME
 
 -- Answered without the offer: it is gone, now or since an earlier sweep.
 SELECT
-    unseen.* EXCLUDE (is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
+    unseen.* EXCLUDE (
+        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_asked_otherwise
+    ) REPLACE (
         FALSE AS is_offered,
         NULL AS total,
         NULL AS pre_promo_total,
@@ -121,15 +148,19 @@ WHERE unseen.is_answered_whole
 
 UNION ALL BY NAME
 
--- Not answered, or not asked: nothing is known, so nothing changes but the mark.
+-- Not answered, or not asked: nothing is known, so nothing changes but the mark. What is requested in another currency
+-- now is in doubt, too, and no answer is missing.
 SELECT
-    unseen.* EXCLUDE (is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked) REPLACE (
+    unseen.* EXCLUDE (
+        is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_asked_otherwise
+    ) REPLACE (
         CASE
             WHEN unseen.is_asked THEN coalesce(unseen.unobserved_since, unseen.started_at)
+            WHEN unseen.is_asked_otherwise THEN NULL
             ELSE unseen.unobserved_since
         END AS unobserved_since,
         CASE
-            WHEN unseen.is_answered THEN coalesce(unseen.doubted_since, unseen.started_at)
+            WHEN unseen.is_answered OR unseen.is_asked_otherwise THEN coalesce(unseen.doubted_since, unseen.started_at)
             ELSE unseen.doubted_since
         END AS doubted_since
     )

@@ -1,9 +1,9 @@
 """Which market's price deviates: `report.market_disparity`, from exact pairs and from what the cells were answered.
 
-A gap counts above a percent, and at a reference rate only beyond every rate of eight days, and only if the price
-deviates from other markets in its currency too. Offers in one currency speak before converted ones. Where most markets
-deviate alike, it is the reference market that does; where one was compared and another could still be heard, nothing
-is said.
+A gap counts above a percent, and at a reference rate only beyond every rate of 31 days; where other markets were
+answered in its currency, of eight, and only if the price deviates from these too. Offers in one currency speak before
+converted ones. Where most markets deviate alike, it is the reference market that does: of lists and details of one
+sweep, those with more markets say so. Where one was compared and another could still be heard, nothing is said.
 """
 
 from __future__ import annotations
@@ -36,24 +36,51 @@ def market_disparity(parity: list[Row], cells: list[Row], reference_market: str,
     for row in parity:
         if row["match_grade"] == "exact" and row["currency_basis"] != "supplier_rate":
             by_reference.setdefault(key_of(row, (*_OFFER, "reference_currency")), []).append(row)
+    votes: dict[Any, list[tuple[int, bool]]] = {}
     for pairs in by_reference.values():
-        found += _judged(pairs, cells, reference_market, rates)
+        votes.setdefault(_reference_of(pairs), []).append(_vote(pairs, rates))
+    for pairs in by_reference.values():
+        compared, is_reference_apart = _vote(pairs, rates)
+        most, said = max(votes[_reference_of(pairs)], key=lambda vote: vote[0])
+        if most > compared:
+            is_reference_apart = said
+        found += _judged(pairs, cells, reference_market, rates, is_reference_apart)
     return found
 
 
-def _judged(pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates) -> list[Row]:
-    apart = [row for row in pairs if _is_apart(row, rates)]
+def _reference_of(pairs: list[Row]) -> Any:
+    """Return what identifies the reference offer, in lists and details of a sweep alike."""
+    names = [name for name in _OFFER if name != "source"]
+    return key_of(pairs[0], (*names, "reference_currency", "sweep_id"))
+
+
+def _vote(pairs: list[Row], rates: Rates) -> tuple[int, bool]:
+    """Return how many markets are compared, and whether they say that the reference market deviates."""
+    best = _best(pairs)
+    apart = [row for row in best if _is_apart(row, pairs, rates)]
+    compared = len({row["market"] for row in best})
+    by_side = [[row for row in apart if _is_dearer(row) is side] for side in (True, False)]
+    agreed = max(_agreed(rows) for rows in by_side)
+    most = max(len({row["market"] for row in rows}) for rows in by_side)
+    return compared, (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
+
+
+def _best(pairs: list[Row]) -> list[Row]:
+    has_same = any(row["currency_basis"] == "same" for row in pairs)
+    return [row for row in pairs if not has_same or row["currency_basis"] == "same"]
+
+
+def _judged(
+    pairs: list[Row], cells: list[Row], reference_market: str, rates: Rates, is_reference_apart: bool
+) -> list[Row]:
+    apart = [row for row in pairs if _is_apart(row, pairs, rates)]
     if not apart:
         return []
-    has_same = any(row["currency_basis"] == "same" for row in pairs)
-    best = [row for row in pairs if not has_same or row["currency_basis"] == "same"]
+    best = _best(pairs)
     best_apart = [row for row in best if row in apart]
     all_apart = apart
     compared = len({row["market"] for row in best})
     sides = {True: _markets(best_apart, _is_dearer), False: _markets(best_apart, lambda row: not _is_dearer(row))}
-    agreed = max(_agreed([row for row in best_apart if _is_dearer(row) is side]) for side in (True, False))
-    most = max(len(markets) for markets in sides.values())
-    is_reference_apart = (agreed >= 2 and 2 * agreed > compared) or (compared >= 2 and most == compared)
     if compared == 1:
         apart = [row for row in apart if not _may_be_told_by_another(row, cells, reference_market)]
     blamed: list[Row] = []
@@ -102,15 +129,17 @@ def _agreed(rows: list[Row]) -> int:
     )
 
 
-def _is_apart(row: Row, rates: Rates) -> bool:
+def _is_apart(row: Row, pairs: list[Row], rates: Rates) -> bool:
     if row["verdict"] == "meet" or abs(row["gap_pct"]) <= DISPARITY_PCT:
         return False
     if row["currency_basis"] == "same":
         return True
     day = _day(row)
+    has_others = len({each["market"] for each in pairs if each["currency"] == row["currency"]}) > 1
+    days = 8 if has_others else 31
     (low, high), (low_there, high_there) = (
-        rates.range(row["currency"], day),
-        rates.range(row["reference_currency"], day),
+        rates.range(row["currency"], day, days),
+        rates.range(row["reference_currency"], day, days),
     )
     lowest, highest = row["reference_total"] * low / high_there, row["reference_total"] * high / low_there
     return not lowest * (1 - ALLOWED_PCT / 100) <= row["total"] <= highest * (1 + ALLOWED_PCT / 100)

@@ -48,12 +48,12 @@ class Rates:
         near = [known for known in self._by_day if day - timedelta(days=7) <= known <= day]
         return self._by_day[max(near)].get(currency) if near else None
 
-    def range(self, currency: str, day: date) -> tuple[Fraction, Fraction]:
-        """Return the lowest and the highest rate of a currency of a day and of the seven before."""
+    def range(self, currency: str, day: date, days: int = 8) -> tuple[Fraction, Fraction]:
+        """Return the lowest and the highest rate of a currency of so many days, the last of which is given."""
         near = [
             rates[currency]
             for known, rates in self._by_day.items()
-            if day - timedelta(days=7) <= known <= day and currency in rates
+            if day - timedelta(days=days) < known <= day and currency in rates
         ]
         return min(near), max(near)
 

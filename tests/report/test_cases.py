@@ -9,7 +9,7 @@ from pipeline.report.cases import calls, cases_points, cases_section, ended_poin
 
 def case(case_id: str, market: str | None, property_id: int | None = 7, **said: object) -> dict[str, object]:
     row = {"case_id": case_id, "market": market, "property_id": property_id, "property_name": f"Hotel {property_id}"}
-    row |= {"markets": market or "", "is_off_sale": False}
+    row |= {"markets": market or "", "ended_by": "value"}
     row |= {
         "rule": "wrong_discount",
         "rule_words": "Stated discount does not fit",
@@ -172,7 +172,7 @@ def test_cases_that_ended_are_named_wider_ones_first():
     named = ("DE", "Hotel 7, SE, DE", "Hotel 8, SE")
     first = "; ".join(f"Stated discount does not fit ({each})" for each in named)
     assert point.text == f"3 problems (4 cases) ended: {first}."
-    (gone,) = ended_points(frame(case("case-1", "SE", 7, is_off_sale=True), case("case-2", "DE", 7)))
+    (gone,) = ended_points(frame(case("case-1", "SE", 7, ended_by="gone"), case("case-2", "DE", 7)))
     assert gone.text == (
         "2 problems ended: Stated discount does not fit (Hotel 7, SE; no longer on sale); "
         "Stated discount does not fit (Hotel 7, DE)."
@@ -180,6 +180,8 @@ def test_cases_that_ended_are_named_wider_ones_first():
     many = frame(*(case(f"case-{number}", "SE", number) for number in range(5)))
     assert ended_points(many)[0].text.endswith("; and 2 more problems.")
     assert ended_points(ended.clear()) == []
+    (unasked,) = ended_points(frame(case("case-1", "SE", 7, ended_by="not_asked"), case("case-2", None, None)))
+    assert "(Hotel 7, SE; its currency is no longer requested)" in unasked.text
 
 
 def test_a_property_without_a_name_is_called_by_its_number():

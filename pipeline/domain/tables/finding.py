@@ -140,7 +140,7 @@ FLAG_CLOSED = Table(
             "ended_by",
             TEXT,
             "`value`: all of its evidence was answered, and the rule finds nothing; `gone`: an offer of it was not on "
-            "sale any more; `stay_began`.",
+            "sale any more; `not_asked`: the currency of an offer of it is no longer requested; `stay_began`.",
         ),
     ),
 )

@@ -59,7 +59,12 @@ _OPEN_COLUMNS = (
     required("last_seen_at", INSTANT, "Start of the last sweep that confirmed this state."),
     required("snapshots", INT, "Number of sweeps that saw this state; sweeps without an answer do not count."),
     Column("unobserved_since", INSTANT, "First sweep after last_seen_at that got no answer about it; NULL: none."),
-    Column("doubted_since", INSTANT, "First later sweep whose partly unreadable answer lacked it; NULL: none."),
+    Column(
+        "doubted_since",
+        INSTANT,
+        "First later sweep that left open whether it is on sale: a partly unreadable answer lacked it, or the stay was "
+        "requested in another currency only (then unobserved_since is NULL); NULL: none.",
+    ),
     required("began_sweep_id", TEXT, "Sweep of the observation that began this state."),
     required("began_search_id", LONG, "Search of that observation; with the sweep, it identifies the raw answer."),
     Column("began_offer_no", INT, "Offer of that observation; NULL: gone."),
