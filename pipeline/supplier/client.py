@@ -74,7 +74,8 @@ class SupplierClient:
         self._allowance: Allowance = allowance or Unlimited()
         self._backoff = backoff or Backoff()
         self._open_transport = transport
-        self._transports: dict[bytes, httpx.AsyncBaseTransport] = {}
+        # By scheme, host and port: a pool for clear text verifies no certificates.
+        self._transports: dict[tuple[bytes, bytes], httpx.AsyncBaseTransport] = {}
         self._wall_clock = wall_clock
         self._sleep = sleep
         self._was_ever_reached = False
@@ -127,9 +128,9 @@ class SupplierClient:
 
     async def __aenter__(self) -> Self:
         for address in (self.base_url, self._auth.address):
-            host = httpx.URL(address).netloc
-            if host not in self._transports:
-                self._transports[host] = self._open_transport(address)
+            origin = _origin(httpx.URL(address))
+            if origin not in self._transports:
+                self._transports[origin] = self._open_transport(address)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -278,8 +279,12 @@ class SupplierClient:
 
     async def _exchange(self, request: httpx.Request, slot: Slot, limit_bytes: int) -> Reply:
         request.extensions = {**self._extensions, SLOT: slot}
-        transport = self._transports[request.url.netloc]
+        transport = self._transports[_origin(request.url)]
         return await exchange(transport, request, seconds=self._limits.exchange_seconds, limit_bytes=limit_bytes)
+
+
+def _origin(url: httpx.URL) -> tuple[bytes, bytes]:
+    return url.raw_scheme, url.netloc
 
 
 @cache

@@ -11,6 +11,7 @@ from certificates import https_server, self_signed
 from pipeline.domain.errors import SettingsError, SupplierUnreachable
 from pipeline.domain.search import Operation
 from pipeline.settings import Settings, read_settings
+from pipeline.supplier.answer import Failure
 from pipeline.supplier.client import SupplierClient
 
 OUTSIDE = {"client_id": "a", "client_secret": "hunter2", "attempts": 1}
@@ -117,6 +118,14 @@ def test_the_token_address_is_held_to_the_same(files):
     answer, received = asked(files, "https://127.0.0.1:{port}", auth="HTTPS://127.0.0.1:{port}")
     assert isinstance(answer, SupplierUnreachable)
     assert received == []
+
+
+def test_clear_text_and_tls_at_one_host_and_port_share_no_pool(files, plain_environment):
+    plain_environment.setenv("SSL_CERT_FILE", str(files[0]))
+    answer, received = asked(files, "http://127.0.0.1:{port}", auth="https://127.0.0.1:{port}")
+    # The token came over TLS; the server does not speak clear text, and gets none in place of it.
+    assert answer.failure is Failure.CONNECTION
+    assert [head.split()[1] for head in received] == [b"/auth/oauth/token"]
 
 
 @pytest.mark.parametrize("address", ["http://supplier.example", "HTTP://Supplier.Example:8080", " http://10.0.0.7/api"])
