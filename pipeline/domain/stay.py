@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 
+from pipeline.domain.texts import quoted
+
 MAX_ADULTS_PER_ROOM = 9
 MAX_CHILDREN_PER_ROOM = 8
 MAX_ROOMS = 9
@@ -59,7 +61,9 @@ class Party:
         """Read `2`, `2c5-9` or `2c5-9+1`. Raises ValueError that says what is wrong with the text."""
         rooms = text.strip().split("+")
         if len(rooms) > MAX_ROOMS:
-            raise ValueError(f"party {text!r} has {len(rooms)} rooms; at most {MAX_ROOMS} are allowed (error 1012)")
+            raise ValueError(
+                f"party {quoted(text)} has {len(rooms)} rooms; at most {MAX_ROOMS} are allowed (error 1012)"
+            )
         return cls(tuple(_room(room, text) for room in rooms))
 
     @cached_property
@@ -80,14 +84,13 @@ def _room(text: str, party: str) -> Room:
     match = _ROOM.fullmatch(text)
     if not match:
         raise ValueError(
-            f"party {party!r}: {text!r} is not a room. Write 1 to {MAX_ADULTS_PER_ROOM} adults, "
+            f"party {quoted(party)}: {quoted(text)} is not a room. Write 1 to {MAX_ADULTS_PER_ROOM} adults, "
             "then the ages of children if there are any: 2, 2c5-9, rooms joined by +: 2c5-9+1"
         )
     ages = tuple(sorted(int(age) for age in (match["ages"] or "").split("-") if age))
     if len(ages) > MAX_CHILDREN_PER_ROOM:
-        raise ValueError(
-            f"party {party!r}: {len(ages)} children in a room; at most {MAX_CHILDREN_PER_ROOM} are allowed (error 1010)"
-        )
+        many = f"{len(ages)} children in a room; at most {MAX_CHILDREN_PER_ROOM} are allowed"
+        raise ValueError(f"party {quoted(party)}: {many} (error 1010)")
     if ages and ages[-1] > 17:
-        raise ValueError(f"party {party!r}: {ages[-1]} is not the age of a child (0 to 17)")
+        raise ValueError(f"party {quoted(party)}: {ages[-1]} is not the age of a child (0 to 17)")
     return Room(int(match["adults"]), ages)

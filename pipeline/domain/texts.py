@@ -12,14 +12,16 @@ _CONTROLS: Final = (
 _OBEYED: Final = re.compile(f"[{_CONTROLS}\\ud800-\\udfff]")
 
 # What a spreadsheet would run as a formula; some do so even after blanks, and with the wide forms of the signs.
-_FORMULA_TEXT: Final = "^(?:[\\t\\r\\n]|[\\s\ufeff]*[=+\\-@＝＋－＠])"
+_FORMULA_TEXT: Final = '[\\s\ufeff"]*[=+\\-@＝＋－＠]'
 _FORMULA: Final = re.compile(_FORMULA_TEXT)
+# Where one may begin another cell within a text.
+_SEPARATORS: Final = re.compile("([;\\t\\r\\n])")
 
 # What Markdown reads as marks.
 _MARKS: Final = re.compile(r"[\\`*_{}\[\]<>|#]")
 
 # What `in_a_cell` changes, as a pattern for polars, which has no lone surrogates.
-GUARDED: Final = f"{_FORMULA_TEXT}|[{_CONTROLS}]"
+GUARDED: Final = f"(?:^|{_SEPARATORS.pattern}){_FORMULA_TEXT}|[{_CONTROLS}]"
 
 
 def printable(text: str) -> str:
@@ -33,8 +35,12 @@ def printable_json(document: str) -> str:
 
 
 def in_a_cell(text: str) -> str:
-    """Return text for a cell of CSV: `printable`, and marked as text where a spreadsheet would run it as a formula."""
-    return f"'{printable(text)}" if _FORMULA.match(text) else printable(text)
+    """Return text for a cell of CSV: `printable`, and marked as text where a spreadsheet would run it as a formula.
+
+    Some begin another cell at a semicolon, tab or line break, within quotation marks too.
+    """
+    parts = (f"'{part}" if _FORMULA.match(part) else part for part in _SEPARATORS.split(text))
+    return printable("".join(parts))
 
 
 def in_markdown(text: str) -> str:
@@ -45,6 +51,15 @@ def in_markdown(text: str) -> str:
 def one_line(text: str | None) -> str:
     """Return a text of several lines as one line; empty for None."""
     return " ".join((text or "").split())
+
+
+# Of what a message quotes.
+_QUOTED = 80
+
+
+def quoted(value: object) -> str:
+    """Return a value as Python writes it, cut to what a message can hold."""
+    return shortened(repr(value[: 2 * _QUOTED] if isinstance(value, str) else value), _QUOTED)
 
 
 # A longer word, such as an address, is cut.

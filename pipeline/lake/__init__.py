@@ -15,6 +15,7 @@ relations        the SQL under `sql/`, by name
 checksums        a checksum of each file, from when it was written
 sums_file        one file of checksums: its lines, and its end
 expected         which files must be there, and which are missing
+user_condition   the condition of an alert rule
 user_sql         the permitted statements of users, and their session
 user_query       a user's query within limits of time and memory; query_child is its process
 allowance        the daily cap on calls, kept in the lake

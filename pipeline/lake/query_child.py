@@ -37,7 +37,7 @@ def main() -> None:
     # Imported ahead, while the question is put together.
     import duckdb  # noqa: F401 - loaded ahead of its use
 
-    import pipeline.lake.user_sql  # noqa: F401 - loaded ahead of its use
+    import pipeline.lake.user_condition  # noqa: F401 - loaded ahead of its use
 
     file, asked, bounds, spill, as_arrow = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by our own module
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -58,7 +58,8 @@ def parts_of(
     """Yield the names, batches of rows and an empty batch, or at any point a failure."""
     import duckdb
 
-    from pipeline.lake.user_sql import LIST_RELATIONS, locked_session, question, rows_where
+    from pipeline.lake.user_condition import rows_where
+    from pipeline.lake.user_sql import LIST_RELATIONS, locked_session, question
 
     # If a query names no file, a file that fails belongs to the published file or its views.
     names_files = False
@@ -90,6 +91,9 @@ def parts_of(
         yield refused if names_files else (DAMAGED, str(error), "")
     except duckdb.Error as error:
         yield REFUSED, f"The query cannot be run: {error}", LIST_RELATIONS
+    except OverflowError as error:
+        # DuckDB's intervals reach further than Python's.
+        yield REFUSED, f"The query returns a value that is out of range: {error}", "Cast that column to VARCHAR."
     except Exception:
         # A mistake of ours; the output of the process is not shown otherwise.
         yield UNFORESEEN, traceback.format_exc(), ""

@@ -27,8 +27,7 @@ UNSAFE_OPTIMIZERS = "common_subplan"
 MOST_CHARACTERS = 1_000_000
 
 LIST_RELATIONS = 'List relations and columns: nightaudit query "SHOW ALL TABLES"'
-_CANNOT_RUN = "The query cannot be run: "
-_A_CONDITION = "Write what follows WHERE in a query, for example: market = 'GB' AND size_pct > 5"
+CANNOT_RUN = "The query cannot be run: "
 _ONE_STATEMENT = (
     "Only a single read-only statement can be run: SELECT, FROM, DESCRIBE, SHOW, SUMMARIZE, or EXPLAIN of one of these."
 )
@@ -133,56 +132,14 @@ def question(session: duckdb.DuckDBPyConnection, sql: str) -> Question:
         )
     explained = _EXPLAIN.match(sql)
     if explained is None:
-        return Question(sql, _names_files(session, _parsed(session, sql)))
+        return Question(sql, reads_files(session, parsed(session, sql)))
     # Reassembled, so that the explained statement is the checked one.
     inner = sql[explained.end() :]
-    names_files = _names_files(session, _parsed(session, inner))
+    names_files = reads_files(session, parsed(session, inner))
     return Question(f"EXPLAIN {(explained['how'] or '').strip()} {inner}", names_files)
 
 
-def rows_where(session: duckdb.DuckDBPyConnection, relation: str, where: str, order: str) -> Question:
-    """Return the query for the rows of `relation` that meet a user's condition, in a fixed order.
-
-    Raises InputError if the text is not one condition on a row.
-    """
-    chosen, tree = _chosen(session, relation, where)
-    return Question(f"{chosen} ORDER BY {order}", _names_files(session, tree))
-
-
-def refuse_unreadable(where: str) -> None:
-    """Raise InputError if a text is not one condition on a row. The names in it are not looked up."""
-    with duckdb.connect(":memory:") as session:
-        _chosen(session, "relation", where)
-
-
-def _chosen(session: duckdb.DuckDBPyConnection, relation: str, where: str) -> tuple[str, dict[str, Any]]:
-    """Return the query for the rows that meet a condition, and its tree. Raises InputError; see `rows_where`."""
-    chosen = f"SELECT * FROM {relation} WHERE (\n{where}\n)"  # noqa: S608 - compared with what it must be, below
-    try:
-        tree, plain = _parsed(session, chosen), _parsed(session, f"SELECT * FROM {relation} WHERE (true)")  # noqa: S608 - names of ours
-    except InputError as error:
-        reason = error.message.removeprefix(_CANNOT_RUN)
-        raise InputError(f"The condition cannot be read: {reason}", hint=_A_CONDITION) from None
-    # It is a condition if the rest equals a query with another condition; otherwise it closed its bracket early.
-    if _without_condition(tree) != _without_condition(plain):
-        raise InputError("The condition is not one condition on a row.", hint=_A_CONDITION)
-    return chosen, tree
-
-
-def _without_condition(tree: dict[str, Any]) -> object:
-    node = dict(tree["statements"][0]["node"])
-    node.pop("where_clause", None)
-    # Places in the text are ignored.
-    return _without_places(node)
-
-
-def _without_places(part: object) -> object:
-    if isinstance(part, dict):
-        return {name: _without_places(value) for name, value in part.items() if not name.startswith("query_location")}
-    return [_without_places(value) for value in part] if isinstance(part, list) else part
-
-
-def _parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+def parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     """Return the parse tree of one SELECT. Raises InputError for any other text."""
     row = session.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchone()
     try:
@@ -190,13 +147,13 @@ def _parsed(session: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     except RecursionError:
         raise InputError("The query is nested too deeply.", hint="Split it into several queries.") from None
     if tree.get("error_type") == "parser":
-        raise InputError(f"{_CANNOT_RUN}Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
+        raise InputError(f"{CANNOT_RUN}Parser Error: {tree['error_message']}", hint=_ONE_STATEMENT)
     if tree.get("error", True) or len(tree["statements"]) != 1:
         raise InputError(_ONE_STATEMENT, hint=LIST_RELATIONS)
     return tree
 
 
-def _names_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bool:
+def reads_files(session: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> bool:
     """Whether a tree reads files by name. Raises InputError if a part of it does more than read."""
     found = False
     own = "SELECT function_name FROM duckdb_functions() WHERE database_name = 'nightaudit'"

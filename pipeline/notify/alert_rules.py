@@ -14,14 +14,16 @@ webhook_from = "REVENUE_WEBHOOK"     # name of an environment variable; addresse
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pipeline.domain.errors import InputError
-from pipeline.lake.user_sql import refuse_unreadable
-from pipeline.spec.bounds import Unreadable, read_bounded
+from pipeline.domain.texts import quoted, shortened
+from pipeline.lake.user_condition import refuse_unreadable
+from pipeline.spec.bounds import MOST_ERRORS_SHOWN, Unreadable, read_bounded
 from pipeline.spec.documents import Document, Place, read_toml, written
 
 _NOTHING = "No alert was sent."
@@ -82,14 +84,13 @@ class AlertRules(_Table):
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
-        names = [rule.name for rule in self.rule]
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        names = Counter(rule.name for rule in self.rule)
+        if twice := next((name for name, times in names.items() if times > 1), None):
             raise ValueError(f"two rules are called {twice!r}")
         unknown = [(rule.name, who) for rule in self.rule for who in rule.who if who not in self.receiver]
         if unknown:
-            raise ValueError(
-                f"rule {unknown[0][0]!r} is for {unknown[0][1]!r}, and there is no [receiver.{unknown[0][1]}]"
-            )
+            rule, who = unknown[0]
+            raise ValueError(f"rule {rule!r} is for {quoted(who)}, and there is no [receiver.{shortened(who, 80)}]")
         return self
 
 
@@ -125,8 +126,11 @@ def read_rules(file: Path) -> AlertRules:
         # If no rule can be used, pydantic also reports that there is none.
         faults = [item for item in found if item["type"] != "too_short" or len(found) == 1]
         lines = [
-            _explained(file, document, item["loc"], _said(item["type"], item["loc"], item["msg"])) for item in faults
+            _explained(file, document, item["loc"], _said(item["type"], item["loc"], item["msg"]))
+            for item in faults[:MOST_ERRORS_SHOWN]
         ]
+        if len(faults) > MOST_ERRORS_SHOWN:
+            lines.append(f"  and {len(faults) - MOST_ERRORS_SHOWN:,} more")
     raise InputError(
         "The rule file cannot be used:\n" + "\n".join(lines),
         kept=_NOTHING,
@@ -136,7 +140,7 @@ def read_rules(file: Path) -> AlertRules:
 
 def _explained(file: Path, document: Document, place: Place, message: str) -> str:
     line, where = document.nearest_line(place), written(place)
-    return f"  {file}{f':{line}' if line else ''}: {f'{where}: ' if where else ''}{message}"
+    return f"  {file}{f':{line}' if line else ''}: {f'{where}: ' if where else ''}{shortened(message, 300)}"
 
 
 # The form of a text, by the last part of its place.

@@ -11,10 +11,15 @@ from pathlib import Path
 
 import yaml
 
+from pipeline.domain.texts import shortened
+
 # A hundred thousand ids; more belong into a file of their own (`properties.file`).
 MOST_BYTES = 1_000_000
 MOST_NODES = 250_000
 DEEPEST = 20
+MOST_ERRORS_SHOWN = 20
+# Parsers quote keys.
+_LONGEST_MESSAGE = 300
 # Parts of a dotted key; twenty would be one too many, and a sentence may have as many full stops.
 _MOST_PARTS = 64
 
@@ -22,11 +27,15 @@ _MOST_PARTS = 64
 _KEY_PART = re.compile(r"[^\S\n]*[^\s=,\[\]{}#][^\n=,\[\]{}#]*")
 
 
+# Python converts numbers of a few thousand digits to text and back, but reads longer ones of other bases.
+_LONG_NUMBER = re.compile(r"\b0[xob][0-9A-Fa-f_]{1001}")
+
+
 class Unreadable(ValueError):
     """A text is not of its format, or too large. `line` counts from 1 and is None if the parser does not say."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(shortened(message, _LONGEST_MESSAGE))
         self.line = line
 
 
@@ -40,11 +49,13 @@ def read_bounded(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     return held
 
 
-def refuse_deep_toml(text: str) -> None:
-    """Raise Unreadable if a key has more parts than any spec: the parser's time grows with their square."""
+def refuse_costly_toml(text: str) -> None:
+    """Raise Unreadable if a number is longer, or a key has more parts, than any spec's: their square is the cost."""
     for is_part, parts in groupby(text.split("."), key=lambda part: _KEY_PART.fullmatch(part) is not None):
         if is_part and sum(1 for _ in parts) > _MOST_PARTS:
             raise Unreadable("it is nested too deeply")
+    if found := _LONG_NUMBER.search(text):
+        raise Unreadable("a number has more than 1,000 digits", text.count("\n", 0, found.start()) + 1)
 
 
 def refuse_expanding_yaml(text: str, loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader]) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 
 import yaml
 
-from pipeline.spec.bounds import DEEPEST, Unreadable, refuse_deep_toml, refuse_expanding_yaml
+from pipeline.domain.texts import shortened
+from pipeline.spec.bounds import DEEPEST, Unreadable, refuse_costly_toml, refuse_expanding_yaml
 
 Place = tuple[str | int, ...]
 
@@ -42,14 +43,15 @@ class Document:
 
 def written(place: Place) -> str:
     """Return a place as `ask.markets[2]`, with items counted from 1."""
-    return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+    parts = (f"[{part + 1}]" if isinstance(part, int) else f".{shortened(part, 80)}" for part in place)
+    return "".join(parts).removeprefix(".")
 
 
 def read_toml(text: str) -> Document:
     """Parse TOML. Raises Unreadable."""
     # As tomllib does itself: a carriage return alone at the end of a statement would not parse.
     text = text.replace("\r\n", "\n")
-    refuse_deep_toml(text)
+    refuse_costly_toml(text)
     try:
         data = tomllib.loads(text)
     except RecursionError:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from pipeline.domain.errors import SpecError
+from pipeline.domain.texts import quoted, shortened
 from pipeline.spec.bounds import Unreadable, read_bounded
 from pipeline.spec.model import Detail, Properties
 from pipeline.spec.values import MAX_PROPERTY_ID
@@ -68,7 +69,7 @@ def _from_query(query: str, resolve: Callable[[str], Iterable[int]] | None) -> l
         )
     if wrong := [value for value in found if not _is_property_id(value)]:
         raise SpecError(
-            f"properties.query of the sweep spec returned {wrong[0]!r}, which is not a property id.",
+            f"properties.query of the sweep spec returned {quoted(wrong[0])}, which is not a property id.",
             hint="Its first column must hold property ids, without NULL.",
         )
     if not found:
@@ -117,7 +118,7 @@ def _id_texts(path: Path, rows: list[tuple[int, str]]) -> Iterator[tuple[int, st
     names, delimiter = header
     if COLUMN not in names:
         raise SpecError(
-            f"{path}:{rows[0][0]}: no column {COLUMN}; the header names {', '.join(names)}.",
+            f"{path}:{rows[0][0]}: no column {COLUMN}; the header names {shortened(', '.join(names), 300)}.",
             hint=f"Name the column of ids {COLUMN}, or write one id per line without a header.",
         )
     at = names.index(COLUMN)
@@ -141,7 +142,7 @@ def _checked(path: Path, texts: Iterable[tuple[int, str]]) -> list[int]:
         # isdecimal alone lets digits of other scripts through.
         value = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
         if not _is_property_id(value):
-            problems.append(f"{path}:{number}: {text!r} is not a property id (1 to {MAX_PROPERTY_ID})")
+            problems.append(f"{path}:{number}: {quoted(text)} is not a property id (1 to {MAX_PROPERTY_ID})")
         elif value in row_of:
             problems.append(f"{path}:{number}: {value} is given twice, first in row {row_of[value]}")
         else:

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pipeline.domain.errors import SpecError
-from pipeline.domain.texts import one_line
-from pipeline.spec.bounds import Unreadable, read_bounded
+from pipeline.domain.texts import one_line, quoted
+from pipeline.spec.bounds import MOST_ERRORS_SHOWN, Unreadable, read_bounded
 from pipeline.spec.documents import Document, Place, read_toml, read_yaml, written
 from pipeline.spec.model import Ask, Detail, Horizon, Properties, SpecTable, Stays, SweepSpec
 from pipeline.spec.values import nearest
@@ -55,7 +55,6 @@ def _shown_default(value: Any) -> str:  # noqa: ANN401 - any default of a field
 
 
 HINT = "Correct the spec; `nightaudit plan` shows what it will ask."
-MOST_ERRORS_SHOWN = 20
 
 _READERS = {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}
 
@@ -156,7 +155,7 @@ def _message(item: ErrorDetails, place: Place) -> str:
 
 
 def _given(value: Any) -> str:  # noqa: ANN401 - whatever a document holds
-    return "" if isinstance(value, list | dict) or value is None else f", not {value!r}"
+    return "" if isinstance(value, list | dict) or value is None else f", not {quoted(value)}"
 
 
 def _table_at(place: Place) -> type[SpecTable]:

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from pipeline.domain.codes import ISO_4217, MARKETS
 from pipeline.domain.search import Operation, ProductType
 from pipeline.domain.stay import Party
+from pipeline.domain.texts import quoted
 
 MAX_PROPERTY_ID = 2**63 - 1
 # The supplier's document limits neither; these catch a typing error before it becomes a month of requests.
@@ -72,7 +73,7 @@ def _one_of(what: str, allowed: tuple[str, ...], note: str = "") -> Callable[[ob
         if isinstance(value, str) and value in allowed:
             return value
         hint = nearest(value, allowed) if isinstance(value, str) else ""
-        raise ValueError(f"{value!r} is not {what}{hint or '.'} Allowed: {', '.join(allowed)}.{note}")
+        raise ValueError(f"{quoted(value)} is not {what}{hint or '.'} Allowed: {', '.join(allowed)}.{note}")
 
     return check
 
@@ -83,7 +84,9 @@ def _market(value: object) -> str:
     meant = value.upper() if isinstance(value, str) else ""
     meant = _OTHER_NAMES.get(meant, meant)
     hint = f"; did you mean `{meant}`?" if meant in MARKETS else "."
-    raise ValueError(f"{value!r} is not a market{hint} Allowed: {', '.join(MARKETS)}; or 'all' in place of the list.")
+    raise ValueError(
+        f"{quoted(value)} is not a market{hint} Allowed: {', '.join(MARKETS)}; or 'all' in place of the list."
+    )
 
 
 def _currency(value: object) -> str:
@@ -91,7 +94,9 @@ def _currency(value: object) -> str:
         return value
     upper = value.strip().upper() if isinstance(value, str) else ""
     hint = nearest(upper, sorted(ISO_4217)) or ":"
-    raise ValueError(f"{value!r} is not a currency of ISO 4217{hint} Write three capital letters, for example EUR.")
+    raise ValueError(
+        f"{quoted(value)} is not a currency of ISO 4217{hint} Write three capital letters, for example EUR."
+    )
 
 
 def _party(value: object) -> Party:
@@ -99,7 +104,7 @@ def _party(value: object) -> Party:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        msg = f"{value!r} is not a party: write 2, or 2c5-9 for 2 adults with children of 5 and 9"
+        msg = f"{quoted(value)} is not a party: write 2, or 2c5-9 for 2 adults with children of 5 and 9"
         raise ValueError(msg)  # noqa: TRY004 - pydantic reports a ValueError, and lets a TypeError through
     return Party.parse(value)
 
@@ -111,8 +116,8 @@ def _date(value: object) -> date:
         if isinstance(value, str) and _DATE.fullmatch(value):
             return date.fromisoformat(value)
     except ValueError as error:
-        raise ValueError(f"{value!r} is not a day of the calendar ({error})") from None
-    raise ValueError(f"{str(value)!r} is not a date: write it as yyyy-MM-dd, for example 2027-01-05")
+        raise ValueError(f"{quoted(value)} is not a day of the calendar ({error})") from None
+    raise ValueError(f"{quoted(str(value))} is not a date: write it as yyyy-MM-dd, for example 2027-01-05")
 
 
 def check_in_problem(check_in: date, snapshot_date: date) -> str:

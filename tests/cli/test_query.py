@@ -74,6 +74,16 @@ def test_a_cell_of_csv_is_no_formula_and_a_line_ends_as_lines_do(query):
     assert done.out == "place,word,price\n1,'=1+1,-1.5\n2,'  @x,-1.5\n"
 
 
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize("value", ["INTERVAL '10000000 years'", "[to_days(2000000000)]"])
+def test_an_interval_too_long_for_python_is_refused_with_the_way_out(query, form, value):
+    done = query(f"SELECT {value}", "--format", form)
+    assert done.code == 2
+    assert len(done.out.splitlines()) <= 1, "there is a row"
+    assert "VARCHAR" in done.err
+    assert "10000000 years" in query("SELECT (INTERVAL '10000000 years')::VARCHAR", "--format", form).out
+
+
 def test_names_of_columns_are_guarded_too(query):
     (names,) = csv.reader(io.StringIO(query('SELECT 1 AS "=1+1" LIMIT 0', "--format", "csv").out))
     assert names == ["'=1+1"]

@@ -77,3 +77,23 @@ def test_an_endless_file_is_refused_before_it_fills_the_memory(tmp_path):
     with pytest.raises(InputError, match=r"endless\.toml cannot be read: it is larger than 1,000,000 bytes") as refused:
         read_rules(endless)
     assert refused.value.kept == "No alert was sent."
+
+
+@pytest.mark.parametrize("written_so", ["({})", "[{}]", "f({})", "CASE WHEN {} THEN 1 END"])
+def test_a_condition_of_brackets_is_refused_before_it_is_parsed(tmp_path, monkeypatch, written_so):
+    where = "1"
+    for _ in range(5_000):
+        where = written_so.format(where)
+    monkeypatch.setattr("pipeline.lake.user_condition.duckdb", None)
+    with pytest.raises(InputError, match=r"alerts\.toml:5: rule\[1\]\.where: The condition is (too long|nested too)"):
+        read_rules(written(tmp_path, GOOD.replace('who = ["me"]', f'where = "{where}"\nwho = ["me"]')))
+
+
+def test_thousands_of_mistakes_are_summed_up(tmp_path):
+    wrong = "".join(f'[[rule]]\nname = "{n}"\nrelation = "offer"\nwho = ["me"]\n' for n in range(2_000))
+    with pytest.raises(InputError) as refused:
+        read_rules(written(tmp_path, GOOD + wrong))
+    _, *lines, last = refused.value.message.splitlines()
+    assert len(lines) == 20
+    assert "alerts.toml:11: rule[2].relation: must be a relation" in lines[0]
+    assert last == "  and 1,980 more"

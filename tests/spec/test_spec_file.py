@@ -165,6 +165,29 @@ def test_a_thousand_mistakes_are_summed_up():
     assert told[-1] == "  and 981 more"
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("[ask]\n", "[ask]\n{} = 1\n"),
+        ("[ask]\n", "[ask]\n'{}'.b = 1\n"),
+        ("[ask]\n", "[ask]\nbatch = '{}'\n"),
+        ("[ask]\n", "[ask]\ncurrencies = ['{}']\n"),
+        ("[ask]\n", "[ask]\ncurrency_by_market = {{ '{}' = 'EUR' }}\n"),
+        ("[ask]\n", "[{}]\n[{}]\n[ask]\n"),
+        ("parties =", "parties = ['{}'] #"),
+        ("parties =", "parties = ['2c{}'] #"),
+        ("markets =", "markets = ['{}'] #"),
+        ("product_types =", "product_types = ['{}'] #"),
+        ("nights =", "check_in = ['{}']\nnights ="),
+    ],
+)
+def test_a_message_repeats_no_long_text_of_the_file(right, wrong):
+    text = "7" * 50_000
+    assert right in GOOD
+    told = refusal(GOOD.replace(right, wrong.replace("{}", text).replace("{{", "{").replace("}}", "}")))
+    assert max(map(len, told)) < 1_000
+
+
 # Nine lines that stand for a billion values, and levels that each line doubles.
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
@@ -180,6 +203,8 @@ DEEP_BOMB = "a0: &a0 [[[x]]]\n" + "".join(f"a{n}: &a{n} [[[*a{n - 1}]]]\n" for n
         ("check_in = [2027-02-30]", "a.toml", "at line 1"),
         ("a = " + "9" * 5000, "a.toml", "a.toml: "),
         ("a = " + "[" * 5000, "a.toml", "nested too deeply"),
+        ("[ask]\nbatch = 0x" + "f" * 5000, "a.toml", "more than 1,000 digits"),
+        ("[properties]\nids = [0b" + "1_1" * 9000 + "]", "a.toml", "more than 1,000 digits"),
         ("a = {" * 900, "a.toml", "a.toml: "),
         ("ask:\n  batch: 1\n  batch: 2\n", "a.yaml", "a.yaml:3: the key batch is given twice"),
         ("ask:\n  markets: [GB\n  batch: 1\n", "a.yaml", "a.yaml:3: "),

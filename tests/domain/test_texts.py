@@ -1,0 +1,32 @@
+"""Text of others does no harm where it is shown."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from pipeline.domain.texts import GUARDED, in_a_cell
+
+SIGNS = "=+-@＝＋－＠"
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("before", ["", "  ", "a;", "a; ", "a\t", "a\n", "a\n\ufeff ", 'a";"', "a;;\n;"])
+def test_a_formula_is_marked_as_text_in_whatever_cell_a_spreadsheet_puts_it(before, sign):
+    """Some split a line at `;` or a tab, or end it within a quoted text."""
+    given = f"{before}{sign}1+1"
+    safe = in_a_cell(given)
+    assert safe.replace("'", "").endswith(f"{sign}1+1")
+    for cell in safe.replace("\t", ";").replace("\n", ";").split(";"):
+        assert cell.strip(' "\ufeff')[:1] not in {*SIGNS}
+    assert pl.Series([given]).str.contains(GUARDED).all()
+
+
+@pytest.mark.parametrize("text", ["", "Room; sea view", "a-b", "a = b", "2 x 2\nquiet", ";", "\n\n"])
+def test_other_texts_stay_as_they_are(text):
+    assert in_a_cell(text) == text
+    assert not pl.Series([text]).str.contains(GUARDED).any()
+
+
+def test_a_text_of_separators_is_split_and_no_more():
+    assert in_a_cell("\n; " * 300_000 + "=1").endswith("\n;' =1")
