@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.audit.results import Measure
-from pipeline.audit.rules import Rule, rules
+from pipeline.audit.rules import LONGEST_REASON, Rule, rules
 from pipeline.audit.store import count_quarantined
 from pipeline.domain.tables import REJECT, TABLES
 from pipeline.lake import Lake
@@ -38,7 +38,8 @@ def choose_quarantined(session: duckdb.DuckDBPyConnection) -> None:
 def _taken(rule: Rule) -> str:
     """Return a SELECT of what a rule quarantines: the rows that break it, or all offers of a search that does."""
     columns = (
-        f"market, property_id, search_id, offer_no, reason, {quoted(rule.name)} AS rule, {quoted(rule.table)} AS part"
+        f"market, property_id, search_id, offer_no, left(reason, {LONGEST_REASON}) AS reason, "
+        f"{quoted(rule.name)} AS rule, {quoted(rule.table)} AS part"
     )
     if rule.table != "search":
         return f"SELECT {columns} FROM ({rule.sql})"  # noqa: S608 - our own relations

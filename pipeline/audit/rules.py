@@ -22,6 +22,8 @@ from pipeline.lake.database import OF_OFFERS
 from pipeline.lake.relations import declared, relation
 
 EXAMPLES = 3
+# Characters of a reason, which may quote a text of the supplier.
+LONGEST_REASON = 300
 
 # A market, how many of its rows break a rule, and a few of them.
 Broken = tuple[str, int, Sequence[dict[str, Any]]]
@@ -147,7 +149,8 @@ def _broken(session: duckdb.DuckDBPyConnection, rows: str, *also_by: str) -> lis
     columns = "".join(f", {name}" for name in also_by)
     return session.execute(
         f"SELECT market, count(*), min({{search_id: search_id, offer_no: offer_no, property_id: property_id, "  # noqa: S608 - our own relations
-        f"reason: reason}}, {EXAMPLES}){columns} FROM {rows} GROUP BY market{columns} ORDER BY market{columns}"
+        f"reason: left(reason, {LONGEST_REASON})}}, {EXAMPLES}){columns} "
+        f"FROM {rows} GROUP BY market{columns} ORDER BY market{columns}"
     ).fetchall()
 
 

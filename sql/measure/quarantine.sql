@@ -8,12 +8,12 @@ SELECT
     any_value(violation.property_id) AS property_id,
     CASE WHEN count(offer.offer_no) > 0 THEN 'offer' ELSE min(violation.part) END AS part,
     'offer ' || violation.offer_no AS path,
-    string_agg(violation.reason, '; ' ORDER BY violation.rule) AS reason,
+    left(string_agg(violation.reason, '; ' ORDER BY violation.rule), 300) AS reason,
     any_value(
         concat_ws(
             ' ',
             'room_id', offer.room_id, 'board_id', offer.board_id, 'total', offer.total,
-            'pre_promo_total', offer.pre_promo_total, 'currency', offer.currency
+            'pre_promo_total', offer.pre_promo_total, 'currency', left(offer.currency, 40)
         )
     ) AS sample,
     any_value(search.raw_address) AS raw_address,

@@ -128,6 +128,17 @@ def test_each_rule_takes_what_breaks_it_and_counts_balance(lake, night, monkeypa
     assert reasons == [(0,)]
 
 
+def test_a_currency_of_200_kb_is_cut_wherever_it_is_quoted(lake):
+    rows = clean_night(0)
+    change(rows, "offer", {"currency": "x" * 200_000}, search_id=SEARCH[0], offer_no=0)
+    audited(lake, 0, rows)
+    publish_checked(lake, sweep_id(0), started_at(0), override="to see what is left")
+    asked = "SELECT max(length(reason)), max(length(sample)) FROM lake.reject WHERE rule IS NOT NULL"
+    assert max(query_published(lake.published_file, asked).fetchone()) <= 500
+    asked = "SELECT max(length(examples)) FROM lake.quality"
+    assert query_published(lake.published_file, asked).fetchone()[0] < 10_000
+
+
 def test_every_rule_says_whether_it_quarantines_and_why():
     for name, rule in declared("audit", "rules").items():
         assert rule["violators"] in {"kept", "quarantined"}, name
