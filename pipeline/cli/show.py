@@ -78,7 +78,7 @@ def pretty(data: bytes) -> str:
     """Return JSON with line breaks, every number and text as it was sent; other bytes as text."""
     try:
         return msgspec.json.format(data, indent=2).decode()
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return data.decode("utf-8", "replace")
 
 

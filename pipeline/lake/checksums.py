@@ -67,7 +67,7 @@ def note_there(root: Path, place: Path) -> None:
 
 
 def note_begun(root: Path, place: Path) -> None:
-    """Record that a file may appear whose bytes are not known yet. Raises OSError."""
+    """Record that a file may appear, or be replaced, whose bytes are not known yet. Raises OSError."""
     _append_to(root, place.parent, line(0, _BEGUN, place.name))
 
 
@@ -123,8 +123,11 @@ class Recorded:
         try:
             # A folder or a pipe of that name does not count.
             with os.scandir(folder) as found:
-                held = {entry.name for entry in found if entry.is_file()}
-        except (FileNotFoundError, NotADirectoryError):
+                held = {entry.name for entry in found if entry.is_file(follow_symlinks=False)}
+        except OSError:
+            if folder.is_dir():
+                raise
+            # It is gone, a file, or a link that leads nowhere.
             held = set()
         # Files that another process has written meanwhile are not missing.
         return [folder / name for name in sorted(self.there(folder) - held) if not (folder / name).is_file()]
@@ -185,7 +188,9 @@ class Recorded:
             elif what == _GONE:
                 gone.add((name, sums))
                 there.discard((name, sums))
-            elif what != _BEGUN:
+            elif what == _BEGUN:
+                found.clear()
+            else:
                 found.add((size, what))
 
 

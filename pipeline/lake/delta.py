@@ -18,18 +18,15 @@ from deltalake.transaction import AddAction
 
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
-from pipeline.lake.checksums import Recorded, note_begun, note_gone, note_there, record, refuse_damaged, sum_of_file
+from pipeline.lake.checksums import Recorded, note_gone, refuse_damaged
 from pipeline.lake.objects import Lake
-from pipeline.lake.table_log import existing, files_of, forget
+from pipeline.lake.table_log import CHECKPOINT_EVERY, existing, files_of, forget, note_log, record_log
 from pipeline.process.failures import as_ours
 
 # Attempts of a commit that loses races to others, which is rare.
 _RACES = 5
-# Commits between two checkpoints; without them each commit would read the log of all nights before.
-_CHECKPOINT_EVERY = 10
 # When a vacuum of the table may remove replaced files: never, as our own views still read them.
 _NEVER_MS = 253_402_300_799_000
-_LAST_CHECKPOINT = "_last_checkpoint"
 
 
 def is_committed(lake: Lake, table: Table, transaction: str) -> bool:
@@ -63,7 +60,7 @@ def refuse_broken_logs(lake: Lake, tables: Iterable[Table]) -> None:
         if delta is not None:
             log = lake.table_root(table.name) / "_delta_log"
             # Entries before the last checkpoint are no longer read.
-            refuse_damaged(lake.root, sorted(log.glob("*.json"))[-_CHECKPOINT_EVERY:])
+            refuse_damaged(lake.root, sorted(log.glob("*.json"))[-CHECKPOINT_EVERY:])
             refuse_damaged(lake.root, sorted(log.glob("*.checkpoint*.parquet"))[-1:])
 
 
@@ -164,13 +161,14 @@ def _commit(lake: Lake, table: Table, loads: Mapping[str, Sequence[str]]) -> Non
     paths = [path for transaction in missing for path in loads[transaction]]
     refuse_damaged(lake.root, [lake.local(path) for path in paths])
     forget(lake, table)
+    note_log(lake, table, delta.version() + 1)
     delta.create_write_transaction(
         list(_additions(lake, table, paths)),
         mode="append",
         schema=table.schema,
         commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1) for transaction in missing]),
     )
-    _record_log(lake, table)
+    record_log(lake, table)
 
 
 def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable[str] = ()) -> None:
@@ -196,22 +194,6 @@ def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable
         )
 
 
-def _record_log(lake: Lake, table: Table) -> None:
-    """Record the new files of a table's log, as the library that writes them keeps no checksums."""
-    recorded, log = Recorded(lake.root), lake.table_root(table.name) / "_delta_log"
-    # A name with # belongs to an entry that another process is writing.
-    files = sorted(place for place in log.iterdir() if "#" not in place.name and place.is_file())
-    for place in files:
-        # Only the last checkpoint's file is overwritten.
-        is_new = not recorded.of(place) or place.name == _LAST_CHECKPOINT
-        if is_new and (found := sum_of_file(place)) not in recorded.of(place):
-            record(lake.root, place, found)
-            note_there(lake.root, place)
-    # The library removes old entries after a checkpoint.
-    summed_up = max((place.name.partition(".")[0] for place in files if ".checkpoint" in place.name), default="")
-    note_gone(lake.root, [place for place in recorded.missing(log) if place.name.partition(".")[0] < summed_up])
-
-
 def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAction]:
     root = lake.table_root(table.name)
     for path in paths:
@@ -229,14 +211,13 @@ def _additions(lake: Lake, table: Table, paths: Iterable[str]) -> Iterable[AddAc
 
 
 def _created(lake: Lake, table: Table) -> DeltaTable:
-    log = lake.table_root(table.name) / "_delta_log"
-    note_gone(lake.root, Recorded(lake.root).missing(log))
-    note_begun(lake.root, log / f"{0:020}.json")
+    note_gone(lake.root, Recorded(lake.root).missing(lake.table_root(table.name) / "_delta_log"))
+    note_log(lake, table, 0)
     return DeltaTable.create(
         lake.table_root(table.name),
         schema=table.schema,
         mode="ignore",
         name=table.name,
         description=table.grain,
-        configuration={"delta.checkpointInterval": str(_CHECKPOINT_EVERY)},
+        configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)},
     )

@@ -24,12 +24,13 @@ def files_of_lake(lake: Lake) -> Iterator[Path]:
 
 
 def not_files(lake: Lake) -> Iterator[Path]:
-    """Yield what is neither a file nor a folder, as opening it may block; and folders in place of checksum files."""
+    """Yield what is neither a file nor a folder, as opening it may block or fail; and folders for checksum files."""
     for top in sorted(lake.root.iterdir()):
         if top.name.startswith((*_OURS, FOLDER)) and not _is_replaced(lake, top):
             for place in (top, *sorted(top.rglob("*"))):
                 is_for_file = top.name == FOLDER and place.match("sums*.txt")
-                if place.exists() and not place.is_file() and (is_for_file or not place.is_dir()):
+                is_there = place.exists() or place.is_symlink()
+                if is_there and not place.is_file() and (is_for_file or not place.is_dir()):
                     yield place
 
 

@@ -148,7 +148,7 @@ class Lake(Layout):
             if isinstance(value, dict):
                 return value
             reason = "it is not a JSON object"
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             reason = str(error)
         raise CorruptObject(
             f"{self.local(path)} is not readable JSON: {reason}",

@@ -22,7 +22,7 @@ def read_record(lake: Lake, path: str, kind: type[T], *, hint: str, kept: str = 
     data = lake.get(path)
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise CorruptObject(
             f"{lake.local(path)} cannot be read: {error}", kept=kept, hint=hint, place=lake.local(path)
         ) from None

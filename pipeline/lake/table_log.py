@@ -1,4 +1,4 @@
-"""The log of a Delta table, read once and again only when it has changed."""
+"""The log of a Delta table: read again only when it has changed, and recorded, as its writer keeps no checksums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipeline.domain.errors import LakeError, first_line
 from pipeline.domain.tables import Table
+from pipeline.lake.checksums import Recorded, note_begun, note_gone, note_there, record, sum_of_file
 from pipeline.lake.objects import Lake
+
+# Commits between two checkpoints; without them each commit would read the log of all nights before.
+CHECKPOINT_EVERY = 10
+_LAST_CHECKPOINT = "_last_checkpoint"
 
 # Names, sizes and times of the files of a log; while they stay the same, so does its content.
 _LogFiles = frozenset[tuple[str, int, int]]
@@ -70,10 +75,35 @@ def forget(lake: Lake, table: Table) -> None:
     _READ.pop(lake.table_root(table.name), None)
 
 
+def note_log(lake: Lake, table: Table, version: int) -> None:
+    """Record what a commit is about to write: a process may be killed before it can record the checksums."""
+    log = lake.table_root(table.name) / "_delta_log"
+    note_begun(lake.root, log / f"{version:020}.json")
+    if (version + 1) % CHECKPOINT_EVERY == 0:
+        note_begun(lake.root, log / f"{version:020}.checkpoint.parquet")
+        note_begun(lake.root, log / _LAST_CHECKPOINT)
+
+
+def record_log(lake: Lake, table: Table) -> None:
+    """Record the new files of a table's log, as the library that writes them keeps no checksums."""
+    recorded, log = Recorded(lake.root), lake.table_root(table.name) / "_delta_log"
+    # A name with # belongs to an entry that another process is writing.
+    files = sorted(place for place in log.iterdir() if "#" not in place.name and place.is_file())
+    for place in files:
+        # Only the last checkpoint's file is overwritten.
+        is_new = not recorded.of(place) or place.name == _LAST_CHECKPOINT
+        if is_new and (found := sum_of_file(place)) not in recorded.of(place):
+            record(lake.root, place, found)
+            note_there(lake.root, place)
+    # The library removes old entries after a checkpoint.
+    summed_up = max((place.name.partition(".")[0] for place in files if ".checkpoint" in place.name), default="")
+    note_gone(lake.root, [place for place in recorded.missing(log) if place.name.partition(".")[0] < summed_up])
+
+
 def _log_files(root: Path) -> _LogFiles:
     try:
         with os.scandir(root / "_delta_log") as found:
-            stats = [(entry.name, entry.stat()) for entry in found]
+            stats = [(entry.name, entry.stat(follow_symlinks=False)) for entry in found]
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
     return frozenset((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

@@ -86,7 +86,7 @@ def _durations(lake: Lake, step: Step) -> Iterator[Duration]:
             kept += 1
             try:
                 yield msgspec.json.decode(lake.get(path), type=Duration)
-            except msgspec.MsgspecError:
+            except (msgspec.MsgspecError, RecursionError):
                 logger.warning("%s is unreadable and left out of the estimate.", lake.local(path))
 
 

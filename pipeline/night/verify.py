@@ -169,7 +169,7 @@ class _Look:
                 pq.ParquetFile(place, page_checksum_verification=True).read()
             elif place.suffix == ".json" and place.parent.name != "_delta_log":
                 json.loads(place.read_bytes())
-        except (pa.ArrowException, OSError, ValueError) as error:
+        except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
             self._found(place, f"cannot be read: {first_line(error)}")
 
     def _lost(self) -> dict[Path, int]:

@@ -155,7 +155,7 @@ def pulled_from(folder: Path) -> str | None:
     """Return where a folder was pulled from; None: it was not pulled."""
     try:
         return str(json.loads((folder / _NOTE).read_text())["from"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

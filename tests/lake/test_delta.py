@@ -11,8 +11,10 @@ from nights import started_at
 
 from pipeline.domain.errors import LakeError
 from pipeline.domain.tables import CASE_NOTE
+from pipeline.lake import Lake
 from pipeline.lake.checksums import Recorded
 from pipeline.lake.delta import commit_rows, committed_files, is_committed
+from pipeline.night.verify import verify
 
 
 def note(lake, number):
@@ -62,3 +64,20 @@ def test_an_entry_that_another_process_is_writing_is_not_recorded_under_its_pass
     passing.write_text("{}")
     note(lake, 1)
     assert passing.name not in Recorded(lake.root).names(log)
+
+
+@pytest.mark.parametrize("earlier", [0, 1, 8, 9, 18])
+def test_a_kill_between_a_commit_and_its_checksum_is_no_damage(lake, monkeypatch, earlier):
+    # Every tenth commit adds a checkpoint.
+    for number in range(earlier):
+        note(lake, number)
+
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.lake.delta.record_log", kill)
+    with pytest.raises(KeyboardInterrupt):
+        note(lake, earlier)
+    assert is_committed(lake, CASE_NOTE, f"{earlier}")
+    for is_deep in (False, True):
+        assert verify(Lake(str(lake.root)), is_deep=is_deep).damages == ()

@@ -14,6 +14,8 @@ import pytest
 
 from pipeline.domain.errors import CorruptObject, LakeBusy, LakeError, LakeFull, LakeTooNew, SettingsError
 from pipeline.lake import Lake, write_in_place
+from pipeline.lake.mark import Mark
+from pipeline.lake.records import read_record
 
 
 def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -92,12 +94,18 @@ def test_a_lake_of_a_newer_version_is_left_alone(lake, text):
         Lake(str(lake.root))
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", ""])
+@pytest.mark.parametrize("text", ["{", "[1]", "", "[" * 200_000])
 def test_a_damaged_note_of_the_format_is_told(lake, text):
     lake.root.mkdir()
     (lake.root / "lake.json").write_text(text)
     with pytest.raises(CorruptObject):
         Lake(str(lake.root))
+
+
+def test_a_record_of_brackets_is_told(lake):
+    lake.put("nights/x.json", b'{"x":' + b"[" * 200_000)
+    with pytest.raises(CorruptObject, match="restore it"):
+        read_record(lake, "nights/x.json", Mark, hint="restore it")
 
 
 HOLD = """

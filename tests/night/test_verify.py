@@ -150,6 +150,22 @@ def test_what_is_missing_is_found_quickly_with_what_mends_it(lake, pattern, path
 
 
 @pytest.mark.parametrize(
+    "pattern",
+    [
+        "raw/*/sweep.json", "raw/*/end.json", "tables/offer/_delta_log", "tables/offer/_delta_log/*0.json",
+        "checksums/tables/offer/_delta_log/*.txt", "published/nightaudit.duckdb", "state", "raw",
+    ],
+)  # fmt: skip
+def test_a_link_in_a_circle_is_damage_and_no_traceback(lake, pattern):
+    gone = sorted(lake.root.glob(pattern))[0]
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    gone.symlink_to(gone.name)
+    for is_deep in (False, True):
+        found = {damage.path: damage.what for damage in verify(lake, is_deep=is_deep).damages}
+        assert "neither a file nor a folder" in found[gone.relative_to(lake.root).as_posix()]
+
+
+@pytest.mark.parametrize(
     ("table", "column"), [("offer", "total"), ("penalty", "window_hours"), ("cell", "property_id")]
 )
 def test_a_value_that_no_raw_answer_gives_is_found_although_it_is_what_was_written(lake, table, column):

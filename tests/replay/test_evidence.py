@@ -68,6 +68,11 @@ def test_numbers_are_shown_as_they_were_sent():
     )
 
 
+def test_an_answer_of_brackets_is_shown_as_text():
+    showing = importlib.import_module("pipeline.cli.show")
+    assert showing.pretty(b"[" * 100_000) == "[" * 100_000
+
+
 @pytest.mark.usefixtures("landed")
 def test_the_body_alone_is_written_byte_for_byte(command):
     code, out, _ = command(ADDRESS, "--body")
