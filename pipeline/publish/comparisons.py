@@ -91,16 +91,13 @@ def made_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
     ]
 
 
-def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> bool:
-    """Compare again, range by range, if `made_with` has changed since `before`. The views exist.
-
-    Returns whether there are new comparisons.
-    """
+def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWith) -> None:
+    """Compare again, range by range, if `made_with` has changed since `before`. The views exist."""
     files = files_of(session)
     held = comparisons_of(files)
     view_comparisons(session, lake, held)
     if not held or made_with(session) == before:
-        return False
+        return
     made = []
     for file in held:
         within = PropertyRange(file.first_property_id, file.last_property_id)
@@ -109,4 +106,3 @@ def compare_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: MadeWi
         made.append(write_comparisons(session, lake, folder, file.sweep_id, within))
     write_state_views(session, lake, files)
     note_comparisons(session, lake, made)
-    return True

@@ -41,7 +41,7 @@ from pipeline.publish.state import (
     write_view_macros,
 )
 from pipeline.publish.state_files import files_of, note_files, write_state_views
-from pipeline.publish.summaries import SUMMED, sum_again, sum_up, write_summaries
+from pipeline.publish.summaries import SUMMED, SummedWith, sum_again, sum_up, write_summaries
 
 # DuckDB's share of the 700 MB of the process that combines the ranges' results, which it also holds.
 _MEMORY_OVER_ALL = "300MB"
@@ -113,17 +113,16 @@ class NightBuild:
         gather(session, found, failed)
         move_flags_on(session)
 
-    def summarise(self, *, is_compared_again: bool) -> None:
+    def summarise(self, with_rates_of: SummedWith) -> None:
         """Compute the summaries over everything that is loaded. The views exist.
 
-        `is_compared_again`: markets were compared at other rates since, and what ranges contributed is outdated.
+        `with_rates_of` is what the ranges' contributions were computed with; see `summed_with`.
         """
-        if is_compared_again:
-            sum_again(self._session, self._lake)
-        elif len(self._jobs) == 1:
+        if len(self._jobs) == 1:
             write_summaries(self._session)
         else:
-            sum_up(self._session, {name: [part[name] for part in self._summed] for name in SUMMED})
+            sum_up(self._session, self._summed)
+            sum_again(self._session, self._lake, with_rates_of)
 
     def _begin(self, folder: str) -> None:
         session, lake, entry = self._session, self._lake, self._entry

@@ -38,7 +38,7 @@ from pipeline.publish.ranges import MOST_OFFERS
 from pipeline.publish.refresh import refresh
 from pipeline.publish.state import NATIVE, attach, create, prepare, write_view_macros
 from pipeline.publish.state_files import files_of, generation_of, new_generation, night_folder, write_state_views
-from pipeline.publish.summaries import summing_folder
+from pipeline.publish.summaries import summed_with, summing_folder
 
 logger = logging.getLogger(__name__)
 
@@ -225,15 +225,15 @@ def _build(
             place = summing if entry is todo[-1] else None
             night = NightBuild(session, lake, beside, entry, tuple(until), workers, most_offers, place)
             night.add(night_folder(generation, entry.sweep_id))
-        comparisons_made_with = made_with(session)
+        comparisons_made_with, summaries_made_with = made_with(session), summed_with(session)
         session.execute("BEGIN")
         # Hundreds of small statements; outside a transaction each would wait for the disk.
         write_views(session, lake, [entry.sweep_id for entry in published])
         write_view_macros(session)
         session.execute("COMMIT")
-        is_compared_again = compare_again(session, lake, comparisons_made_with)
+        compare_again(session, lake, comparisons_made_with)
         if night is not None:
-            night.summarise(is_compared_again=is_compared_again)
+            night.summarise(summaries_made_with)
         session.execute("BEGIN")
         describe(session)
         session.execute("COMMIT")

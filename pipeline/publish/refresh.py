@@ -45,8 +45,7 @@ def refresh(lake: Lake) -> bool:
             write_views(session, lake, [row[0] for row in sweeps])
             compare_again(session, lake, comparisons_made_with)
             session.execute("COMMIT")
-            if summed_with(session) != summaries_made_with:
-                sum_again(session, lake)
+            sum_again(session, lake, summaries_made_with)
             session.execute("BEGIN")
             describe(session)
             session.execute("COMMIT")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -13,9 +14,11 @@ from pipeline.domain.property_range import PropertyRange
 from pipeline.lake import Lake, beside
 from pipeline.lake.database import quoted
 from pipeline.lake.files import note_touched
-from pipeline.lake.relations import Relation, read_by, relation
-from pipeline.publish.comparisons import MadeWith, comparisons_of, made_with, view_comparisons
+from pipeline.lake.relations import Relation, reached, read_by, relation
+from pipeline.publish.comparisons import comparisons_of, view_comparisons
 from pipeline.publish.state_files import files_of, write_state_views
+
+SummedWith = Mapping[str, list[tuple[Any, ...]]]
 
 # DuckDB's share of the memory of a process that computes the summaries of a large night again.
 _MEMORY = "450MB"
@@ -60,10 +63,9 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def write_summaries(session: duckdb.DuckDBPyConnection) -> None:
-    """Compute the summaries. What they read exists, and no other relation reads them."""
-    for name in SUMMARIES:
-        made = relation(*name.split("."))
+def write_summaries(session: duckdb.DuckDBPyConnection, names: Iterable[str] = SUMMARIES) -> None:
+    """Compute summaries. What they read exists, and no other relation reads them."""
+    for made in _relations(names):
         _empty(session, made)
         session.execute(f"INSERT INTO nightaudit.{made.full_name} BY NAME {made.sql}")
 
@@ -80,36 +82,42 @@ def summing_folder(lake: Lake) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def select_summed(session: duckdb.DuckDBPyConnection, folder: Path, within: PropertyRange) -> dict[str, str]:
-    """Write a range's columns for the summaries to files; return their paths by relation."""
+def select_summed(
+    session: duckdb.DuckDBPyConnection, folder: Path, within: PropertyRange, names: Iterable[str] = SUMMARIES
+) -> dict[str, str]:
+    """Write a range's columns for the summaries `names` to files; return their paths by relation."""
     written = {}
     # A worker on another machine has no such folder.
     folder.mkdir(parents=True, exist_ok=True)
-    for name, columns in SUMMED.items():
+    for name in sorted(SUMMED.keys() & _read(names)):
         place = beside(folder / f"{name}-{within.first}.parquet")
-        select = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608 - our own names
+        select = f"SELECT {', '.join(SUMMED[name])} FROM {name}"  # noqa: S608 - our own names
         session.execute(f"COPY ({select}) TO {quoted(str(place))} (FORMAT parquet)")
         note_touched([place])
         written[name] = str(place)
     return written
 
 
-def summed_with(session: duckdb.DuckDBPyConnection) -> MadeWith:
-    """Return what summaries depend on besides the nights: what comparisons depend on, and the weights of markets."""
+def summed_with(session: duckdb.DuckDBPyConnection) -> SummedWith:
+    """Return what summaries depend on besides the nights, by relation: rates, weights, and the digest of our SQL."""
     try:
-        weights = session.execute("FROM mart.weight ORDER BY ALL").fetchall()
+        return {
+            name: session.execute(f"FROM {name} ORDER BY ALL").fetchall()
+            for name in ("ref.written_with", "mart.fx_of_sweep", "mart.weight")
+        }
     except duckdb.IOException:
         # The views of a lake that has moved do not find their files: whatever is found later counts as changed.
-        return []
-    return [*made_with(session), weights]
+        return {}
 
 
-def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake) -> None:
-    """Compute the summaries again, range by range. The views exist."""
+def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake, before: SummedWith) -> None:
+    """Compute again the summaries of which an input has changed since `before`, range by range. The views exist."""
+    changed = {name for name, rows in summed_with(session).items() if before.get(name) != rows}
+    names = [name for name in SUMMARIES if "ref.written_with" in changed or changed & reached([name])]
     files = files_of(session)
     ranges = [PropertyRange(file.first_property_id, file.last_property_id) for file in comparisons_of(files)]
-    if len(ranges) < 2:
-        write_summaries(session)
+    if len(ranges) < 2 or not names:
+        write_summaries(session, names)
         return
     session.execute(f"SET memory_limit = '{_MEMORY}'")
     with summing_folder(lake) as folder:
@@ -117,14 +125,16 @@ def sum_again(session: duckdb.DuckDBPyConnection, lake: Lake) -> None:
         for within in ranges:
             write_state_views(session, lake, files, within)
             view_comparisons(session, lake, files, within)
-            parts.append(select_summed(session, folder, within))
+            parts.append(select_summed(session, folder, within, names))
         write_state_views(session, lake, files)
         view_comparisons(session, lake, files)
-        sum_up(session, {name: [part[name] for part in parts] for name in SUMMED})
+        sum_up(session, parts, names)
 
 
-def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]]) -> None:
-    """Compute the summaries from the files that `parts` names for each relation of SUMMED.
+def sum_up(
+    session: duckdb.DuckDBPyConnection, parts: Sequence[Mapping[str, str]], names: Iterable[str] = SUMMARIES
+) -> None:
+    """Compute summaries from what ranges contribute: for each range, a file by relation of SUMMED.
 
     Market by market: a median holds all its values in memory, and those of every market at once would not fit.
     """
@@ -133,13 +143,14 @@ def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]
     try:
         for schema in ("mart", "report", "state", "ref", "lake"):
             session.execute(f"CREATE SCHEMA IF NOT EXISTS summing.{schema}")
-        made = [relation(*name.split(".")) for name in SUMMARIES]
-        for name in sorted(set().union(*read_by(made).values())):
-            files = ", ".join(quoted(path) for path in parts.get(name, ()))
-            source = f"read_parquet([{files}])" if name in parts else f"nightaudit.{name}"
+        made = _relations(names)
+        contributed = sorted(SUMMED.keys() & _read(names))
+        for name in sorted(_read(names)):
+            files = ", ".join(quoted(part[name]) for part in parts if name in contributed)
+            source = f"read_parquet([{files}])" if files else f"nightaudit.{name}"
             session.execute(f"CREATE VIEW summing.{name} AS FROM {source}")
         session.execute("SET search_path = 'summing.main'")
-        seen = " UNION ".join(f"SELECT market FROM {name}" for name in ("state.cell", *SUMMED))  # noqa: S608 - our own names
+        seen = " UNION ".join(f"SELECT market FROM {name}" for name in ("nightaudit.state.cell", *contributed))  # noqa: S608 - our own names
         markets = session.execute(f"SELECT market FROM ({seen}) ORDER BY market").fetchall()  # noqa: S608 - our own names
         for each in made:
             _empty(session, each)
@@ -149,6 +160,15 @@ def sum_up(session: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[str]
     finally:
         session.execute(f"SET search_path = {quoted(path)}")
         session.execute("DETACH summing")
+
+
+def _relations(names: Iterable[str]) -> list[Relation]:
+    return [relation(*name.split(".")) for name in names]
+
+
+def _read(names: Iterable[str]) -> set[str]:
+    """Return what summaries read directly, by full name."""
+    return set().union(*read_by(_relations(names)).values())
 
 
 def _empty(session: duckdb.DuckDBPyConnection, made: Relation) -> None:
