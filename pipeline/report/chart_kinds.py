@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
@@ -54,7 +54,7 @@ def calendar(
         return ()
     dates = days["check_in"].unique().sort().head(_MOST_DAYS)
     drawn = days.filter(pl.col("property_id").is_in(properties.implode()) & pl.col("check_in").is_in(dates.implode()))
-    is_crowded, is_roomy = dates.len() > _MOST_DATES, dates.len() <= _FEW_DATES
+    is_roomy = dates.len() <= _FEW_DATES
     deepest = scale.to_dict().get("domain", [100])[-1]
     # A long name is cut; the id that follows distinguishes two of them.
     name = pl.col("property_name")
@@ -66,22 +66,44 @@ def calendar(
         pl.col(measure).map_elements(lambda value: shown(value, digits), return_dtype=pl.String).alias("value"),
         (pl.col(measure).abs() > _DEEP * deepest).alias("is_deep"),
     ).select("property", "day", "place", measure, "value", "is_deep")
-    width = 72 * dates.len() if is_roomy else min(WIDTH - _ID_AND_NAME, max(150, 22 * dates.len()))
-    fields = chart(labelled, width=width, height=max(40, 18 * properties.len())).encode(
+    colour = alt.Color(f"{measure}:Q", title=title, scale=scale)
+    width = _DATE * dates.len() if is_roomy else min(WIDTH - _ID_AND_NAME, max(150, 22 * dates.len()))
+    on_page = _fields(labelled, colour, width, max(40, 18 * properties.len()), _BESIDE, has_values=is_roomy)
+    # On a phone names are above the fields, which then have the complete width.
+    phone_width = min(_PHONE, _DATE * dates.len())
+    height = _ROW_ON_PHONE * properties.len()
+    on_phone = _fields(labelled, colour, phone_width, height, _ABOVE_FIELDS, has_values=is_roomy)
+    return [svg(on_page, on_phone=on_phone)]
+
+
+# Pixels of a date with room for its value, of a chart without labels beside it on a phone, and of a row there.
+_DATE: Final = 84
+_PHONE: Final = 340
+_ROW_ON_PHONE: Final = 36
+# The names of properties beside the fields, or above them.
+_BESIDE: Final = {"labelLimit": _ID_AND_NAME}
+_ABOVE_FIELDS: Final = {"labelLimit": _PHONE, "labelAlign": "left", "labelPadding": 0, "labelOffset": -18}
+
+
+def _fields(
+    labelled: pl.DataFrame, colour: alt.Color, width: int, height: int, names: Mapping[str, Any], *, has_values: bool
+) -> AnyChart:
+    dates, is_above = labelled["day"].n_unique(), names is _ABOVE_FIELDS
+    is_level = width >= _DATE * dates
+    base = chart(labelled, width=width, height=height).encode(
         x=alt.X("day:O", title=None,
-                axis=alt.Axis(labelAngle=0 if is_roomy else -90, orient="top", domain=False, ticks=False,
-                              labelOverlap=is_crowded)),
+                axis=alt.Axis(labelAngle=0 if is_level else -90, orient="top", domain=False, ticks=False,
+                              labelOverlap=dates > _MOST_DATES, offset=18 if is_above else 0)),
         y=alt.Y("property:N", title=None, sort=alt.EncodingSortField("place", order="ascending"),
-                axis=alt.Axis(domain=False, ticks=False, labelOverlap=False, labelLimit=_ID_AND_NAME)),
+                scale=alt.Scale(paddingInner=0.45) if is_above else alt.Undefined,
+                axis=alt.Axis(domain=False, ticks=False, labelOverlap=False, **names)),
     )  # fmt: skip
-    made: AnyChart = fields.mark_rect(stroke=PAPER, strokeWidth=1).encode(
-        color=alt.Color(f"{measure}:Q", title=title, scale=scale)
-    )
-    if is_roomy:
-        on_colour = alt.condition("datum.is_deep", alt.value(_LIGHT), alt.value(_DARK))
-        values = fields.mark_text(fontSize=11).encode(text="value:N", color=on_colour)
-        made = alt.layer(made, values).properties(width=width, height=max(40, 18 * properties.len()))
-    return [svg(made)]
+    painted: AnyChart = base.mark_rect(stroke=PAPER, strokeWidth=1).encode(color=colour)
+    if not has_values:
+        return painted
+    on_colour = alt.condition("datum.is_deep", alt.value(_LIGHT), alt.value(_DARK))
+    values = base.mark_text(fontSize=11).encode(text="value:N", color=on_colour)
+    return alt.layer(painted, values).properties(width=width, height=height)
 
 
 def shares(rows: pl.DataFrame, named: Sequence[str], parts: Mapping[str, tuple[str, str]], title: str) -> AnyChart:

@@ -80,12 +80,18 @@ class Drawing:
         return f"<figure>{caption}{drawn}</figure>"
 
 
-def svg(made: AnyChart, caption: str = "") -> Drawing:
-    """Return a chart for a page."""
+def svg(made: AnyChart, caption: str = "", on_phone: AnyChart | None = None) -> Drawing:
+    """Return a chart for a page; on a phone it is `on_phone`, or the same one made narrower."""
+    spec = _spec(made)
+    narrow = spec | {"width": _NARROW} if spec["width"] > _NARROW else None
+    if on_phone is not None:
+        narrow = _spec(on_phone)
+    return Drawing(spec | {"config": _config(_LABEL)}, narrow and narrow | {"config": _config(_LABEL_NARROW)}, caption)
+
+
+def _spec(made: AnyChart) -> dict[str, Any]:
     # The parts of a chart were checked as they were made; checking it as a whole takes as long as making it.
-    spec = cast("dict[str, Any]", _drawable(made.to_dict(validate=False)))
-    narrow = spec | {"width": _NARROW, "config": _config(_LABEL_NARROW)} if spec["width"] > _NARROW else None
-    return Drawing(spec | {"config": _config(_LABEL)}, narrow, caption)
+    return cast("dict[str, Any]", _drawable(made.to_dict(validate=False)))
 
 
 def with_title(chart: Markup | Drawing, title: str) -> Markup:
@@ -163,6 +169,8 @@ def _config(label_limit: int) -> dict[str, Any]:
             orient="top",
             # Above the title of the vertical axis.
             offset=26,
+            # A reader's font may be wider than the one that the drawing library measures.
+            columnPadding=28,
             columns=0 if label_limit == _LABEL else 2,
         ),
         bar=alt.BarConfig(color=ACCENT),

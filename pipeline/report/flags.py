@@ -55,13 +55,14 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
         "ended_findings",
         f"{counted(ended.height, 'finding')} ended{took}" if ended.height else "No finding ended",
         "A finding ends when an answer no longer shows it, when one of its offers is gone, or when its stay begins. "
-        "Hours count from the sweep that first flagged it; a finding whose stay began was not resolved and has none. "
+        "Days count from the sweep that first flagged it; a finding whose stay began was not resolved and has none. "
         "The table shows the most severe of each rule, one per property.",
         placed.drop("case_page"),
+        lines=placed.with_columns((pl.col("hours_to_resolve") / 24).alias("days_to_resolve")),
         columns=[
             *WHAT_AND_WHERE,
             Column("ended_by", "Why it ended", is_wide=True),
-            Column("hours_to_resolve", "To resolve", "hours", 0),
+            Column("days_to_resolve", "To resolve", "days", 1),
             Column("finding", "What it was, and the flag", is_wide=True, below="flag_id"),
         ],
         why_empty="This is the first published night: findings can end from the second night on."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -15,19 +14,8 @@ from pipeline.night.read_spec import read_spec_of
 from pipeline.sandbox.world import planted, story
 from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
-from pipeline.sweep import normalisers
 
-LAST = date(2026, 10, 2)
-
-
-@pytest.fixture(scope="module")
-def two_nights(tmp_path_factory):
-    settings = Settings(_env_file=None, lake=str(tmp_path_factory.mktemp("demo") / "lake"), workers=1)
-    told = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(normalisers, "ProcessPoolExecutor", lambda workers, *_, **__: ThreadPoolExecutor(workers))
-        made = make_demo(settings, 2, LAST, told.append)
-    return settings, made, told
+from .conftest import LAST
 
 
 def rows(settings: Settings, query: str) -> list[tuple]:
