@@ -7,7 +7,7 @@ from rich.text import Text
 
 from pipeline.cli.given import notification_block
 from pipeline.cli.terminal import Terminal
-from pipeline.domain.errors import NightauditError, SettingsError
+from pipeline.domain.errors import NightauditError, NothingSent
 from pipeline.lake import Lake
 from pipeline.lake.user_query import Bounds
 from pipeline.night.confirm import confirmer
@@ -21,9 +21,8 @@ def send(*, is_rehearsal: bool) -> None:
     """Send the alerts of the published file, or show what would be sent."""
     settings = read_settings()
     if settings.alerts is None:
-        raise SettingsError(
+        raise NothingSent(
             "There are no alert rules: NIGHTAUDIT_ALERTS is not set.",
-            kept="Nothing was sent.",
             hint="Set it to your rule file. flows/README.md, under Alerts, shows how to write one.",
         )
     rules, lake = read_rules(settings.alerts), Lake(settings.lake)

@@ -55,11 +55,18 @@ def show_health(older_than: float) -> None:
     settings = read_settings()
     held = overview(Lake(settings.lake))
     if held.fault:
-        raise NightTooOld(f"The published file cannot be read: {held.fault}", hint="Find the damage: nightaudit verify")
+        raise NightTooOld(
+            f"The published file cannot be read: {held.fault}", hint="Find the damage: nightaudit verify --deep"
+        )
     latest = held.latest_published
+    if latest is None and held.copy_of:
+        raise NightTooOld(
+            f"{held.root} is a copy of {held.copy_of}, which records when its nights were published.",
+            hint="Check that lake: set NIGHTAUDIT_LAKE to it.",
+        )
     if latest is None:
         raise NightTooOld(
-            "No night is published yet.", hint="Run one: nightaudit nightly. List all sweeps: nightaudit status"
+            "No night is published yet.", hint="Run one: nightaudit nightly\nList all sweeps: nightaudit status"
         )
     hours = (settings.clock() - latest.started_at).total_seconds() / 3600
     age = f"The last published night, {latest.sweep_id}, began {hours:.1f} hours ago"

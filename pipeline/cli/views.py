@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -146,6 +147,11 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
             return Text.assemble(
                 f"There is no lake at {where} (NIGHTAUDIT_LAKE). The first night creates one: ",
                 ("nightaudit nightly", "cyan"),
+            )
+        if held.copy_of:
+            return Text.assemble(
+                f"{where} is a copy of the published data of {held.copy_of}, which has its sweeps. To update it: ",
+                (f"nightaudit pull {shlex.quote(held.copy_of)} {shlex.quote(str(held.root))}", "cyan"),
             )
         return Text.assemble(f"The lake {where} has no sweeps yet. Start with: ", ("nightaudit nightly", "cyan"))
     table = listing("sweep", "state", "landed", "cells")

@@ -5,7 +5,8 @@
     │   ├── SettingsError           a setting is missing or cannot be used
     │   ├── SpecError               a sweep spec cannot be used; names the line
     │   ├── RequestRefused          a request breaks a documented rule; names its error code
-    │   └── QueryStopped            a user's query exceeded its limit of time or memory
+    │   ├── QueryStopped            a user's query exceeded its limit of time or memory
+    │   └── NothingSent             what was to be sent cannot or may not be
     ├── SupplierError
     │   ├── SupplierUnreachable     no connection could be made at all
     │   ├── SupplierDown            it can be reached, but all searches fail
@@ -51,7 +52,7 @@ class NightauditError(Exception):
         if not self.is_placed:
             self.kept = kept
             if next_step not in self.hint:
-                self.hint = f"{self.hint} Then: {next_step}" if self.hint else f"Continue with: {next_step}"
+                self.hint = f"{self.hint}\nThen: {next_step}" if self.hint else f"Continue with: {next_step}"
             self.is_placed = True
 
     def __str__(self) -> str:
@@ -92,6 +93,12 @@ class RequestRefused(InputError):
 
 class QueryStopped(InputError):
     """A user's query exceeded its limit of time or memory and was ended."""
+
+
+class NothingSent(InputError):
+    """What was to be sent to the supplier, or as an alert, cannot or may not be sent."""
+
+    usually_kept = "Nothing was sent."
 
 
 class SupplierError(NightauditError):
@@ -184,7 +191,7 @@ class CallsUsedUp(SweepStopped):
     def __init__(self, message: str) -> None:
         super().__init__(
             message,
-            hint="Tomorrow, or with a higher cap, continue with: nightaudit resume. To publish what there is: "
+            hint="Tomorrow, or with a higher cap, continue with: nightaudit resume\nTo publish what there is: "
             "nightaudit resume --close",
         )
 

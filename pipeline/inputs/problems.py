@@ -34,6 +34,7 @@ class Findings:
     file_name: str
     faults: list[Fault] = field(default_factory=list)
     count: int = 0
+    hint: str = "Correct the file, check it with --check, then load it again."
 
     def add(self, row: int, column: str, reason: str) -> None:
         """Add a fault of a row, or of the file (row 0)."""
@@ -54,5 +55,5 @@ class Findings:
         raise InputError(
             f"{self.file_name} cannot be loaded:\n" + "\n".join(lines),
             kept="Nothing was loaded.",
-            hint="Correct the file, check it with --check, then load it again.",
+            hint=self.hint,
         )

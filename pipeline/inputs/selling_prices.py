@@ -48,6 +48,8 @@ def read_prices(data: bytes, findings: Findings, rates: pl.DataFrame | None = No
     if rates is not None:
         unrated = without_rate(prices, rates)
         report(findings, unrated, "currency", lambda code: f"no reference rate of {code} is loaded for that day")
+        if rates.is_empty() and unrated.height:
+            findings.hint = f"Load reference rates first: nightaudit load rates FILE\n{findings.hint}"
     return prices
 
 

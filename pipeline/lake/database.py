@@ -17,7 +17,7 @@ from pipeline.lake.checksums import refuse_damaged
 from pipeline.lake.files import beside, put_in_place
 from pipeline.lake.objects import Lake
 from pipeline.lake.sweep_files import files_of_sweep, quarantine_file, refuse_retired
-from pipeline.lake.user_sql import LIST_RELATIONS, UNSAFE_OPTIMIZERS
+from pipeline.lake.user_sql import CANNOT_RUN, LIST_RELATIONS, UNSAFE_OPTIMIZERS
 
 # The memory of a session, and of a report's, whose charts need half of its 700 MB. Data beyond it is spilled to disk.
 _MEMORY_LIMIT, REPORT_MEMORY = "1500MB", "200MB"
@@ -220,7 +220,7 @@ def failed_query(file: Path, error: duckdb.Error) -> NightauditError:
     """Return the error of a failed query over the published file: a wrong query, or a damaged file."""
     if isinstance(error, _DAMAGE):
         return damaged(file, str(error))
-    return InputError(f"The query cannot be run: {error}", hint=LIST_RELATIONS)
+    return InputError(f"{CANNOT_RUN}{error}", hint=LIST_RELATIONS)
 
 
 def lies_elsewhere(file: Path) -> bool:

@@ -190,7 +190,7 @@ def _refuse_lost_commits(lake: Lake, table: Table, version: int, added: Iterable
             f"The log of the table {log.parent} has lost entries: it ends at version {version}, but version "
             f"{int(lost[-1])} was committed.",
             kept="Nothing was changed.",
-            hint="See how to repair it: nightaudit verify",
+            hint="See how to repair it: nightaudit verify --deep",
         )
 
 

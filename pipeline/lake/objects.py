@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from pipeline.lake.s3.parcels import Carrier
 
 
+# What is meant as an address, even with too few slashes: `s3:/bucket` is no folder.
+_ADDRESS: Final = re.compile(r"://|^[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+
+
 class Lake(Layout):
     """A folder of objects and tables, created by the first write. Opening it is cheap and holds no connection."""
 
@@ -36,7 +41,7 @@ class Lake(Layout):
 
         Raises SettingsError, LakeTooNew, and CorruptObject.
         """
-        if "://" in uri and not uri.startswith(("file://", "s3://")):
+        if _ADDRESS.search(uri) and not uri.startswith(("file://", "s3://")):
             raise SettingsError(
                 f"NIGHTAUDIT_LAKE is {uri!r}, which is neither a folder nor an address on S3.",
                 hint="Set it to a path, for example lake or /srv/nightaudit/lake, or to s3://bucket/prefix.",

@@ -59,7 +59,7 @@ def parts_of(
     import duckdb
 
     from pipeline.lake.user_condition import rows_where
-    from pipeline.lake.user_sql import LIST_RELATIONS, locked_session, question
+    from pipeline.lake.user_sql import CANNOT_RUN, LIST_RELATIONS, locked_session, question
 
     # If a query names no file, a file that fails belongs to the published file or its views.
     names_files = False
@@ -87,10 +87,10 @@ def parts_of(
     except (duckdb.FatalException, duckdb.SerializationException) as error:
         yield DAMAGED, str(error), ""
     except (duckdb.IOException, duckdb.PermissionException) as error:
-        refused = (REFUSED, f"The query cannot be run: {error}", _ONLY_THE_LAKE)
+        refused = (REFUSED, f"{CANNOT_RUN}{error}", _ONLY_THE_LAKE)
         yield refused if names_files else (DAMAGED, str(error), "")
     except duckdb.Error as error:
-        yield REFUSED, f"The query cannot be run: {error}", LIST_RELATIONS
+        yield REFUSED, f"{CANNOT_RUN}{error}", LIST_RELATIONS
     except OverflowError as error:
         # DuckDB's intervals reach further than Python's.
         yield REFUSED, f"The query returns a value that is out of range: {error}", "Cast that column to VARCHAR."

@@ -11,7 +11,7 @@ from itertools import chain
 import xxhash
 
 from pipeline.domain.analysis import Analysis
-from pipeline.domain.errors import InputError, LakeError
+from pipeline.domain.errors import LakeError, NothingSent
 from pipeline.domain.search import MAX_PROPERTIES_PER_SEARCH, Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake import Lake
@@ -82,16 +82,15 @@ class ConfirmRun:
 def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limit: int) -> list[Row]:
     """Return the named open flags, or the `limit` largest ones of some rules; of all rules if none is named.
 
-    Raises InputError for a flag that is unknown or no longer open, and if there is none at all.
+    Raises InputError for an unknown flag, and NothingSent if one is no longer open or there is none at all.
     """
     if flag_ids:
         flags = flag_rows(lake, list(dict.fromkeys(flag_ids)))
         for flag in flags:
             if flag["resolved_at"] is not None:
-                raise InputError(
+                raise NothingSent(
                     f"The flag {flag['flag_id']} is no longer open: it ended at {flag['resolved_at']} "
                     f"({flag['ended_by']}).",
-                    kept="Nothing was sent.",
                     hint='List the open ones: nightaudit query "SELECT flag_id, finding FROM report.flag"',
                 )
         return flags
@@ -101,9 +100,8 @@ def choose_flags(lake: Lake, flag_ids: Sequence[str], rules: Sequence[str], limi
     )
     found = query_published(lake.published_file, query, {"rules": list(rules), "limit": limit}).fetchall()
     if not found:
-        raise InputError(
+        raise NothingSent(
             f"No flag{' of the rule ' + ' or '.join(rules) if rules else ''} is open.",
-            kept="Nothing was sent.",
             hint='Count open flags by rule: nightaudit query "SELECT rule, count(*) FROM report.flag GROUP BY ALL"',
         )
     return flag_rows(lake, [flag_id for (flag_id,) in found])

@@ -16,6 +16,7 @@ from pipeline.lake.database import connect, query_published, rows_of, select_fil
 from pipeline.lake.delta import committed_files
 from pipeline.lake.raw import landed, read_ending, read_manifest
 from pipeline.publish.ledger import published_sweeps
+from pipeline.publish.pull import pulled_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Overview:
     published_file: Path
     sweeps: tuple[SweepOverview, ...]
     free_bytes: int
+    copy_of: str | None = None
+    """The lake that this one was pulled from, if any: a copy has published data and no sweeps."""
     fault: str = ""
     """Why the published file cannot be read, and what to do; empty: it can, or does not exist."""
 
@@ -56,7 +59,8 @@ def overview(lake: Lake) -> Overview:
     published = {entry.sweep_id for entry in published_sweeps(lake)}
     counts = sweep_rows(lake)
     sweeps = tuple(_one(lake, sweep_id, published, counts) for sweep_id in lake.sweep_ids())
-    return Overview(lake.root, lake.published_file, sweeps, lake.free_bytes(), _fault(lake.published_file))
+    fault, copy_of = _fault(lake.published_file), pulled_from(lake.root)
+    return Overview(lake.root, lake.published_file, sweeps, lake.free_bytes(), copy_of, fault)
 
 
 def _fault(published_file: Path) -> str:
@@ -77,7 +81,7 @@ def sweep_rows(lake: Lake) -> dict[str, dict[str, Any]]:
         except duckdb.Error as error:
             raise CorruptObject(
                 f"The sweep table in {lake.table_root(SWEEP.name)} cannot be read: {first_line(error)}",
-                hint="List the damage and its repairs: nightaudit verify",
+                hint="List the damage and its repairs: nightaudit verify --deep",
             ) from None
     return {row["sweep_id"]: row for row in rows}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from pipeline.domain.errors import InputError, SettingsError
+from pipeline.domain.errors import NothingSent
 from pipeline.lake import Lake
 from pipeline.lake.raw import read_manifest
 from pipeline.night.latest import refuse_earlier
@@ -45,29 +45,25 @@ class QuoteSummary:
 
 
 def refuse_unless_meant(settings: Settings, sample: Sample, *, is_confirmed: bool) -> None:
-    """Raise InputError or SettingsError unless settings, sample and user all allow a run of quotes."""
+    """Raise NothingSent unless settings, sample and user all allow a run of quotes."""
     if not settings.quote_cap:
-        raise SettingsError(
+        raise NothingSent(
             "Quotes are switched off, because each may make a reservation (NIGHTAUDIT_QUOTE_CAP is 0).",
-            kept="Nothing was sent.",
             hint="To allow up to 20 in a run, set NIGHTAUDIT_QUOTE_CAP=20.",
         )
     if sample.size > settings.quote_cap:
-        raise InputError(
+        raise NothingSent(
             f"A sample of {sample.size} is above the cap of {settings.quote_cap} quotes a run (NIGHTAUDIT_QUOTE_CAP).",
-            kept="Nothing was sent.",
             hint="Request fewer quotes, or raise the cap.",
         )
     if WRITE_SCOPE not in settings.scopes.split():
-        raise SettingsError(
+        raise NothingSent(
             f"Quotes need the scope {WRITE_SCOPE}, which is not requested (NIGHTAUDIT_SCOPES is {settings.scopes!r}).",
-            kept="Nothing was sent.",
             hint=f'If the supplier granted it, set NIGHTAUDIT_SCOPES="read_rooms {WRITE_SCOPE}"',
         )
     if not is_confirmed:
-        raise InputError(
+        raise NothingSent(
             f"This would make up to {sample.size} reservations with the supplier.",
-            kept="Nothing was sent.",
             hint="To confirm, add: --yes-make-reservations",
         )
 
@@ -84,7 +80,7 @@ async def quote(
 ) -> QuoteSummary:
     """Ask quotes for a sample of the published offers and load the ledger. The caller holds the lake's writer lock.
 
-    Raises InputError and SettingsError before anything is sent, and what `ask_quotes` raises; the ledger then holds
+    Raises NothingSent before anything is sent, and what `ask_quotes` raises; the ledger then holds
     every quote, and the next run loads those that this one did not.
     """
     refuse_unless_meant(settings, sample, is_confirmed=is_confirmed)
@@ -94,16 +90,15 @@ async def quote(
     load_ledger(lake, max_body_bytes)
     published = published_sweeps(lake)
     if not published:
-        raise InputError("Nothing is published yet.", kept="Nothing was sent.", hint="Run a night: nightaudit nightly")
+        raise NothingSent("Nothing is published yet.", hint="Run a night: nightaudit nightly")
     manifest = read_manifest(lake, published[-1].sweep_id)
     begun_at = now()
     unknown, asked = asked_so_far(lake, max_body_bytes)
     offers = choose(lake.published_file, sample, begun_at.date(), never=unknown, asked_before=asked)
     if not offers:
-        raise InputError(
+        raise NothingSent(
             "No published offer can be quoted: it must be on sale, have a known product for each room, and not have "
             "been quoted since the last night.",
-            kept="Nothing was sent.",
             hint="Widen --market and --property, or wait for the next night: nightaudit nightly",
         )
     run_id = f"{begun_at:%Y%m%dT%H%M%S%fZ}-{xxhash.xxh3_64_hexdigest(repr(sample).encode())[:6]}"

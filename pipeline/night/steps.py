@@ -66,7 +66,7 @@ def start_or_go_on(settings: Settings, lake: Lake, now: datetime) -> Manifest:
         raise InputError(
             f"Today's sweep {begun.sweep_id} is not published yet, and its spec differs from the current one.",
             kept="It is unchanged.",
-            hint=f"Finish it first: nightaudit resume {begun.sweep_id} (or --close it), then: nightaudit publish",
+            hint=f"Finish it first: nightaudit resume {begun.sweep_id} (or --close it)\nThen: nightaudit publish",
         )
     if is_sweep_loaded(lake, begun.sweep_id):
         logger.warning(

@@ -82,7 +82,7 @@ def restore_entries(lake: Lake) -> None:
             logger.warning("The ledger had no entry for %s, which is published; the entry was written again.", sweep_id)
             lake.put_new(path, lake.get(copy))
     for damage in damaged_entries(lake).values():
-        logger.warning("%s Its other copy is read. See how to repair it: nightaudit verify", damage)
+        logger.warning("%s Its other copy is read. See how to repair it: nightaudit verify --deep", damage)
 
 
 def damaged_entries(lake: Lake) -> dict[str, str]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from pipeline.domain.codes import MARKETS
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import NothingSent
 from pipeline.domain.search import Operation, ProductType, Search
 from pipeline.domain.stay import Party, Stay
 from pipeline.lake.database import query_published, rows_of
@@ -30,15 +30,12 @@ class Sample:
     def __post_init__(self) -> None:
         unknown = [market for market in self.markets if market not in MARKETS]
         if unknown:
-            raise InputError(
+            raise NothingSent(
                 f"{unknown[0]!r} is not one of the 36 market codes.",
-                kept="Nothing was sent.",
                 hint='List them: nightaudit query "FROM ref.market"',
             )
         if self.size < 1:
-            raise InputError(
-                f"A sample needs at least one offer, not {self.size}.", kept="Nothing was sent.", hint="Raise its size."
-            )
+            raise NothingSent(f"A sample needs at least one offer, not {self.size}.", hint="Raise its size.")
 
 
 @dataclass(frozen=True, slots=True)

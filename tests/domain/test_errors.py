@@ -68,7 +68,7 @@ def test_the_innermost_step_says_what_was_kept_and_how_to_go_on():
     error = errors.LakeFull("Full.", hint="Free some space.")
     error.at_step("The sweep stays loaded.", "nightaudit audit x")
     error.at_step("Answers that have landed are kept.", "nightaudit nightly")
-    assert str(error) == "Full.\nThe sweep stays loaded.\nFree some space. Then: nightaudit audit x"
+    assert str(error) == "Full.\nThe sweep stays loaded.\nFree some space.\nThen: nightaudit audit x"
 
 
 def test_how_to_go_on_is_said_once():

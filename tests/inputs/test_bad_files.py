@@ -127,6 +127,15 @@ def test_all_faults_are_told_at_once_and_many_are_counted():
     assert "… and 10 more" in message
 
 
+def test_prices_before_any_rates_are_refused_with_the_command_that_loads_rates():
+    with pytest.raises(InputError) as refused:
+        prices(with_cell("currency", "SEK"))
+    assert refused.value.hint.startswith("Load reference rates first: nightaudit load rates FILE\n")
+    with pytest.raises(InputError) as refused:
+        prices(with_cell("market", "UK"))
+    assert "rates" not in refused.value.hint
+
+
 def test_a_currency_needs_a_rate_of_the_day_or_the_week_before():
     rates = pl.DataFrame({"rate_date": ["2029-12-28"], "currency": ["SEK"]}).with_columns(
         pl.col("rate_date").str.to_date()

@@ -57,9 +57,10 @@ def test_a_folder_whose_name_is_a_pattern_is_refused(tmp_path, name):
         Lake(str(tmp_path / name))
 
 
-def test_another_kind_of_address_is_refused():
+@pytest.mark.parametrize("address", ["gs://bucket/lake", "s3:/bucket/lake", "S3:/bucket", "https://bucket/lake"])
+def test_another_kind_of_address_and_a_misspelt_one_are_refused(address):
     with pytest.raises(SettingsError, match="on S3"):
-        Lake("gs://bucket/lake")
+        Lake(address)
 
 
 def test_a_file_in_place_of_the_folder_is_told(tmp_path):

@@ -471,7 +471,7 @@ def test_a_night_stopped_after_its_sweep_names_the_step_to_continue_with(
 @pytest.mark.parametrize(
     ("failure", "exit_code", "said"),
     [
-        (OSError(28, "No space left on device"), 6, "Free some space. Then: nightaudit audit {sweep_id}"),
+        (OSError(28, "No space left on device"), 6, "Free some space.\nThen: nightaudit audit {sweep_id}"),
         (OSError("Generic error: No space left on device (os error 28)"), 6, "Free some space."),
         (MemoryError(), 1, "ulimit -v"),
     ],

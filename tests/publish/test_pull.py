@@ -163,3 +163,19 @@ def test_the_command_says_what_it_copied_and_queries_read_the_folder(lake, tmp_p
     monkeypatch.setenv("NIGHTAUDIT_LAKE", str(laptop))
     asked = CliRunner().invoke(app, ["query", "SELECT count(*) AS offers FROM lake.offer", "--format", "csv"])
     assert asked.output == "offers\n4\n", asked.output
+
+
+@pytest.mark.parametrize(("command", "ends_with"), [("status", 0), ("health", 1)])
+def test_a_copy_says_what_it_is_a_copy_of_and_does_not_ask_for_a_first_night(
+    lake, tmp_path, monkeypatch, command, ends_with
+):
+    laptop = tmp_path / "laptop"
+    pull(LakeFolder(lake), laptop)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(laptop))
+    done = CliRunner().invoke(app, [command])
+    said = " ".join(f"{done.output} {done.exception or ''}".split())
+    assert done.exit_code == ends_with
+    assert "is a copy of" in said
+    assert str(lake.root) in said
+    assert "nightaudit nightly" not in said

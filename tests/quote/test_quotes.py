@@ -17,7 +17,7 @@ from decimal import Decimal
 import pytest
 from silent_supplier import SilentSupplier
 
-from pipeline.domain.errors import CallsUsedUp, InputError, LakeFull, SettingsError, SupplierDown, TokenRefused
+from pipeline.domain.errors import CallsUsedUp, LakeFull, NothingSent, SupplierDown, TokenRefused
 from pipeline.domain.tables import OFFER, QUOTE_OFFER, QUOTE_TABLES, TABLES
 from pipeline.inputs import load as inputs
 from pipeline.lake.database import query_published
@@ -74,13 +74,13 @@ def entries(night):
 @pytest.mark.parametrize(
     ("changed", "error", "told"),
     [
-        ({"quote_cap": 0}, SettingsError, "Quotes are switched off"),
-        ({"quote_cap": 4}, InputError, "above the cap of 4"),
-        ({"scopes": "read_rooms"}, SettingsError, "need the scope write_rooms"),
-        ({"is_confirmed": False}, InputError, "up to 5 reservations"),
-        ({"markets": ("XX",)}, InputError, "36 market codes"),
-        ({"size": 0}, InputError, "at least one"),
-        ({"property_ids": (1,)}, InputError, "No published offer can be quoted"),
+        ({"quote_cap": 0}, NothingSent, "Quotes are switched off"),
+        ({"quote_cap": 4}, NothingSent, "above the cap of 4"),
+        ({"scopes": "read_rooms"}, NothingSent, "need the scope write_rooms"),
+        ({"is_confirmed": False}, NothingSent, "up to 5 reservations"),
+        ({"markets": ("XX",)}, NothingSent, "36 market codes"),
+        ({"size": 0}, NothingSent, "at least one"),
+        ({"property_ids": (1,)}, NothingSent, "No published offer can be quoted"),
     ],
 )
 def test_nothing_is_asked_unless_it_is_wholly_meant(unquoted, changed, error, told):
@@ -98,7 +98,7 @@ def test_quotes_are_off_by_default(unquoted):
 def test_nothing_is_asked_where_nothing_is_published(unquoted, tmp_path):
     from pipeline.lake import Lake
 
-    with pytest.raises(InputError, match="Nothing is published yet"):
+    with pytest.raises(NothingSent, match="Nothing is published yet"):
         ask(unquoted._replace(lake=Lake(str(tmp_path / "empty"))))
 
 
