@@ -7,11 +7,11 @@ import shlex
 from pathlib import Path, PurePath, PurePosixPath
 
 from pipeline.domain.errors import NightauditError
-from pipeline.domain.tables import MADE_OF_RAW, QUALITY, TABLES, Table
+from pipeline.domain.tables import MADE_OF_RAW, QUALITY, SELDOM_WRITTEN, TABLES, Table
 from pipeline.inputs.load import KINDS
 from pipeline.lake import Lake
-from pipeline.lake.checksums import FOLDER
-from pipeline.lake.delta import committed_sizes
+from pipeline.lake.checksums import FOLDER, damaged_of
+from pipeline.lake.delta import committed_files, committed_sizes
 from pipeline.lake.raw import is_retired
 from pipeline.publish.ledger import copies_of_entry, published_sweeps
 from pipeline.publish.pull import pulled_from
@@ -92,6 +92,13 @@ def not_as_committed(lake: Lake, table: Table) -> dict[Path, str]:
         elif (held := place.stat().st_size) != size:
             found[place] = f"has {held:,} bytes, where {size:,} were committed"
     return found
+
+
+def left_out(lake: Lake) -> list[Path]:
+    """Return the table files that the published night is without, as they are missing or damaged."""
+    found = [place for table in TABLES.values() for place in not_as_committed(lake, table)]
+    seldom_written = [place for table in SELDOM_WRITTEN for place in committed_files(lake, table)]
+    return found + damaged_of(lake.root, [place for place in seldom_written if place not in found])
 
 
 def warn_of_damaged_tables(lake: Lake) -> None:

@@ -22,7 +22,7 @@ from pipeline.night.care import take_nightly_care
 from pipeline.night.confirm import confirmer
 from pipeline.night.gate import audit_sweep, publish_checked, tell_if_blocked
 from pipeline.night.latest import done_steps, is_published, latest_sweep, leads_nowhere, note_done
-from pipeline.night.mend import warn_of_damaged_tables
+from pipeline.night.mend import left_out, warn_of_damaged_tables
 from pipeline.night.night import Night
 from pipeline.night.read_spec import refuse_before_making
 from pipeline.night.step_lines import line_of
@@ -207,7 +207,7 @@ def report(night: Night) -> Night:
 def summarise(night: Night) -> Night:
     """Summarise the night and show the summary."""
     assert night.published is not None  # noqa: S101 - the step before
-    summary = summary_of(night.published, reports_page(night.lake))
+    summary = summary_of(night.published, reports_page(night.lake), len(left_out(night.lake)))
     night.show(summary)
     return replace(night, summary=summary)
 

@@ -26,6 +26,7 @@ _CASES = (
 )
 
 
+_SEE_DAMAGE = "see what they held, and how to repair them: nightaudit verify --deep"
 _FAILED = "SELECT relation FROM state.failed_rule WHERE sweep_id = $sweep_id ORDER BY relation"
 
 
@@ -54,9 +55,11 @@ class NightSummary:
     query: str = QUERY
     failed_rules: tuple[str, ...] = ()
     """Relations of rules that could not be evaluated."""
+    files_left_out: int = 0
+    """Missing or damaged files of tables that the published night is without."""
 
 
-def summarise(published: Published, reports: Path) -> NightSummary:
+def summarise(published: Published, reports: Path, files_left_out: int = 0) -> NightSummary:
     """Return the summary of a night that has just been published; `reports` is the start page of its reports."""
     sweep = published.sweep
     findings, new = query_published(published.file, _FINDINGS, {"started_at": sweep["started_at"]}).fetchall()[0]
@@ -82,6 +85,7 @@ def summarise(published: Published, reports: Path) -> NightSummary:
         file=published.file,
         reports=reports,
         failed_rules=tuple(row[0] for row in query_published(published.file, _FAILED, about).fetchall()),
+        files_left_out=files_left_out,
     )
 
 
@@ -111,6 +115,7 @@ def lines_of(summary: NightSummary) -> list[tuple[str, str]]:
         ("findings", f"{summary.findings:,} open, {summary.new_findings:,} new"),
         ("cases", f"{summary.cases:,} to decide, {summary.new_cases:,} new; see: nightaudit cases"),
         *([("rules that failed", ", ".join(summary.failed_rules))] if summary.failed_rules else []),
+        *([("files left out", f"{summary.files_left_out:,}; {_SEE_DAMAGE}")] if summary.files_left_out else []),
         ("published file", str(summary.file)),
         ("reports", str(summary.reports)),
     ]

@@ -17,11 +17,11 @@ from pipeline.domain.search import Operation
 from pipeline.domain.tables import (
     CASE_NOTE,
     CONFIRMATION,
-    CONTENT_TABLES,
     FAILED_RULE,
     INPUT_TABLES,
     QUALITY,
     QUOTE_TABLES,
+    SELDOM_WRITTEN,
     SIDE_TABLES,
     STATE_TABLES,
     SWEEP_PUBLISHED,
@@ -47,9 +47,6 @@ _KNOWN_AT = {
 
 # Written as views, stored as tables: they read much and return little, and other views read them.
 _KEPT = frozenset({"mart.fx_of_sweep"})
-
-# Not every night writes to these. Their only file may be damaged, and a view needs one that can be opened.
-_SELDOM_WRITTEN = frozenset({QUALITY.name, *(table.name for table in CONTENT_TABLES)})
 
 _REFERENCE: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
     "market": ("One row per market code.", {"market": ("VARCHAR", "Market code: the point of sale.")}),
@@ -154,7 +151,7 @@ def _write_lake_views(
             # Only folders of sweeps, which begin with a year: the log beside them is Parquet in part.
             patterns = [root / "[0-9]*" / "*.parquet"]
         files = [file for sweep_id in wanted for file in held.get(sweep_id, [])]
-        if name in _SELDOM_WRITTEN and (damaged := damaged_of(lake.root, files)):
+        if TABLES[name] in SELDOM_WRITTEN and (damaged := damaged_of(lake.root, files)):
             patterns = [file for file in files if file not in damaged]
         session.execute(f"CREATE OR REPLACE VIEW lake.{name} AS {select_kept(name, patterns, quarantine)}")
 

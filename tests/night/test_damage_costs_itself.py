@@ -23,6 +23,7 @@ from pipeline.lake.raw import read_manifest
 from pipeline.night.gate import audit_at
 from pipeline.night.night import Night
 from pipeline.night.nightly import run_night
+from pipeline.night.summary import NightSummary
 from pipeline.night.verify import verify
 from pipeline.publish import publish, published_sweeps
 from pipeline.publish.ledger import copies_of_entry, restore_entries
@@ -132,8 +133,9 @@ def test_cut_files_of_the_oldest_night_are_reported_before_a_night_is_asked_and_
         def make_night(number: int) -> None:
             at = datetime(2030, 4, 1 + number, 2, tzinfo=UTC)
             sandbox.control("night", {"night": number, "today": at.date().isoformat()})
-            run_night(Night(settings, lake, clock=lambda: at))
+            summaries.append(run_night(Night(settings, lake, clock=lambda: at)))
 
+        summaries: list[NightSummary] = []
         make_night(0)
         make_night(1)
         oldest = lake.sweep_ids()[0]
@@ -148,4 +150,5 @@ def test_cut_files_of_the_oldest_night_are_reported_before_a_night_is_asked_and_
     assert len(lake.sweep_ids()) == 3
     (line,) = [each.getMessage() for each in caplog.records if "nightaudit rebuild" in each.getMessage()]
     assert re.search(rf"has [0-9,]+ bytes, .*, and {len(files) - 2} more. The night goes on", line)
+    assert [each.files_left_out for each in summaries] == [0, 0, len(files)]
     assert set(damaged(lake)) == {file.relative_to(lake.root).as_posix() for file in files}

@@ -42,6 +42,13 @@ def test_a_summary_has_the_counts_planned_done_stored_and_changed_and_the_paths(
     assert NIGHT.query in as_markdown(NIGHT)
 
 
+def test_damaged_files_that_the_night_is_without_are_in_its_summary():
+    assert "files left out" not in dict(lines_of(NIGHT))
+    told = dict(lines_of(replace(NIGHT, files_left_out=3)))["files left out"]
+    assert told.startswith("3; ")
+    assert "nightaudit verify --deep" in told
+
+
 def test_simulated_data_is_called_so_and_real_data_is_not():
     assert "Simulated" in as_markdown(NIGHT)
     assert "imulated" not in as_markdown(replace(NIGHT, is_simulated=False))

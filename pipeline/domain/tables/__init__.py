@@ -87,8 +87,9 @@ __all__ = [
     "MADE_OF_RAW", "MONEY", "MONEY_SCALE", "MOST_MONEY", "NUMBER", "OFFER", "OFFER_CHANGE", "PARITY_GROUP_OPEN",
     "PARITY_OPEN", "PENALTY", "PROMOTION", "PROPERTY_CHECK_IN", "PROPERTY_CONTENT", "PROPERTY_FILE", "PROPERTY_MAP",
     "QUALITY", "QUOTE", "QUOTE_OFFER", "QUOTE_PENALTY", "QUOTE_PROMOTION", "QUOTE_TABLES", "RATE", "RATE_SCALE",
-    "REJECT", "ROOM_CONTENT", "SEARCH", "SEGMENT_TABLES", "SELLING_PRICE", "SIDE_TABLES", "SMALL", "STATE_FILE",
-    "STATE_TABLES", "SWEEP", "SWEEP_PUBLISHED", "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column", "Table",
+    "REJECT", "ROOM_CONTENT", "SEARCH", "SEGMENT_TABLES", "SELDOM_WRITTEN", "SELLING_PRICE", "SIDE_TABLES", "SMALL",
+    "STATE_FILE", "STATE_TABLES", "SWEEP", "SWEEP_PUBLISHED", "TABLES", "TEXT", "WEIGHT", "WORKING_TABLES", "Column",
+    "Table",
 ]  # fmt: skip
 
 # What sweeps fill.
@@ -107,6 +108,9 @@ SEGMENT_TABLES = ("search", "offer", "penalty", "promotion", "reject", "drift", 
 MADE_OF_RAW = frozenset(
     {*SEGMENT_TABLES, SWEEP.name, OFFER_CHANGE.name, *(table.name for table in CONTENT_TABLES), *WORKING_TABLES}
 ) | frozenset(QUOTE_TABLES)
+
+# Not every night writes to these. Their only file may be damaged, and the nights to come do without it.
+SELDOM_WRITTEN = (QUALITY, *CONTENT_TABLES)
 
 # What is not made by sweeps.
 SIDE_TABLES = INPUT_TABLES | QUOTE_TABLES | {table.name: table for table in (CONFIRMATION, CASE_NOTE)}
