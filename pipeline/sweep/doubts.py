@@ -55,7 +55,9 @@ def worth_asking(lake: Lake, doubts: Mapping[Search, int]) -> dict[int, tuple[in
 
     `doubts` are searches with the properties that their answers do not list, and how many parts without an id there
     are. Those that come every night take nothing away that was known, so they are left alone: a supplier that never
-    states an id costs no request. So is everything while nothing is published.
+    states an id costs no request. So is everything while nothing is published: no property is known to be missing
+    then, and to ask for each that is not listed would cost up to a hundred requests an answer. Their cells are
+    `absent`, which says that the answer did not list them and nothing of what is on sale; `reject` holds the parts.
     """
     rows = [_row(search, parts, property_id) for search, parts in doubts.items() for property_id in search.property_ids]
     if not rows or not lake.published_file.exists():
