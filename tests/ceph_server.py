@@ -19,6 +19,7 @@ from pathlib import Path
 
 import boto3
 import pytest
+from free_port import free_port
 from s3_server import KEY_ID, SECONDS_AWAY, SECRET, S3Server
 
 _PACKAGES = "apt-get install --no-install-recommends ceph-mon ceph-osd radosgw"
@@ -77,7 +78,7 @@ def ceph_server(folder: Path) -> Iterator[S3Server]:
         environment["PYTHONPATH"] = str(root / "usr/lib/python3/dist-packages")
     for name in ("mon", "osd", "rgw"):
         (folder / name).mkdir()
-    fsid, osd, (mon_port, port) = uuid.uuid4(), uuid.uuid4(), _free_ports()
+    fsid, osd, mon_port, port = uuid.uuid4(), uuid.uuid4(), free_port(), free_port()
     conf, keyring = folder / "ceph.conf", str(folder / "keyring")
     conf.write_text(_CONF.format(fsid=fsid, mon_port=mon_port, port=port, folder=folder, lib=lib))
     running: list[subprocess.Popen[str]] = []
@@ -128,11 +129,6 @@ def ceph_server(folder: Path) -> Iterator[S3Server]:
             process.kill()
             process.wait()
         log.close()
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        return one.getsockname()[1], other.getsockname()[1]
 
 
 def _answers(port: int) -> bool:

@@ -41,6 +41,18 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
+# A test that makes whole nights takes minutes where the processors are busy.
+_SECONDS_OF_SLOW_TESTS = 1200
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that make whole nights more time than the others have, unless they state their own."""
+    for item in items:
+        is_slow = item.get_closest_marker("slow") or item.get_closest_marker("cluster")
+        if is_slow and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_SECONDS_OF_SLOW_TESTS))
+
+
 @pytest.fixture(autouse=True)
 def ctrl_c_is_for_the_tests() -> Iterator[None]:
     """Restore the handler of Ctrl-C, which commands that run in this process change."""

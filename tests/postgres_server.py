@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from free_port import free_port
 
 _PACKAGE = "apt-get install --no-install-recommends postgresql"
 
@@ -24,9 +24,7 @@ class PostgresServer:
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs, self._data = programs, folder / "data"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = free_port()
         self._run("initdb", "--pgdata", self._data, "--username", "prefect", "--auth", "trust", "--no-sync")
         self._process = self._start()
         self._run("createdb", *self._to_server, "prefect")

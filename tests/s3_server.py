@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from free_port import free_port
+
 KEY_ID, SECRET = "AKIANEVERTOBESEEN000", "never-to-be-seen-5c1d"
 SECONDS_AWAY = 4
 
@@ -74,7 +76,7 @@ def _serve() -> None:
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     s3_backends["123456789012"]["aws"].create_bucket("bucket", "us-east-1")
-    application, port = DomainDispatcherApplication(create_backend_app), 0
+    application, port = DomainDispatcherApplication(create_backend_app), free_port()
     running: list[BaseWSGIServer] = []
     # Shut down from a thread: the server's own would wait for itself.
     signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=running[-1].shutdown).start())
@@ -83,8 +85,7 @@ def _serve() -> None:
     while True:
         server = make_server("127.0.0.1", port, application, threaded=False)
         running.append(server)
-        if not port:
-            port = server.server_port
+        if len(running) == 1:
             print(port, flush=True)  # noqa: T201 - what the parent waits for
         server.serve_forever()
         server.server_close()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from free_port import free_port
 from typer.main import get_command
 
 from pipeline.domain.search import Operation
@@ -252,7 +253,8 @@ def test_bad_credentials_start_nothing_and_show_no_secret(user, run_here, suppli
 
 
 def test_an_unreachable_host_is_told_and_can_be_resumed(user, run_here, ids):
-    with SandboxProcess(seed=3, properties=60) as gone:
+    port = free_port()
+    with SandboxProcess(seed=3, properties=60, port=port) as gone:
         user.use_supplier(gone)
     user.environment |= {"NIGHTAUDIT_ATTEMPTS": "2"}
     spec = user.write_spec(ids[:3])
@@ -260,13 +262,9 @@ def test_an_unreachable_host_is_told_and_can_be_resumed(user, run_here, ids):
     assert done.returncode == 1
     assert "nightaudit resume" in done.stderr
     no_traceback(done)
-    with SandboxProcess(seed=3, properties=60, port=port_of(gone)):
+    with SandboxProcess(seed=3, properties=60, port=port):
         resumed = run_here("resume")
     assert resumed.returncode == 0, resumed.stderr
-
-
-def port_of(sandbox: SandboxProcess) -> int:
-    return int(sandbox.base_url.rsplit(":", 1)[1])
 
 
 def test_a_lake_holds_one_supplier(user, run_here, supplier, ids):
@@ -487,7 +485,8 @@ def test_a_query_reads_and_nothing_else(run_here, night):
 
 @pytest.mark.slow
 def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids):
-    with SandboxProcess(seed=3, properties=60, faults=SLOW) as slow:
+    port = free_port()
+    with SandboxProcess(seed=3, properties=60, port=port, faults=SLOW) as slow:
         user.use_supplier(slow)
         spec = user.write_spec(ids, days=30, markets=("GB", "SE"))
         sweep = user.start("sweep", "--spec", str(spec))
@@ -499,7 +498,7 @@ def test_ctrl_c_lands_what_is_in_hand_and_says_how_to_resume(user, run_here, ids
         assert "nightaudit resume" in err
         assert not re.search("Traceback|never retrieved|Exception ignored|leaked|resource_tracker", err), err
         asked_before = slow.control("served")["requests"]
-    with SandboxProcess(seed=3, properties=60, port=port_of(slow)):
+    with SandboxProcess(seed=3, properties=60, port=port):
         resumed = run_here("resume")
         assert resumed.returncode == 0, resumed.stderr
     assert asked_before

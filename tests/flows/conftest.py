@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from free_port import free_port
 from tiny_night import settings_in, write_spec_in
 
 import flows  # noqa: F401 - sets defaults of Prefect's environment
@@ -16,18 +16,12 @@ import flows  # noqa: F401 - sets defaults of Prefect's environment
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 # Prefect reads these when it is first imported, which the tests here do inside their bodies.
 _HOME = tempfile.TemporaryDirectory(prefix="prefect-home-", ignore_cleanup_errors=True)
 os.environ["PREFECT_HOME"] = _HOME.name
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
-os.environ["PREFECT_SERVER_API_PORT"] = str(_free_port())
+os.environ["PREFECT_SERVER_API_PORT"] = str(free_port())
 os.environ.pop("PREFECT_API_URL", None)
 
 

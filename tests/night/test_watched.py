@@ -16,6 +16,7 @@ from urllib.request import url2pathname, urlopen
 
 import pyarrow.parquet as pq
 import pytest
+from free_port import free_port
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 from tiny_night import receiving, rows, settings_in
@@ -109,12 +110,6 @@ def test_a_probe_passes_while_the_night_is_young_and_fails_when_it_is_not(made, 
     assert isinstance(command(lake, monkeypatch, "health", "--older-than", "23").exception, NightTooOld)
     nothing = command(Lake(str(tmp_path / "none")), monkeypatch, "health")
     assert isinstance(nothing.exception, NightauditError)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_a_sweep_serves_its_metrics_while_it_runs_and_no_longer(tmp_path):

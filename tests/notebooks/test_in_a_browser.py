@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from free_port import free_port
 from playwright.sync_api import expect, sync_playwright
 
 from pipeline.lake import Lake
@@ -43,9 +43,7 @@ def lake(nights, tmp_path_factory):
 @pytest.fixture(scope="module")
 def printed(lake):
     """The addresses that `nightaudit serve` prints, which runs as people start it and ends as they end it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "pipeline.cli", "serve", "--port", str(port)],
         cwd=ROOT,

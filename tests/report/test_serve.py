@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from free_port import free_port
 from served import served
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -81,9 +81,7 @@ def test_another_host_is_refused_on_every_route(pages, browser, host):
 @pytest.mark.slow
 def test_the_command_listens_on_the_loopback_address_alone(two_nights):
     write_reports(two_nights)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "pipeline.cli", "serve", "--port", str(port)]
     given = os.environ | {"NIGHTAUDIT_LAKE": str(two_nights.root), "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(command, env=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
+from free_port import free_port
 
 from pipeline.supplier.auth import ClientCredentials
 from pipeline.supplier.client import SupplierClient
@@ -240,9 +241,7 @@ def redis(tmp_path):
     program = os.environ.get("REDIS_SERVER") or shutil.which("redis-server")
     if program is None:
         pytest.skip("there is no redis-server: apt-get install redis-server, or name it in REDIS_SERVER")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen([program, "--port", str(port), "--save", "", "--dir", str(tmp_path)], stdout=-1)
     try:
         for line in server.stdout:
