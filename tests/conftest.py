@@ -41,6 +41,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
+# A shell without job control lets what it runs in the background ignore SIGINT, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # A test that makes whole nights takes minutes where the processors are busy.
 _SECONDS_OF_SLOW_TESTS = 1200
 
