@@ -55,7 +55,7 @@ def test_each_step_of_the_night_is_a_task_and_prefect_keeps_its_pages(settings, 
     assert "index.html" in kept["nightly-reports"]
     assert "Simulated" in kept["nightly-reports"]
     assert "](data:image/svg+xml;base64," in kept["nightly-reports"]
-    assert "Passed" in kept["nightly-quality"]
+    assert "The night passed" in kept["nightly-quality"]
 
 
 @pytest.mark.slow
