@@ -1,5 +1,7 @@
 -- One row per market and currency in which most properties have moved most of their prices in one direction tonight.
 -- No property is to be called about what its market does. Each property counts once, however many offers it has.
+-- A currency that is requested once a week has moved in that week, and not tonight: what was last seen more than
+-- silent_nights before the market's last earlier offers does not count.
 -- median_pct: Median over these properties of the median change of a property's totals, in percent.
 -- properties: Properties that moved in this direction; at least three, by a median of at least disparity_pct.
 -- markets: Number of markets with an offer seen tonight and before.
@@ -26,6 +28,17 @@ seen AS (
     GROUP BY offer.market, offer.currency, offer.property_id
 ),
 
+-- When each market last had offers before tonight, in any currency.
+sold AS (
+    SELECT
+        counted.market,
+        max(counted.snapshot_date) AS snapshot_date
+    FROM state.cell_count AS counted
+    CROSS JOIN latest
+    WHERE counted.sweep_id <> latest.sweep_id AND counted.offered > 0
+    GROUP BY counted.market
+),
+
 moved AS (
     SELECT
         move.market,
@@ -34,6 +47,10 @@ moved AS (
         count(*) AS offers,
         median(move.change_pct) AS change_pct
     FROM report.price_move AS move
+    LEFT JOIN mart.sweep AS before ON before.sweep_id = move.previous_sweep_id
+    LEFT JOIN sold ON sold.market = move.market
+    CROSS JOIN ref.analysis AS analysis
+    WHERE sold.snapshot_date IS NULL OR before.snapshot_date >= sold.snapshot_date - analysis.silent_nights
     GROUP BY move.market, move.currency, move.property_id
 ),
 

@@ -2,7 +2,7 @@
 -- size_pct: Gap in percent of the price that it is compared with; above 0: the market is dearer.
 -- amount: Gap in currency; above 0: the market is dearer.
 -- market: Market whose price deviates.
--- compared_with: Market that it is compared with; where several agree, the first of them by name.
+-- compared_with: Market that it is compared with; the reference market with the middle one of those that deviate alike.
 -- reference_market: Market that all were compared with.
 -- markets_compared: Markets compared with the reference market for this offer in one currency; if none, at all.
 -- markets_apart: Number of these markets that deviate in the same direction.
@@ -118,6 +118,8 @@ voted AS (
         pair.property_id,
         pair.reference_offer_key,
         pair.reference_sweep_id,
+        any_value(leaning.dearer) AS level_dearer,
+        any_value(leaning.cheaper) AS level_cheaper,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap > 0) AS markets_dearer,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap < 0) AS markets_cheaper,
@@ -185,6 +187,8 @@ stood AS (
         stand.witness_key,
         CASE WHEN pair.gap > 0 THEN stand.markets_dearer ELSE stand.markets_cheaper END AS markets_apart,
         stand.is_reference_apart,
+        abs(100 + pair.gap_pct - CASE WHEN pair.gap > 0 THEN stand.level_dearer ELSE stand.level_cheaper END)
+            AS from_level,
         2 * markets_apart > stand.markets_compared AS is_of_most -- noqa: RF02
     FROM pair
     INNER JOIN stand
@@ -326,19 +330,20 @@ found AS (
 
     -- The deviating price is the reference market's, as answered.
     SELECT
-        reference.* EXCLUDE (first_market), -- noqa: RF02
-        reference.first_market.total AS compared_answered,
-        reference.first_market.currency AS compared_currency,
-        reference.first_market.currency_basis,
-        1 / reference.first_market.rate AS rate,
-        reference.first_market.rate_date,
+        reference.* EXCLUDE (middle_market), -- noqa: RF02
+        reference.middle_market.market AS compared_with,
+        reference.middle_market.total AS compared_answered,
+        reference.middle_market.currency AS compared_currency,
+        reference.middle_market.currency_basis,
+        1 / reference.middle_market.rate AS rate,
+        reference.middle_market.rate_date,
         CASE
-            WHEN reference.first_market.rate IS NULL THEN reference.first_market.total
+            WHEN reference.middle_market.rate IS NULL THEN reference.middle_market.total
             ELSE
                 mart.converted(
-                    reference.first_market.total,
-                    reference.first_market.from_rate,
-                    reference.first_market.to_rate,
+                    reference.middle_market.total,
+                    reference.middle_market.from_rate,
+                    reference.middle_market.to_rate,
                     unit.minor_unit
                 )
         END AS compared_total,
@@ -358,7 +363,6 @@ found AS (
             any_value(stood.board_id) AS board_id,
             any_value(stood.policy_key) AS policy_key,
             stood.reference_offer_key AS offer_key,
-            min(stood.market) AS compared_with,
             any_value(stood.reference_market) AS reference_market,
             any_value(stood.markets_compared) AS markets_compared,
             any_value(stood.markets_apart) AS markets_apart,
@@ -366,6 +370,7 @@ found AS (
             any_value(stood.high_pct) AS high_pct,
             arg_min(
                 {
+                    'market': stood.market,
                     'total': stood.total,
                     'currency': stood.currency,
                     'currency_basis': stood.currency_basis,
@@ -374,8 +379,8 @@ found AS (
                     'from_rate': stood.from_rate,
                     'rate_date': stood.rate_date
                 },
-                (stood.market, stood.currency)
-            ) AS first_market,
+                (stood.from_level, stood.market, stood.currency)
+            ) AS middle_market,
             list(stood.observation ORDER BY stood.market, stood.currency)
             || [any_value(stood.reference_observation)] AS evidence
         FROM stood

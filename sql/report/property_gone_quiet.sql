@@ -63,9 +63,8 @@ sale AS (
         ) - count(*) OVER (
             PARTITION BY sale.operation, sale.property_id, sale.last_offered_at
         ) AS offered_elsewhere,
-        -- Of a property that sells for no stay of few, the answers do not tell a closed one from a full one.
-        sale.quiet_cells < 10 * sale.quiet_nights AS is_of_few_stays,
-        analysis.quiet_nights AS least_nights
+        -- Of a property that sells for no stay of few, the answers do not tell a closed one from a full one, ever.
+        sale.quiet_cells < 10 * sale.quiet_nights AS is_of_few_stays
     FROM state.property_sale AS sale
     CROSS JOIN ref.analysis AS analysis
 ),
@@ -105,7 +104,7 @@ quiet_search AS (
 
 SELECT
     'property_gone_quiet' AS rule,
-    2 AS rule_version,
+    3 AS rule_version,
     mart.subject_key(
         'property_gone_quiet',
         concat_ws(
@@ -117,13 +116,7 @@ SELECT
         )
     ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    CASE
-        WHEN
-            sale.offered_elsewhere = 0
-            AND (NOT sale.is_of_few_stays OR sale.quiet_nights >= 2 * sale.least_nights)
-            THEN 'high'
-        ELSE 'medium'
-    END AS severity,
+    CASE WHEN sale.offered_elsewhere = 0 AND NOT sale.is_of_few_stays THEN 'high' ELSE 'medium' END AS severity,
     NULL::DOUBLE AS size_pct,
     NULL::DECIMAL(18, 4) AS amount,
     CASE sale.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,

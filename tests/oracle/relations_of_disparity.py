@@ -100,8 +100,10 @@ def _judged(
             ):
                 found.append(_finding_beside(row, peer, compared, alike))
     if blamed:
-        first = min(blamed, key=lambda row: (row["market"], row["currency"]))
-        found.append(_finding_of_reference(first, reference_market, compared, len(sides[_is_dearer(first)]), rates))
+        levels = sorted(100 + row["gap_pct"] for row in best_apart if _is_dearer(row) is _is_dearer(blamed[0]))
+        level = levels[(len(levels) - 1) // 2]
+        middle = min(blamed, key=lambda row: (abs(100 + row["gap_pct"] - level), row["market"], row["currency"]))
+        found.append(_finding_of_reference(middle, reference_market, compared, len(sides[_is_dearer(middle)]), rates))
     return found
 
 
