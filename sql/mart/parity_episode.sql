@@ -2,7 +2,7 @@
 -- is_running: True: it has not ended, as far as is known.
 -- days: Days from its first sweep to its end, or to the last sweep that found it dearer while it is running.
 -- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.
--- ended_by: `resolved`, `gone`, `reference_changed`, `basis_changed` or `stay_began`; NULL: it is running.
+-- ended_by: `resolved`, `gone`, `not_asked`, `reference_changed`, `basis_changed` or `stay_began`; NULL: it is running.
 SELECT
     episode.*,
     episode.ended_at IS NULL AS is_running,

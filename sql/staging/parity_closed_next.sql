@@ -17,6 +17,8 @@ ended AS (
             WHEN observed.currency_basis <> before.currency_basis THEN 'basis_changed'
             WHEN NOT observed.is_losing THEN 'resolved'
             WHEN observed.offer_key IS NULL AND (gone.offer_key IS NOT NULL OR there.offer_key IS NOT NULL) THEN 'gone'
+            WHEN observed.offer_key IS NULL AND coalesce(dropped.ended_by, dropped_there.ended_by) IS NOT NULL
+                THEN coalesce(dropped.ended_by, dropped_there.ended_by)
             WHEN before.check_in <= sweep.snapshot_date THEN 'stay_began'
         END AS ended_by
     FROM state.parity_open AS before
@@ -37,6 +39,16 @@ ended AS (
             there.source = before.source
             AND there.property_id = before.property_id
             AND there.offer_key = before.reference_offer_key
+    LEFT JOIN night.offer_dropped AS dropped
+        ON
+            dropped.source = before.source
+            AND dropped.property_id = before.property_id
+            AND dropped.offer_key = before.offer_key
+    LEFT JOIN night.offer_dropped AS dropped_there
+        ON
+            dropped_there.source = before.source
+            AND dropped_there.property_id = before.property_id
+            AND dropped_there.offer_key = before.reference_offer_key
 )
 
 SELECT

@@ -5,6 +5,16 @@ WITH observed AS (
     SELECT pair.*
     FROM night.parity_observed AS pair
     WHERE pair.match_grade <> 'exact'
+),
+
+-- Cells whose stay is requested in another currency now. Another doubt need not be about all of a cell.
+not_asked AS (
+    SELECT DISTINCT
+        offer.source,
+        offer.property_id,
+        offer.cell_key
+    FROM night.offer_dropped AS offer
+    WHERE offer.ended_by = 'not_asked'
 )
 
 SELECT
@@ -24,6 +34,8 @@ SELECT
                 OR (there.is_answered_whole AND sold_there.cell_key IS NULL)
             )
             THEN 'gone'
+        WHEN observed.cell_key IS NULL AND coalesce(not_asked.cell_key, not_asked_there.cell_key) IS NOT NULL
+            THEN 'not_asked'
         WHEN before.check_in <= sweep.snapshot_date THEN 'stay_began'
     END AS ended_by
 FROM state.parity_group_open AS before
@@ -37,6 +49,16 @@ LEFT JOIN observed
         AND observed.room_no = before.room_no
         AND observed.board_family = before.board_family
         AND observed.currency = before.currency
+LEFT JOIN not_asked
+    ON
+        not_asked.source = before.source
+        AND not_asked.property_id = before.property_id
+        AND not_asked.cell_key = before.cell_key
+LEFT JOIN not_asked AS not_asked_there
+    ON
+        not_asked_there.source = before.source
+        AND not_asked_there.property_id = before.property_id
+        AND not_asked_there.cell_key = before.reference_cell_key
 LEFT JOIN night.cell_observed AS here
     ON
         here.source = before.source

@@ -56,4 +56,9 @@ ANTI JOIN night.offer_change AS gone_there
         AND gone_there.source = before.source
         AND gone_there.property_id = before.property_id
         AND gone_there.offer_key = before.reference_offer_key
+ANTI JOIN night.offer_dropped AS dropped
+    ON
+        dropped.source = before.source
+        AND dropped.property_id = before.property_id
+        AND dropped.offer_key IN (before.offer_key, before.reference_offer_key)
 WHERE before.check_in > sweep.snapshot_date

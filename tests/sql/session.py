@@ -66,6 +66,10 @@ _WITH = {
     "night.cell_doubtful": (tables.CELL, (required("parts", INT, ""),)),
     "night.offer_observed": (tables.OFFER, (_KEY, Column("offer_key", LONG, ""), Column("is_whole", FLAG, ""))),
     "night.offer_change": (tables.OFFER_CHANGE, (Column("previous_total", tables.MONEY, ""),)),
+    "night.offer_dropped": (
+        tables.PARITY_OPEN,
+        (_KEY, required("ended_by", TEXT, "")),
+    ),
     "night.group_observed": (
         tables.PARITY_GROUP_OPEN,
         (

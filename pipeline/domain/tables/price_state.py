@@ -115,6 +115,7 @@ _ENDED = (
         "ended_by",
         TEXT,
         "`resolved`: it was compared and not dearer; `gone`: one of the two was not on sale any more; "
+        "`not_asked`: the currency of one of them is no longer requested; "
         "`reference_changed`: another offer is compared with; `basis_changed`: on another currency_basis; or "
         "`stay_began`.",
     ),

@@ -1,0 +1,19 @@
+-- One row per offer that is out of comparisons from this sweep on, or was before, as answers left it in doubt too long.
+-- ended_by: Why what ran about it ends: `not_asked`: its stay is requested in another currency now; `gone`.
+SELECT
+    before.source,
+    before.property_id,
+    before.cell_key,
+    before.offer_key,
+    CASE WHEN before.unobserved_since IS NULL THEN 'not_asked' ELSE 'gone' END AS ended_by
+FROM state.offer_open AS before
+CROSS JOIN night.sweep AS sweep
+CROSS JOIN ref.analysis AS analysis
+ANTI JOIN night.offer_observed AS observed
+    ON
+        observed.source = before.source
+        AND observed.property_id = before.property_id
+        AND observed.offer_key = before.offer_key
+WHERE
+    before.doubted_since IS NOT NULL
+    AND NOT mart.is_on_sale(before.doubted_since, sweep.started_at, analysis.unobserved_nights)
