@@ -54,6 +54,8 @@ class Confounder(NamedTuple):
     """Rule and market: one finding about the market is right, and none about its properties."""
     unseen: frozenset[tuple[str, str]] = frozenset()
     """Rule and market: what is planted there cannot be seen, as totals that do not meet have no gap in their fees."""
+    is_unseen_at: Callable[[int], bool] = lambda _property_id: True
+    """Whether it cannot be seen at a property."""
 
 
 def _products(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -87,9 +89,13 @@ def _dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[s
     return dearer(answer, DEARER) if market == OTHER else answer
 
 
+def _is_of_dearer_half(property_id: int) -> bool:
+    return property_id % 2 == 1
+
+
 def _half_dear_market(market: str, _days_left: int, answer: dict[str, Any]) -> dict[str, Any]:
     for house in answer.get("properties") or [answer.get("property") or {}]:
-        if market == OTHER and house.get("propertyId", 0) % 2:
+        if market == OTHER and _is_of_dearer_half(house.get("propertyId", 0)):
             dearer({"property": house}, RISE)
     return answer
 
@@ -136,7 +142,7 @@ CONFOUNDERS = {
     "currency switched": Confounder(switches=True, besides=(SWITCHED,)),
     "supplier dearer": Confounder(_risen),
     "market dearer": Confounder(_dear_market, **_ALL_DEARER),
-    "half a market dearer": Confounder(_half_dear_market, wide=frozenset({("market_disparity", OTHER)})),
+    "half a market dearer": Confounder(_half_dear_market, **_ALL_DEARER, is_unseen_at=_is_of_dearer_half),
     "duplicates": Confounder(_duplicated),
     "ids missing": Confounder(_nameless),
     "ids always missing": Confounder(nameless=True),

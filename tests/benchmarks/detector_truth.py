@@ -59,7 +59,7 @@ def measured(name: str, seed: int, asked: str, of_a_kind: int) -> tuple[Counts, 
             course=course,
             attempts=1,
         )
-        seen = {rule: _without_unseen(rule, score, confounder.unseen) for rule, score in scores(world).items()}
+        seen = {rule: _without_unseen(rule, score, confounder) for rule, score in scores(world).items()}
         found = {rule: _with_wide(world, rule, score, confounder.wide) for rule, score in seen.items()}
         if "fx_markup" in found:
             found["fx_markup"] = _without_hidden(world, found["fx_markup"], confounder)
@@ -92,9 +92,11 @@ def _with_wide(world: PlantedWorld, rule: str, score: Score, wide: frozenset[tup
     return Score(score.expected + len(markets), right + len(wrong) + len(markets & told), wrong, missed)
 
 
-def _without_unseen(rule: str, score: Score, unseen: frozenset[tuple[str, str]]) -> Score:
+def _without_unseen(rule: str, score: Score, confounder: Confounder) -> Score:
     """Return a score that does not expect what cannot be seen."""
-    missed = frozenset(cell for cell in score.missed if (rule, cell[1]) not in unseen)
+    missed = frozenset(
+        cell for cell in score.missed if not ((rule, cell[1]) in confounder.unseen and confounder.is_unseen_at(cell[0]))
+    )
     return Score(score.expected - len(score.missed) + len(missed), score.found, score.wrong, missed)
 
 
