@@ -43,8 +43,8 @@ class Lake(Layout):
         """
         if _ADDRESS.search(uri) and not uri.startswith(("file://", "s3://")):
             raise SettingsError(
-                f"NIGHTAUDIT_LAKE is {uri!r}, which is neither a folder nor an address on S3.",
-                hint="Set it to a path, for example lake or /srv/nightaudit/lake, or to s3://bucket/prefix.",
+                f"The lake {uri!r} is neither a folder nor an address on S3.",
+                hint="Name a path, for example lake or /srv/nightaudit/lake, or s3://bucket/prefix (NIGHTAUDIT_LAKE).",
             )
         self.copy = _copy_of(uri) if uri.startswith("s3://") else None
         """This machine's copy of a lake on S3, whose missing files are fetched again. None: the lake is in a folder."""
