@@ -296,7 +296,7 @@ class Settings(BaseSettings):
     """Number of properties in the sandbox."""
 
     sandbox_clock: Annotated[AwareDatetime, BeforeValidator(_instant)] | None = None
-    """Time that the sandbox's nights take place, such as `2026-10-01T02:00:00Z`. Unset: the real time."""
+    """Time at which the sandbox's nights take place, such as `2026-10-01T02:00:00Z`. Unset: the real time."""
 
     @model_validator(mode="after")
     def _credentials_are_complete(self) -> Self:

@@ -20,7 +20,7 @@ def main() -> None:
     try:
         with stoppable(
             "Answers that have landed are kept, and the published file is intact.",
-            "the same command; resume a sweep with nightaudit resume",
+            "the same command, or for a sweep: nightaudit resume",
         ):
             app()
     except NightauditError as error:

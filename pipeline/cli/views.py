@@ -93,7 +93,7 @@ def _chosen(chosen: Choice, budget: int) -> str:
 
 def begun_view(manifest: Manifest) -> RenderableType:
     """Return which sweep begins."""
-    text = Text.assemble("Sweep ", (manifest.sweep_id, "bold"), f": {manifest.cells:,} cells of {manifest.supplier}. ")
+    text = Text.assemble("Sweep ", (manifest.sweep_id, "bold"), f": {manifest.cells:,} cells (supplier: {manifest.supplier}). ")
     return text.append(SIMULATED, style="yellow") if manifest.is_simulated else text
 
 

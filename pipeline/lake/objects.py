@@ -296,12 +296,13 @@ class Lake(Layout):
             except LakeError:
                 raise
             except (OSError, BaseError) as error:
-                raise self._unusable(str(error)) from None
+                raise self._unusable(f"{error.strerror or error}.") from None
         return self._store
 
     def _unusable(self, why: str) -> LakeError:
         return LakeError(
             f"The lake folder {self.root} cannot be used: {why}",
+            kept="Nothing was started.",
             hint="Set NIGHTAUDIT_LAKE to a folder that you can write to.",
         )
 

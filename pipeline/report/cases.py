@@ -89,8 +89,8 @@ def calls(cases: pl.DataFrame) -> pl.DataFrame:
         pl.when(lowest.is_null() | is_said)
         .then(pl.lit(""))
         .when(lowest == highest)
-        .then(pl.format(", {}%", lowest))
-        .otherwise(pl.format(", {}% to {}%", lowest, highest)),
+        .then(pl.format(", size {}%", lowest))
+        .otherwise(pl.format(", size {}% to {}%", lowest, highest)),
         example,
     )
     # Without a property, a case is of a market or the supplier and has its own line.

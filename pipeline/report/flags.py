@@ -53,7 +53,11 @@ def ended_section(ended: pl.DataFrame, *, is_first_night: bool) -> Section:
     placed, shown = gravest_first(ended, _OF_A_RULE)
     return Section(
         "ended_findings",
-        f"{counted(ended.height, 'finding')} ended{took}" if ended.height else "No finding ended",
+        f"{counted(ended.height, 'finding')} ended{took}"
+        if ended.height
+        else "No earlier findings that could end"
+        if is_first_night
+        else "No finding ended",
         "A finding ends when an answer no longer shows it, when one of its offers is gone, or when its stay begins. "
         "Days count from the sweep that first flagged it; a finding whose stay began was not resolved and has none. "
         "The table shows the most severe of each rule, one per property.",

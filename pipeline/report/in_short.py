@@ -175,9 +175,10 @@ def _of_quality(reader: Reader) -> Point:
     told = (
         f"{counted(failed, 'check')} of {counts['checks']:,} failed, none of them critical"
         if failed
-        else "nothing failed"
+        else "no check failed"
     )
-    cold = f"; {counts['not_judged']:,} need more nights" if counts["not_judged"] else ""
+    waiting = counts["not_judged"]
+    cold = f"; {counted(waiting, 'check needs', 'checks need')} more nights to be judged" if waiting else ""
     return Point(f"The audit passed: {told}{cold}.", "quality", "warn" if failed else "good")
 
 

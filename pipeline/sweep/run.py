@@ -186,5 +186,5 @@ def _resumable(error: NightauditError, lake: Lake, manifest: Manifest, part_of: 
     go_on = part_of.go_on if part_of else f"nightaudit resume {sweep_id}"
     # The hint of CallsUsedUp is complete.
     if not isinstance(error, CallsUsedUp):
-        resumable.hint = f"{error.hint} Then continue with: {go_on}" if error.hint else f"Continue with: {go_on}"
+        resumable.hint = f"{error.hint}\nThen continue with: {go_on}" if error.hint else f"Continue with: {go_on}"
     return resumable
