@@ -93,7 +93,8 @@ def _chosen(chosen: Choice, budget: int) -> str:
 
 def begun_view(manifest: Manifest) -> RenderableType:
     """Return which sweep begins."""
-    text = Text.assemble("Sweep ", (manifest.sweep_id, "bold"), f": {manifest.cells:,} cells (supplier: {manifest.supplier}). ")
+    of_what = f": {manifest.cells:,} cells (supplier: {manifest.supplier}). "
+    text = Text.assemble("Sweep ", (manifest.sweep_id, "bold"), of_what)
     return text.append(SIMULATED, style="yellow") if manifest.is_simulated else text
 
 

@@ -296,7 +296,7 @@ class Lake(Layout):
             except LakeError:
                 raise
             except (OSError, BaseError) as error:
-                raise self._unusable(f"{error.strerror or error}.") from None
+                raise self._unusable(f"{getattr(error, 'strerror', None) or first_line(error)}.") from None
         return self._store
 
     def _unusable(self, why: str) -> LakeError:
