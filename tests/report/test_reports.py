@@ -102,7 +102,9 @@ def test_the_digest_says_that_another_market_is_the_reference_from_now_on(two_ni
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", " =1", "\ufeff=1", "＝1", "－1"])
 def test_no_cell_of_a_spreadsheet_begins_like_a_formula(text):
     (row,) = csv.DictReader(io.StringIO(as_csv(pl.DataFrame({"name": [text]})).decode(), newline=""))
-    assert row["name"] == f"'{printable(text)}"
+    # The mark is before what would be run, which a tab or a line break may precede.
+    assert row["name"].lstrip().startswith("'")
+    assert row["name"].replace("'", "", 1) == printable(text)
 
 
 # What a terminal obeys: ESC with a window's title, BEL, NUL, CSI of C1, DEL, and what turns round what follows.
@@ -290,8 +292,8 @@ def test_the_titles_of_limited_reports_are_limited_too(two_nights):
         for house in (1, 3)
     }
     assert titles == {
-        1: ["Property 1: 0 cases open, 0 new; 1 price changed"],
-        3: ["Property 3: 0 cases open, 0 new; 0 prices changed"],
+        1: ["Property 1: 0 problems open, 0 new; 1 price changed"],
+        3: ["Property 3: 0 problems open, 0 new; 0 prices changed"],
     }
     (whole,) = write_reports(two_nights, ["availability"])
     (limited,) = write_reports(two_nights, ["availability"], Scope(property_id=1))
