@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pipeline.domain.errors import InputError
+from pipeline.domain.texts import shortened
 
 # A file with a wrong date format has a fault in each row; the first ones are enough.
 MOST_SHOWN = 20
+# Characters of a name or reason, which may quote the file.
+_LONGEST = 500
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -23,8 +26,10 @@ class Fault:
 
     def __str__(self) -> str:
         where = [f"row {self.row}"] if self.row else []
-        where += [f"{'columns' if ', ' in self.column else 'column'} {self.column}"] if self.column else []
-        return f"  {', '.join(where)}: {self.reason}" if where else f"  {self.reason}"
+        named = shortened(self.column, _LONGEST)
+        where += [f"{'columns' if ', ' in self.column else 'column'} {named}"] if named else []
+        reason = shortened(self.reason, _LONGEST)
+        return f"  {', '.join(where)}: {reason}" if where else f"  {reason}"
 
 
 @dataclass(slots=True)

@@ -310,3 +310,9 @@ def test_the_database_knows_every_time_zone_that_a_file_may_name():
         for zone in zones.drop_nulls():
             session.execute("SELECT TIMESTAMP '2030-06-01 15:00' AT TIME ZONE ?", [zone]).fetchall()
     assert zones.null_count() <= 1
+
+
+@pytest.mark.parametrize("line", [with_cell("party", "2" * 100_000), with_cell("market", "G" * 100_000)])
+def test_a_message_repeats_no_long_text_of_the_file(line):
+    assert len(told(prices, line)) < 1_000
+    assert len(told(lambda: prices(line, header=f"{HEADER},{'a' * 100_000}"))) < 10_000
