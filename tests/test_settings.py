@@ -36,7 +36,7 @@ def test_without_any_setting_the_sandbox_stands_in():
     assert (settings.rate, settings.in_flight, settings.lake) == (500, 8, "lake")
 
 
-def test_an_outside_supplier_is_asked_politely_unless_told_otherwise():
+def test_an_outside_supplier_is_asked_politely_unless_set_otherwise():
     settings = read_settings(**OUTSIDE)
     assert not settings.is_simulated
     assert (settings.rate, settings.in_flight) == (5, 4)
@@ -140,7 +140,7 @@ def test_a_clock_of_the_sandbox_stands_still_at_its_instant(text, no_settings_ar
     assert clock().tzinfo is UTC
 
 
-def test_without_a_clock_the_real_time_is_told():
+def test_without_a_clock_the_real_time_is_reported():
     assert read_settings().clock is utc_now
 
 

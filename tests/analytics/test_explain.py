@@ -192,14 +192,14 @@ def told_of(lake, monkeypatch, capsys, *arguments):
     return ended.value.code or 0, out + err
 
 
-def test_raw_answers_that_are_gone_are_told(lake):
+def test_raw_answers_that_are_gone_are_reported(lake):
     flag_id = flag_of(lake, "wrong_discount")
     shutil.rmtree(lake.local(lake.raw_folder(lake.sweep_ids()[-1])))
     with pytest.raises(LakeError, match="gone"):
         explain(lake, flag_id, MOST)
 
 
-def test_changed_bytes_are_told(lake):
+def test_changed_bytes_are_reported(lake):
     flag_id = flag_of(lake, "wrong_discount")
     for file in lake.local(lake.raw_folder(lake.sweep_ids()[-1])).glob("*.parquet"):
         data = bytearray(file.read_bytes())
@@ -243,7 +243,7 @@ def test_answers_that_say_something_else_make_another_verdict_of_each_rule(world
         assert not explained.is_found or [each.name for each in explained.comparisons if not each.is_same], rule
 
 
-def test_a_verdict_that_raw_does_not_bear_out_is_told(lake):
+def test_a_verdict_that_raw_does_not_bear_out_is_reported(lake):
     flag_id = flag_of(lake, "wrong_discount")
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH '{lake.published_file}' AS held")

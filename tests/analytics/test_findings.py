@@ -58,7 +58,7 @@ def test_what_is_planted_for_good_is_seen_every_night_under_one_id(world):
     assert rows(world.lake, twice) == []
 
 
-def test_a_file_built_anew_holds_the_same_flags(lake):
+def test_a_file_rebuilt_holds_the_same_flags(lake):
     flags = "FROM report.flag_history ORDER BY ALL"
     before = rows(lake, flags)
     assert before
@@ -183,7 +183,7 @@ def test_a_run_that_was_killed_is_settled_by_the_next_one(settings, lake, monkey
     ]
 
 
-def test_a_flag_that_nobody_knows_or_that_stands_no_more_is_refused(lake):
+def test_an_unknown_flag_or_one_that_has_ended_is_refused(lake):
     with pytest.raises(InputError, match="no flag"):
         choose_flags(lake, ["phantom_promotion-0"], [], 5)
     closed = rows(lake, "SELECT min(flag_id) FROM report.flag_history WHERE resolved_at IS NOT NULL")[0][0]

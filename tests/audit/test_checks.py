@@ -293,7 +293,7 @@ def test_a_night_that_breaks_a_check_is_caught_by_it_and_by_no_other(seasoned, t
 
 
 @pytest.mark.slow
-def test_an_outage_that_is_told_as_failed_cells_withholds_nothing(seasoned, tmp_path):
+def test_an_outage_that_is_counted_as_failed_cells_withholds_nothing(seasoned, tmp_path):
     _, found = tonight(seasoned, tmp_path, outage(clean_night(6)))
     assert failed_checks(found) == {"failed_share"}
     assert found.is_passed
@@ -405,7 +405,7 @@ def test_a_file_of_another_type_stops_the_audit_there(lake):
     assert "has no column" in failed.examples
 
 
-def test_a_night_before_of_another_version_is_told_with_the_way_out(lake):
+def test_a_night_before_of_another_version_is_reported_with_the_way_out(lake):
     audited(lake, 0, clean_night(0))
     passed(lake, 0)
     place = lake.local(lake.table_file("offer", sweep_id(0), "multi-GB-00000"))
@@ -451,7 +451,7 @@ def test_a_cause_quotes_the_rows_of_all_its_markets(lake):
 
 
 @pytest.mark.slow
-def test_what_a_supplier_always_does_is_told_when_it_gets_more_only(tmp_path):
+def test_what_a_supplier_always_does_is_reported_only_when_it_gets_more(tmp_path):
     lake = Lake(str(tmp_path / "lake"))
     for night in range(6):
         found = audited(lake, night, first(clean_night(night), "offer", available_rooms=2147483647))
@@ -462,7 +462,7 @@ def test_what_a_supplier_always_does_is_told_when_it_gets_more_only(tmp_path):
     }
 
 
-def test_an_old_sweep_is_told(lake):
+def test_an_old_sweep_is_reported(lake):
     load(lake, 0, clean_night(0))
     found = audit_sweep(settings_of(lake), lake, sweep_id(0), started_at(0) + 3 * DAY)
     assert failed_checks(found, "warning") == {"age_days"}

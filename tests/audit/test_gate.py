@@ -265,7 +265,7 @@ def test_the_address_of_a_webhook_is_in_no_log(receiver, caplog):
     assert "s3cret" not in caplog.text
 
 
-def test_a_later_night_brings_what_was_not_told_unless_it_was_published_since(lake, receiver):
+def test_a_later_night_brings_what_was_not_reported_unless_it_was_published_since(lake, receiver):
     address, told = receiver
     away, here = (settings_of(lake, notify_webhook=to) for to in ("http://127.0.0.1:9/hook", address))
     for number in range(2):

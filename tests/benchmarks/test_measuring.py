@@ -25,7 +25,7 @@ def test_memory_and_cpu_of_a_command_are_those_of_all_its_processes():
     assert cost.cpu_s > 0.5
 
 
-def test_the_largest_process_is_told_apart_from_all_of_them():
+def test_the_largest_process_is_reported_apart_from_all_of_them():
     two = f"{_PARENT.replace('run', 'Popen')}.pid, subprocess.run([sys.executable, '-c', {_CHILD!r}])"
     cost = _cost(two)
     assert cost.peak_mb > 200 > cost.largest_mb > 100

@@ -14,7 +14,7 @@ def test_a_peer_leaves_the_collector_on_for_what_runs_after_it(peer, tmp_path):
     assert gc.isenabled()
 
 
-def test_a_change_is_told_only_beyond_what_both_runs_scatter():
+def test_a_change_is_reported_only_beyond_what_both_runs_scatter():
     assert has_changed([1.3, 1.4], [1.0, 1.2])
     assert has_changed([0.8, 0.9], [1.0, 1.2])
     assert not has_changed([1.1, 1.4], [1.0, 1.2])

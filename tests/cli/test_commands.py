@@ -208,7 +208,7 @@ def test_the_sandboxs_help_describes_every_option(run_here):
         ("ids = [=>ids = [oops", "sweep.toml"),
     ],
 )
-def test_a_mistake_in_a_spec_is_told_with_its_place_and_exit_code_2(user, run_here, ids, change, told):
+def test_a_mistake_in_a_spec_is_reported_with_its_place_and_exit_code_2(user, run_here, ids, change, told):
     spec = user.write_spec(ids[:3])
     before, after = change.split("=>")
     spec.write_text(spec.read_text().replace(before, after))
@@ -252,7 +252,7 @@ def test_bad_credentials_start_nothing_and_show_no_secret(user, run_here, suppli
     no_traceback(done)
 
 
-def test_an_unreachable_host_is_told_and_can_be_resumed(user, run_here, ids):
+def test_an_unreachable_host_is_reported_and_can_be_resumed(user, run_here, ids):
     port = free_port()
     with SandboxProcess(seed=3, properties=60, port=port) as gone:
         user.use_supplier(gone)
@@ -377,7 +377,7 @@ def test_a_lake_of_a_newer_version_is_left_alone(user, run_here):
     no_traceback(done)
 
 
-def test_a_query_that_cannot_be_run_is_told(run_here):
+def test_a_query_that_cannot_be_run_is_reported(run_here):
     done = run_here("query", "SELECT 1")
     assert done.returncode == 2
     assert "nightaudit nightly" in done.stderr
@@ -464,7 +464,7 @@ def test_json_is_valid_whatever_the_query_yields(user, run_here):
 
 
 @pytest.mark.parametrize("command", [["status"], ["query", "SELECT 1"]])
-def test_a_damaged_published_file_is_told_with_what_to_do(user, run_here, command):
+def test_a_damaged_published_file_is_reported_with_what_to_do(user, run_here, command):
     file = user.lake / "published" / "nightaudit.duckdb"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"damaged" * 1000)

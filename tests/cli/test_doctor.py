@@ -28,7 +28,7 @@ def test_an_encrypted_way_is_called_so_and_no_certificate_verified_before_it_was
     assert said == "https://supplier.example: encrypted, certificate must verify"
 
 
-def test_clear_text_that_is_allowed_is_told_all_the_same():
+def test_clear_text_that_is_allowed_is_reported_all_the_same():
     settings = Settings(**GIVEN, base_url="https://a.example", auth_url="http://b.example", allow_clear_text=True)
     assert "http://b.example: CLEAR TEXT" in _connection(settings)
     assert "https://a.example: encrypted" in _connection(settings)

@@ -129,7 +129,7 @@ def test_a_query_is_cut_at_its_limit_and_one_that_writes_or_reaches_out_is_refus
 
 
 @pytest.mark.slow
-def test_what_a_user_would_be_told_an_assistant_is_told_too(settings):
+def test_what_a_user_would_see_an_assistant_sees_too(settings):
     answers = texts(
         called(server(settings), ("explain", {"flag_id": "0" * 16}), ("evidence", {"raw_address": "raw/no#1"}))
     )

@@ -143,7 +143,7 @@ DATED, HALF = CHECK_IN - 24 * HOUR, Penalty(None, 50.0)
         ([Penalty(72, None, None, True, DATED), Penalty(24, 0.0, start_at=EVER)], DATED, 72),
     ],
 )
-def test_no_deadline_is_told_before_which_cancelling_may_cost(stated, until, hours):
+def test_no_deadline_is_stated_before_which_cancelling_may_cost(stated, until, hours):
     for order in (stated, stated[::-1]):
         assert (free_cancel_until(order), free_cancel_hours(order)) == (until, hours)
 

@@ -55,7 +55,7 @@ def test_the_quote_flow_requests_only_if_confirmed_and_never_retries(published):
 
 
 @pytest.mark.slow
-def test_the_flow_of_the_backfill_makes_the_same_tables_anew(published):
+def test_the_flow_of_the_backfill_rebuilds_the_same_tables(published):
     from flows.backfill import backfill
     from flows.quote_check import quote_check
 

@@ -56,7 +56,7 @@ def test_the_declared_quote_check_makes_no_reservation_by_itself():
     assert DECLARED["quote-check"]["parameters"]["yes_make_reservations"] is False
 
 
-def test_the_next_run_is_told_in_the_time_zone_of_the_schedule():
+def test_the_next_run_is_reported_in_the_time_zone_of_the_schedule():
     from flows.deploy import next_run_of
 
     zone = "Europe/Stockholm"

@@ -65,7 +65,7 @@ def told(read, *args):
         ("room_id", "king", "is not a whole number"),
     ],
 )
-def test_a_bad_cell_is_told_with_its_row_column_and_reason(column, value, reason):
+def test_a_bad_cell_is_reported_with_its_row_column_and_reason(column, value, reason):
     message = told(prices, GOOD, with_cell(column, value))
     assert f"row 3, column {column}: " in message
     assert reason in message
@@ -75,7 +75,7 @@ def test_rows_are_counted_as_a_spreadsheet_does_blank_lines_included():
     assert "row 4, column market" in told(prices, GOOD, "", with_cell("market", "UK"))
 
 
-def test_an_unknown_and_a_missing_column_are_told_with_what_is_known():
+def test_an_unknown_and_a_missing_column_are_reported_with_what_is_known():
     message = told(lambda: prices(GOOD, header=HEADER.replace("room_id", "rooom_id").replace("party", "guests")))
     assert "row 1, column rooom_id: it is unknown; did you mean room_id? Known are: property_id, market" in message
     assert "row 1, column party: the column is missing" in message
@@ -92,7 +92,7 @@ def test_a_repeated_key_names_both_rows_and_the_columns_that_are_given():
     assert f"row 3, columns {key}: the same key as row 2" in told(prices, GOOD, with_cell("price", "99"))
 
 
-def test_a_repeated_key_is_told_in_one_pass_with_all_other_faults():
+def test_a_repeated_key_is_reported_in_one_pass_with_all_other_faults():
     message = told(prices, GOOD, with_cell("price", "-1"), with_cell("check_in", "soon"), with_cell("room_id", "king"))
     for expected in (
         "row 3, column price",
@@ -121,7 +121,7 @@ def test_a_line_with_too_few_or_too_many_cells_is_not_filled_up():
     assert "row 3: more than the 10 cells of the header" in message
 
 
-def test_all_faults_are_told_at_once_and_many_are_counted():
+def test_all_faults_are_reported_at_once_and_many_are_counted():
     message = told(prices, *[with_cell("check_in", f"{number}.3.2030") for number in range(1, 31)])
     assert message.count("column check_in") == 20
     assert "… and 10 more" in message
@@ -155,14 +155,14 @@ def test_what_is_no_csv_is_refused(data, reason):
     assert reason in told(read, MAP, data, "map.csv")
 
 
-def test_what_is_not_utf_8_is_told_with_its_row_and_column():
+def test_what_is_not_utf_8_is_reported_with_its_row_and_column():
     data = f"{HEADER},channel\n{GOOD},a\n{GOOD},caf\xe9".encode("cp1252")
     assert "row 3, column channel: byte 0xE9 is not UTF-8" in told(read, "prices", data, "prices.csv")
     assert "row 1, column number 2: byte 0xE9" in told(read, MAP, b"branded_id,\xe9\n1,2\n", "map.csv")
 
 
 @pytest.mark.parametrize("name", ["line_no", "refused"])
-def test_a_column_by_the_name_of_our_own_is_told_as_unknown(name):
+def test_a_column_by_the_name_of_our_own_is_reported_as_unknown(name):
     assert f"row 1, column {name}: it is unknown" in told(
         read, "property-map", f"branded_id,{name}\n1,2\n".encode(), "map.csv"
     )
@@ -230,7 +230,7 @@ def test_the_daily_file_the_history_and_its_zip_say_the_same():
     assert [str(rate) for rate in history["rate"]] == ["11.25000000", "1.09000000"]
 
 
-def test_no_rate_is_no_row_and_a_bad_one_is_told():
+def test_no_rate_is_no_row_and_a_bad_one_is_reported():
     text = RATES + "2026-11-19,N/A,11.123456,\n"
     assert read("rates", text.encode(), "hist.csv").height == 3
     message = told(read, "rates", (text + "19.11.2026,1,1\n2026-11-20,-1,one,\n").encode(), "hist.csv")
@@ -250,11 +250,11 @@ def test_rates_of_other_columns_or_archives_are_refused():
     assert "not a zip with one CSV" in told(read, "rates", empty.getvalue(), "hist.zip")
 
 
-def test_a_long_first_cell_that_is_not_utf_8_is_told():
+def test_a_long_first_cell_that_is_not_utf_8_is_reported():
     assert "not UTF-8" in told(read, MAP, b"a" * 140_000 + b"\xe9,b\n", "map.csv")
 
 
-def test_a_damaged_archive_is_told():
+def test_a_damaged_archive_is_reported():
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("rates.csv", "Date,USD\n2029-12-28,1.1\n" * 50)

@@ -244,7 +244,7 @@ def test_a_load_that_was_killed_before_its_commit_is_finished_by_the_next(lake, 
     assert rows(lake, "weights")["weight"].to_list() == [1.0, 2.0]
 
 
-def test_a_damaged_note_is_told(lake):
+def test_a_damaged_note_is_reported(lake):
     load.load(lake, "weights", FOLDER / "weights.csv", NOW)
     (note,) = lake.local(lake.inputs_folder("weights")).glob("*.json")
     note.write_text("{")

@@ -99,7 +99,7 @@ def test_a_list_search_is_sent_as_it_is():
     assert steps.as_sent(search, {1: 9}) is search
 
 
-def test_what_could_not_be_read_is_told_of_the_cells_own_property():
+def test_what_could_not_be_read_is_reported_of_the_cells_own_property():
     asked = asked_for(Asked("GB", "Hotel", datetime(2030, 1, 1, tzinfo=UTC).date(), 1, "2", None, (9,)), 1)
     assert (asked.property_ids, asked.sent_property_id, sent_ids(asked)) == ((1,), 9, {9})
     refusals = [Refusal("offer", 9, "$", "odd", ""), Refusal("answer", None, "$", "odd", "")]

@@ -27,7 +27,7 @@ def test_exactly_the_cap_is_handed_out(lake, cap):
     assert take_all(lake, cap) == 0
 
 
-def test_the_next_day_begins_anew(lake):
+def test_the_next_day_begins_again(lake):
     calls = DailyCalls(lake, 1, lambda: days[-1])
     days = [DAY]
     calls.take()

@@ -63,7 +63,7 @@ def test_another_kind_of_address_and_a_misspelt_one_are_refused(address):
         Lake(address)
 
 
-def test_a_file_in_place_of_the_folder_is_told(tmp_path):
+def test_a_file_in_place_of_the_folder_is_reported(tmp_path):
     (tmp_path / "lake").write_text("x")
     with pytest.raises(LakeError, match="cannot be used"):
         Lake(str(tmp_path / "lake"))
@@ -96,14 +96,14 @@ def test_a_lake_of_a_newer_version_is_left_alone(lake, text):
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "", "[" * 200_000])
-def test_a_damaged_note_of_the_format_is_told(lake, text):
+def test_a_damaged_note_of_the_format_is_reported(lake, text):
     lake.root.mkdir()
     (lake.root / "lake.json").write_text(text)
     with pytest.raises(CorruptObject):
         Lake(str(lake.root))
 
 
-def test_a_record_of_brackets_is_told(lake):
+def test_a_record_of_brackets_is_reported(lake):
     lake.put("nights/x.json", b'{"x":' + b"[" * 200_000)
     with pytest.raises(CorruptObject, match="restore it"):
         read_record(lake, "nights/x.json", Mark, hint="restore it")
@@ -118,7 +118,7 @@ with Lake(sys.argv[1]).writing("a sweep"):
 """
 
 
-def test_a_second_writer_is_refused_at_once_and_told_who_writes(lake):
+def test_a_second_writer_is_refused_at_once_and_reported_who_writes(lake):
     holder = subprocess.Popen([sys.executable, "-c", HOLD, lake.root], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "held\n"
@@ -159,7 +159,7 @@ except LakeFull as error:
 
 
 @pytest.mark.parametrize(("how", "limit"), [("put_new", 50_000), ("put", 50_000), ("put_new", 0), ("writing", 0)])
-def test_a_full_disk_is_told_and_leaves_nothing_half(lake, how, limit):
+def test_a_full_disk_is_reported_and_leaves_nothing_half(lake, how, limit):
     done = run(FULL, lake.root, how, limit)
     assert done.returncode == 7, done.stderr
     assert "could not be written" in done.stdout
@@ -175,7 +175,7 @@ def test_a_full_disk_does_not_cost_the_object_that_was_there(lake):
     assert lake.get("raw/s/x.parquet") == b"before"
 
 
-def test_a_real_full_disk_is_told_like_any_refused_write(tmp_path):
+def test_a_real_full_disk_is_reported_like_any_refused_write(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -195,14 +195,14 @@ def test_a_real_full_disk_is_told_like_any_refused_write(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind the superuser")
-def test_a_folder_that_may_not_be_written_is_told(lake):
+def test_a_folder_that_may_not_be_written_is_reported(lake):
     (lake.root / "raw").mkdir()
     (lake.root / "raw").chmod(0o500)
     with pytest.raises(LakeFull, match="permissions"):
         lake.put_new("raw/s/x.parquet", b"x")
 
 
-def test_a_folder_in_the_place_of_an_object_is_told(lake):
+def test_a_folder_in_the_place_of_an_object_is_reported(lake):
     Path(lake.root / "raw/s/x.parquet/y").mkdir(parents=True)
     with pytest.raises(LakeError):
         lake.put("raw/s/x.parquet", b"x")

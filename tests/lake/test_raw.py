@@ -55,7 +55,7 @@ def test_no_byte_of_a_shard_can_change_unnoticed(lake):
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100, -1, -10])
-def test_a_shard_that_was_cut_is_told(lake, cut):
+def test_a_shard_that_was_cut_is_reported(lake, cut):
     put(lake, encode_shard([record()])[:cut])
     with pytest.raises(CorruptObject, match="is damaged") as told:
         read_shard(lake, SWEEP, NAME)
@@ -79,7 +79,7 @@ def test_an_address_names_object_and_row():
     assert raw_address("s", NAME, 3) == f"raw/s/{NAME}.parquet#3"
 
 
-def test_an_unknown_sweep_is_told_with_the_latest(lake):
+def test_an_unknown_sweep_is_reported_with_the_latest(lake):
     finish(lake, 1)
     with pytest.raises(UnknownSweep) as told:
         read_manifest(lake, "nonsense")
@@ -88,7 +88,7 @@ def test_an_unknown_sweep_is_told_with_the_latest(lake):
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"{", b'{"sweep_id": 5}'])
-def test_a_damaged_manifest_or_ending_is_told(lake, text):
+def test_a_damaged_manifest_or_ending_is_reported(lake, text):
     finish(lake, 1)
     lake.put(lake.manifest_path(sweep_id(1)), text)
     lake.put(lake.ending_path(sweep_id(1)), text)

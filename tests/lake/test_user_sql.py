@@ -359,7 +359,7 @@ def test_a_missing_file_of_a_view_is_damage(file, home):
         data.write_bytes(kept)
 
 
-def test_a_damaged_file_is_told_as_such(tmp_path):
+def test_a_damaged_file_is_reported_as_such(tmp_path):
     file = tmp_path / "published" / "nightaudit.duckdb"
     file.parent.mkdir()
     file.write_bytes(b"damaged" * 1000)

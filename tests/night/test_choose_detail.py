@@ -154,7 +154,7 @@ def test_the_watch_list_can_be_a_file_that_changes_while_the_spec_stays_or_be_em
         ("budget = 100=>single_properties = 3", "sweep.toml:13: detail.single_properties: unknown key"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(change, told):
+def test_a_mistake_is_reported_with_its_line(change, told):
     before, after = change.split("=>")
     text = SPEC.format(rules='["changed"]', budget=100, more="").replace(before, after)
     with pytest.raises(SpecError) as raised:

@@ -149,7 +149,7 @@ def test_neither_collecting_nor_the_gate_goes_by_an_earlier_clock(tmp_path):
     assert published_sweeps(lake) == []
 
 
-def test_a_night_that_was_stopped_is_gone_on_with_at_its_own_instant(tmp_path):
+def test_a_night_that_was_stopped_is_resumed_at_its_own_instant(tmp_path):
     settings = settings_at(tmp_path, FIRST)
     lake = Lake(settings.lake)
     begun = steps.start(settings, lake, settings.clock())

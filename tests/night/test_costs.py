@@ -76,7 +76,7 @@ def test_what_a_sweep_was_allowed_is_kept_with_its_time(lake, manifest):
     assert (kept.rate_per_second, kept.in_flight, kept.searches) == (5, 4, 1)
 
 
-def test_a_duration_that_cannot_be_kept_costs_nobody_the_step(lake, manifest, caplog):
+def test_a_duration_that_cannot_be_kept_does_not_cost_the_step(lake, manifest, caplog):
     lake.local("durations").write_text("in the way")
     with timed(lake, manifest, Step.REPORT):
         pass

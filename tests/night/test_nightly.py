@@ -135,7 +135,7 @@ def test_two_nights_in_a_row_are_published_and_the_second_counts_from_the_first(
     assert logged["summarise"] == f"{second.findings:,} findings are open, {second.new_findings:,} of them new."
 
 
-def test_what_was_begun_today_is_gone_on_with_and_no_other_is_begun(settings):
+def test_what_was_begun_today_is_resumed_and_no_other_is_begun(settings):
     given, lake = settings(), Lake(settings().lake)
     begun = steps.start(given, lake, AT)
 
@@ -476,7 +476,7 @@ def test_a_night_stopped_after_its_sweep_names_the_step_to_continue_with(
         (MemoryError(), 1, "ulimit -v"),
     ],
 )
-def test_what_the_system_refuses_in_an_audit_is_a_message_with_the_step_to_go_on_with(
+def test_what_the_system_refuses_in_an_audit_is_a_message_with_the_step_to_continue_with(
     loaded, command, monkeypatch, failure, exit_code, said
 ):
     def refused(*_, **__):

@@ -59,7 +59,7 @@ def test_a_first_night_has_no_price_changes_to_tell_of():
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(7.26, "7.3 s"), (90, "1 min 30 s"), (3599.6, "1 h 0 min")])
-def test_a_duration_is_told_in_the_units_that_it_is_long_in(seconds, told):
+def test_a_duration_is_reported_in_the_units_that_it_is_long_in(seconds, told):
     assert ("duration", told) in lines_of(replace(NIGHT, duration=timedelta(seconds=seconds)))
 
 

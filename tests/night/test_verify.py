@@ -214,7 +214,7 @@ def test_a_damaged_table_file_is_not_audited_or_published(lake):
         audit_sweep(settings, lake, sweep_id, read_manifest(lake, sweep_id).started_at)
 
 
-def test_a_damaged_published_file_is_built_again_and_not_gone_on_with(lake, caplog):
+def test_a_damaged_published_file_is_built_again_and_not_resumed(lake, caplog):
     whole = query_published(lake.published_file, "SELECT count(*), sum(total) FROM mart.offer_latest").fetchall()
     flip(lake.published_file, 8 * (lake.published_file.stat().st_size // 2))
     sweep_id = lake.sweep_ids()[-1]

@@ -135,7 +135,7 @@ def test_a_product_listed_twice_in_a_room_is_two_offers_and_a_drift_row(lake, is
     )
 
 
-def test_a_property_that_was_not_asked_for_is_told_and_never_stored(lake):
+def test_a_property_that_was_not_asked_for_is_reported_and_never_stored(lake):
     tables = normalised(lake, [record(body=answer(house(1), house(99)))])
     assert tables["offer"]["property_id"].to_pylist() == [1]
     assert ("properties[].propertyId", "not_asked") in kinds(tables)
@@ -234,7 +234,7 @@ def test_a_property_that_cannot_be_read_has_failed_and_is_not_absent(lake):
     assert cells(lake, answer(house(1), house(2, currencyCode={})))[2] == ("failed", None, 0)
 
 
-def test_a_byte_order_mark_costs_nothing_and_is_told(lake):
+def test_a_byte_order_mark_costs_nothing_and_is_reported(lake):
     body = b"\xef\xbb\xbf" + json.dumps(answer(house())).encode()
     tables = normalised(lake, [record(body=body)])
     assert cells_of(tables)[1] == ("offered", None, 1)

@@ -97,7 +97,7 @@ def test_ids_are_whole_over_the_range_of_int64(lake, number):
 
 
 @pytest.mark.parametrize(("written", "stored"), [('"123"', 123), ("123.0", 123), ('"9007199254740993"', 2**53 + 1)])
-def test_an_id_written_another_way_is_kept_and_told(lake, written, stored):
+def test_an_id_written_another_way_is_kept_and_reported(lake, written, stored):
     body = json.dumps(answer(house(rooms=[room([product(productId=777)])]))).replace("777", written).encode()
     tables = normalised(lake, [record(body=body)])
     assert tables["offer"]["product_id"].to_pylist() == [stored]
@@ -213,7 +213,7 @@ def test_an_error_code_of_bytes_that_are_no_text_leaves_an_answer_of_errors(lake
     assert tables["cell"]["status"].to_pylist() == ["failed"]
 
 
-def test_unknown_fields_at_every_level_cost_nothing_and_are_told(lake):
+def test_unknown_fields_at_every_level_cost_nothing_and_are_reported(lake):
     odd = product(
         stars=5,
         boardBasis={"id": 14, "kcal": 1},

@@ -57,7 +57,7 @@ def test_the_sample_can_be_read():
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_line(tmp_path, before, after, line, told):
+def test_a_mistake_is_reported_with_its_line(tmp_path, before, after, line, told):
     with pytest.raises(InputError) as refused:
         read_rules(written(tmp_path, GOOD.replace(before, after)))
     assert told in str(refused.value)
@@ -66,7 +66,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path, before, after, line, told):
     assert "chat.example" not in str(refused.value)
 
 
-def test_a_missing_file_is_told(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_rules(tmp_path / "none.toml")
 

@@ -66,7 +66,7 @@ def rules(where="true", who=("one",), **more):
     return AlertRules.model_validate({"rule": [rule], "receiver": receivers})
 
 
-def test_a_row_is_told_once_and_once_more_when_it_is_over(lake, monkeypatch):
+def test_a_row_is_reported_once_and_once_more_when_it_is_over(lake, monkeypatch):
     with receiver() as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
         tell_alerts(lake, rules(), WHERE)
@@ -172,7 +172,7 @@ def test_a_rehearsal_sends_and_remembers_nothing(lake, monkeypatch):
         ({"address": "htp:/hidden-part"}, "its address is not a web address"),
     ],
 )
-def test_why_a_message_did_not_arrive_is_told_without_the_address(lake, monkeypatch, caplog, how, said):
+def test_why_a_message_did_not_arrive_is_reported_without_the_address(lake, monkeypatch, caplog, how, said):
     monkeypatch.setattr(ways, "_TIMEOUT_SECONDS", 0.2 if "delay" in how else 60)
     address = how.pop("address", None)
     with receiver(**how) as (own, _), caplog.at_level(logging.DEBUG):
@@ -183,7 +183,7 @@ def test_why_a_message_did_not_arrive_is_told_without_the_address(lake, monkeypa
     assert "hidden-part" not in caplog.text + str(told)
 
 
-def test_an_answer_that_drips_holds_nobody_up(lake, monkeypatch):
+def test_an_answer_that_drips_holds_no_other_up(lake, monkeypatch):
     monkeypatch.setattr(ways, "_TIMEOUT_SECONDS", 60)
     with receiver(is_dripping=True) as (address, got):
         monkeypatch.setenv("ADDRESS_ONE", address)
@@ -192,7 +192,7 @@ def test_an_answer_that_drips_holds_nobody_up(lake, monkeypatch):
         assert (told.failure, len(got)) == (None, 1)
 
 
-def test_an_address_that_is_not_set_is_told_by_its_name(lake, monkeypatch):
+def test_an_address_that_is_not_set_is_reported_by_its_name(lake, monkeypatch):
     monkeypatch.delenv("ADDRESS_ONE", raising=False)
     (told,) = tell_alerts(lake, rules(), WHERE)
     assert "ADDRESS_ONE" in told.failure
@@ -207,7 +207,7 @@ def test_a_condition_that_cannot_be_asked_sends_nothing(lake, monkeypatch, where
         assert got == []
 
 
-def test_new_flags_are_told_only_when_they_are_found_again():
+def test_new_flags_are_reported_only_when_they_are_found_again():
     rule = Rule(name="flags", relation="report.flag", who=("one",), confirm=True)
     rows = [{"flag_id": name} for name in ("known", "stands", "is-gone")]
     asked = []

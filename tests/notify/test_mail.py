@@ -99,12 +99,12 @@ def test_a_recipient_that_is_refused_costs_the_others_nothing(caplog):
         assert failure(f"smtp://{host}/?from=a@b.example&to=nobody@b.example") == "its server refused every recipient"
 
 
-def test_a_refused_password_is_told_without_it():
+def test_a_refused_password_is_reported_without_it():
     with mailbox() as (_, host):
         assert failure(f"smtp://user:hidden-part@{host}/?{TO}") == "its server refused user or password"
 
 
-def test_a_certificate_that_nobody_signed_gets_nothing(tmp_path):
+def test_a_certificate_without_a_trusted_signature_gets_nothing(tmp_path):
     certificate, key = self_signed(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -122,7 +122,7 @@ def test_a_server_elsewhere_gets_nothing_without_tls(monkeypatch):
         assert not any(line.startswith(("AUTH", "MAIL", "DATA")) for line in server.said)
 
 
-def test_a_server_that_is_not_there_or_has_no_time_is_told():
+def test_a_server_that_is_not_there_or_has_no_time_is_reported():
     with mailbox() as (_, host):
         pass
     assert failure(f"smtp://{host}/?{TO}") == "it could not be reached (ConnectionRefusedError)"
@@ -137,7 +137,7 @@ def test_a_server_that_is_not_there_or_has_no_time_is_told():
      "smtp://hotel.example:hidden/?from=a@b.example&to=c@d.example", f"smtp://hotel.example/path?{TO}",
      "smtp://hotel.example/?from=a@b.example&to=c@d.example%0ADATA"],
 )  # fmt: skip
-def test_an_address_that_is_none_is_told_with_the_form(address):
+def test_an_address_that_is_none_is_reported_with_the_form(address):
     assert failure(address) == f"its address is not of the form {FORM}"
 
 
@@ -156,7 +156,7 @@ def test_nothing_that_is_printed_of_an_address_holds_its_password():
     assert mailbox_of(f"smtps://a%40b:p%2Fq@hotel.example/?{TO}").user == "a@b"
 
 
-def test_a_receiver_is_told_by_mail_as_by_webhook(a_night, tmp_path, monkeypatch):
+def test_a_receiver_is_notified_by_mail_as_by_webhook(a_night, tmp_path, monkeypatch):
     lake = Lake(str(tmp_path / "lake"))
     shutil.copytree(a_night.root, lake.root)
     rule = {"name": "sweeps", "relation": "mart.sweep", "key": ["sweep_id"], "who": ["desk"]}

@@ -20,7 +20,7 @@ def rows(keys):
 
 
 @given(st.lists(KEYS, max_size=8))
-def test_over_any_nights_each_row_is_told_when_it_begins_and_when_it_ends(nights):
+def test_over_any_nights_each_row_is_reported_when_it_begins_and_when_it_ends(nights):
     told, open_before = {}, set()
     for keys in nights:
         found = news(RULE, rows(keys), told)
@@ -32,7 +32,7 @@ def test_over_any_nights_each_row_is_told_when_it_begins_and_when_it_ends(nights
     assert set(told) == open_before
 
 
-def test_fewer_rows_than_the_least_are_no_news_and_end_what_was_told():
+def test_fewer_rows_than_the_least_are_no_news_and_end_what_was_reported():
     rule = RULE.model_copy(update={"least": 3})
     assert not news(rule, rows("ab"), {})
     assert set(news(rule, rows("ab"), {"a": "x"}).resolved) == {"a"}

@@ -55,7 +55,7 @@ def test_a_score_is_of_pairs_and_of_properties_and_no_basis_is_mixed_with_anothe
     assert not difference(expected.parity_scores(parity, weights), found)
 
 
-def test_the_market_whose_price_deviates_is_named_and_nobody_where_it_is_not_known(parity, history, rates, published):
+def test_the_market_whose_price_deviates_is_named_and_none_where_it_is_not_known(parity, history, rates, published):
     found = published.told(
         """SELECT found.source, found.property_id, found.market, found.product_type, found.check_in, found.nights,
             found.party, found.currency, found.room_id, found.board_id, found.policy_key, found.compared_with,

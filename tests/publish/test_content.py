@@ -214,7 +214,7 @@ def test_a_room_or_amenity_without_an_id_is_kept(published):
     ]
 
 
-def test_content_is_the_same_when_the_published_file_is_built_anew(copied):
+def test_content_is_the_same_when_the_published_file_is_rebuilt(copied):
     before = {view: known(copied, view, "*") for view in VIEWS}
     held = {table.name: changes(copied, table.name, "*") for table in CONTENT_TABLES}
     copied.published_file.unlink()

@@ -168,7 +168,7 @@ def test_history_and_every_as_of_are_what_walking_the_nights_gives(lake, seed):
     assert query_published(published.file, same_keys).fetchone() == (True,)
 
 
-def test_a_file_built_anew_from_the_ledger_is_the_same_table_by_table(lake):
+def test_a_file_rebuilt_from_the_ledger_is_the_same_table_by_table(lake):
     dice = random.Random(4)  # noqa: S311 - a fixed choice of nights
     for number in range(4):
         published = publish(lake, load_night(lake, number, **make_night(dice, number)), started_at(number))

@@ -126,7 +126,7 @@ def test_a_file_of_the_version_before_is_given_what_it_lacks_from_the_tables(lak
     assert losing(file) == dict.fromkeys(("exact", "board_family", "cheapest"), (3, started_at(0)))
 
 
-def test_parity_built_anew_is_what_the_nights_left(lake):
+def test_parity_rebuilt_is_what_the_nights_left(lake):
     names = [f"state.{table.name}" for table in STATE_TABLES]
     for night, there in enumerate((106, 100, 104)):
         file = publish_night(lake, night, {1: there}, {1: 90 + night})

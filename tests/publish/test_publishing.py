@@ -151,7 +151,7 @@ DAMAGE = {
         *(pytest.param(*each, marks=pytest.mark.slow) for each in (("empty", 2), ("cut", 2), ("not a database", 1))),
     ],
 )
-def test_a_file_that_was_damaged_is_built_anew_from_the_ledger(lake, published, after_three_nights, how, next_night):
+def test_a_file_that_was_damaged_is_rebuilt_from_the_ledger(lake, published, after_three_nights, how, next_night):
     expected = contents(published.file)
     if next_night == 2:
         expected = after_three_nights
@@ -166,7 +166,7 @@ def test_a_file_that_was_damaged_is_built_anew_from_the_ledger(lake, published, 
 
 
 @pytest.mark.slow
-def test_a_file_of_another_version_is_built_anew(lake, published):
+def test_a_file_of_another_version_is_rebuilt(lake, published):
     expected = contents(published.file)
     with duckdb.connect(":memory:") as session:
         session.execute(f"ATTACH '{published.file}' AS old")
@@ -176,7 +176,7 @@ def test_a_file_of_another_version_is_built_anew(lake, published):
 
 
 @pytest.mark.slow
-def test_state_files_of_another_version_are_built_anew(lake, published):
+def test_state_files_of_another_version_are_rebuilt(lake, published):
     with duckdb.connect(str(published.file)) as session:
         view = session.execute("SELECT sql FROM duckdb_views() WHERE view_name = 'cell' AND schema_name = 'state'")
         session.execute(view.fetchone()[0].replace("CREATE VIEW", "CREATE OR REPLACE VIEW").replace("spells", "1 AS n"))

@@ -170,7 +170,7 @@ def test_a_product_comes_with_all_that_the_document_says_of_it():
         ('"roomStays": [=>"roomStays": [null, ', "roomStays.0"),
     ],
 )
-def test_a_part_that_cannot_be_read_costs_itself_and_is_told(change, left_out):
+def test_a_part_that_cannot_be_read_costs_itself_and_is_reported(change, left_out):
     body = json.dumps(quoted()).replace(*change.split("=>")).encode()
     assert reservation_id_of(body) == 3
     result = said(body, reservation=3)
@@ -191,7 +191,7 @@ def test_a_part_that_cannot_be_read_costs_itself_and_is_told(change, left_out):
         ('"roomStays": [=>"roomStays": 5, "was": [', None, "unknown"),
     ],
 )
-def test_nothing_is_guessed_where_it_cannot_be_told_what_was_quoted(change, reservation, outcome):
+def test_nothing_is_guessed_where_it_is_not_known_what_was_quoted(change, reservation, outcome):
     body = json.dumps(quoted()).replace(*change.split("=>")).encode()
     result = said(body, reservation=reservation)
     assert (result.outcome, result.is_reservation_possible) == (outcome, True)

@@ -292,7 +292,7 @@ def test_an_offer_is_quoted_once_a_night_and_loading_twice_changes_nothing(quota
     assert [summary.chosen for summary in all_summaries(quotable.lake, LIMIT)] == [40, 20]
 
 
-def test_the_tables_of_quotes_are_made_anew_from_the_ledger(quotable):
+def test_the_tables_of_quotes_are_rebuilt_from_the_ledger(quotable):
     ask(quotable, 10)
 
     def tables():
@@ -404,7 +404,7 @@ def test_a_refused_token_ends_the_run_and_leaves_no_unknown(quotable):
     assert rows(quotable, "outcome, is_reservation_possible") == [("failed", False)]
 
 
-def test_a_reservation_that_cannot_be_written_down_is_told(quotable, monkeypatch):
+def test_a_reservation_that_cannot_be_written_down_is_reported(quotable, monkeypatch):
     def full(*_):
         raise LakeFull("no space", kept="The rest is untouched.")
 
@@ -435,7 +435,7 @@ def opaque_night(quotable, tmp_path, *, with_unbranded=False):
     return branded, unbranded
 
 
-def test_a_branded_property_is_quoted_under_its_unbranded_id_once_that_has_told_of_it(quotable, tmp_path):
+def test_a_branded_property_is_quoted_under_its_unbranded_id_once_that_has_listed_it(quotable, tmp_path):
     branded, unbranded = opaque_night(quotable, tmp_path)
     ask(quotable, 5, property_ids=(branded,))
     found = rows(quotable, "property_id, sent_property_id, source, outcome")

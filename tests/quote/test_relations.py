@@ -112,7 +112,7 @@ def test_an_offer_of_both_answers_is_sampled_once_as_the_detail_has_it(session):
     assert found == [("detail",), ("multi",)]
 
 
-def test_a_branded_property_of_the_map_is_quoted_by_what_was_told_under_its_unbranded_id(session):
+def test_a_branded_property_of_the_map_is_quoted_by_what_was_answered_under_its_unbranded_id(session):
     offers(
         session,
         {"offer_key": 1},
@@ -153,7 +153,7 @@ def test_markets_properties_and_size_narrow_a_sample(session):
     assert len(sample(session, WANTED.replace("10::BIGINT", "2::BIGINT"))) == 2
 
 
-def test_a_change_is_told_in_one_currency_only_and_by_the_age_of_the_price(session):
+def test_a_change_is_reported_in_one_currency_only_and_by_the_age_of_the_price(session):
     quotes(
         session,
         {"quote_total": 110, "age_seconds": 3599},

@@ -54,7 +54,7 @@ def test_unknown_fields_are_counted_with_an_example(found):
     assert (bonus.of, bonus.example) == (3, f"raw/{SWEEP}/multi-GB-000000.parquet#1")
 
 
-def test_changed_types_are_told_with_both_kinds(found):
+def test_changed_types_are_reported_with_both_kinds(found):
     changed = product(productId="900", charges={"total": "100.50"}, promotions={}, boardBasis=[])
     findings = found(answer(house(1, rooms=[room([changed])], currencyCode=7)))
     assert {(each.path.rpartition(".")[2], each.detail) for each in findings if each.kind == "changed_type"} == {
@@ -81,7 +81,7 @@ def test_a_date_without_an_offset_is_a_changed_type(found):
     ]
 
 
-def test_new_values_of_enumerations_are_told(found):
+def test_new_values_of_enumerations_are_reported(found):
     new = product(boardBasis={"id": 999}, promotions=[{"promoType": "Lottery"}, {"promoType": "FREE_NIGHT"}])
     findings = found(
         answer(house(1, rooms=[room([new], rateType="RACK")]), errors=[{"code": 1999}, {"errorCode": 1023}])

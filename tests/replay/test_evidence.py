@@ -106,7 +106,7 @@ def test_a_body_that_is_not_the_loaded_one_is_refused(lake, landed):
         ("raw/20200101T000000Z-ffffff/multi-GB-000000.parquet#0", UnknownSweep, "holds no sweep"),
     ],
 )  # fmt: skip
-def test_a_wrong_address_is_told_and_ends_with_exit_code_2(lake, address, error, told):
+def test_a_wrong_address_is_reported_and_ends_with_exit_code_2(lake, address, error, told):
     with pytest.raises(error, match=told) as raised:
         evidence_at(lake, address)
     assert raised.value.exit_code == 2

@@ -365,7 +365,7 @@ def test_prices_loaded_after_the_night_are_reported_as_no_findings_yet(lake, tmp
     )
 
 
-def test_a_lake_that_was_moved_is_told_and_what_to_do(lake, tmp_path):
+def test_a_lake_that_was_moved_is_reported_and_what_to_do(lake, tmp_path):
     prices = tmp_path / "prices.csv"
     prices.write_text(
         "property_id,market,product_type,check_in,nights,party,currency,price,observed_at\n"
@@ -386,7 +386,7 @@ def test_a_lake_that_was_moved_is_told_and_what_to_do(lake, tmp_path):
         "DROP VIEW mart.market_on_sale",
     ],
 )
-def test_a_file_published_by_another_version_is_told_and_what_to_do(lake, change):
+def test_a_file_published_by_another_version_is_reported_and_what_to_do(lake, change):
     with duckdb.connect(lake.published_file) as session:
         session.execute("CREATE VIEW report.finding_case_now AS FROM report.finding_case")
         session.execute(change)

@@ -219,7 +219,7 @@ def test_fees_that_exceed_the_charges_that_they_are_part_of_are_the_planted_ones
     assert found <= sizes.keys()
 
 
-def test_a_house_that_goes_quiet_sells_nothing_from_its_night_on(a_world):
+def test_a_property_that_goes_quiet_sells_nothing_from_its_night_on(a_world):
     quiet = set(listed(a_world, planted.GONE_QUIET))
     asked = {"market": "SE", "currency": "EUR", "check_in": CHECK_IN, "nights": 3}
     before, after = (multi(a_world.at(night, a_world.today), **asked) for night in (1, planted.QUIET_FROM))

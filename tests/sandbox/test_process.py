@@ -80,7 +80,7 @@ def test_a_second_sandbox_does_not_share_the_port_of_the_first(sandbox):
         SandboxProcess(properties=5, port=port).start()
 
 
-def test_a_wrong_fault_is_told_before_anything_starts():
+def test_a_wrong_fault_is_reported_before_anything_starts():
     with pytest.raises(FaultError, match="unknown field"):
         SandboxProcess(faults={"explode": True})
 

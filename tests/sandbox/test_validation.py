@@ -126,7 +126,7 @@ def test_a_good_request_is_understood(operation):
     assert isinstance(read(operation, {"currencyCode": MISSING, "unknown": {"field": 1}}), Search)
 
 
-def test_the_rate_type_may_be_left_out_where_the_sandbox_is_told_so():
+def test_the_rate_type_may_be_left_out_where_the_sandbox_is_set_so():
     assert isinstance(read("multi", {"rateType": MISSING}, rate_type_required=False), Search)
     assert read("multi", {"rateType": None}, rate_type_required=False) == [1022]
 

@@ -42,33 +42,33 @@ def test_ids_beyond_the_53_bits_of_a_double_survive(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["x", "-1", "0", "1.5", "1e3", "9223372036854775808", "1" * 5000, "١", "1 2"])
-def test_what_is_not_an_id_is_told_with_its_row(tmp_path, wrong):
+def test_what_is_not_an_id_is_reported_with_its_row(tmp_path, wrong):
     assert "ids.txt:4: " in refused(tmp_path, f"# ids\n\n1\n{wrong}\n2\n")
 
 
-def test_all_wrong_rows_are_told_and_many_summed_up(tmp_path):
+def test_all_wrong_rows_are_reported_and_many_summed_up(tmp_path):
     told = refused(tmp_path, "1\nx\n1\n" + "y\n" * 20)
     assert "ids.txt:2: 'x' is not a property id" in told
     assert "ids.txt:3: 1 is given twice, first in row 1" in told
     assert "and 12 more" in told
 
 
-def test_rows_of_a_csv_file_are_told_as_the_file_counts_them(tmp_path):
+def test_rows_of_a_csv_file_are_reported_as_the_file_counts_them(tmp_path):
     told = refused(tmp_path, 'name,property_id\n"a\nb",7\nc\n')
     assert "ids.txt:2: ''" in told
     assert "ids.txt:4: ''" in told
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n\n", "property_id\n", "a,property_id\n"])
-def test_a_file_without_ids_is_told(tmp_path, text):
+def test_a_file_without_ids_is_reported(tmp_path, text):
     assert "contains no property id" in refused(tmp_path, text)
 
 
-def test_a_csv_file_without_the_column_is_told(tmp_path):
+def test_a_csv_file_without_the_column_is_reported(tmp_path):
     assert "no column property_id; the header names id, name" in refused(tmp_path, "id,name\n1,a\n")
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path):
+def test_a_file_that_cannot_be_read_is_reported(tmp_path):
     with pytest.raises(SpecError, match="No such file"):
         resolve_properties(Properties(file="none.txt"), tmp_path)
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
@@ -93,12 +93,12 @@ def test_a_query_is_asked_and_its_answer_is_a_set(tmp_path):
 
 
 @pytest.mark.parametrize("answer", [[], [None], ["1"], [0], [2**63], [True]])
-def test_a_query_without_usable_ids_is_told(tmp_path, answer):
+def test_a_query_without_usable_ids_is_reported(tmp_path, answer):
     with pytest.raises(SpecError, match=r"properties\.query"):
         resolve_properties(Properties(query="SELECT 1"), tmp_path, resolve_query=lambda _: answer)
 
 
-def test_a_query_before_the_first_night_is_told(tmp_path):
+def test_a_query_before_the_first_night_is_reported(tmp_path):
     with pytest.raises(SpecError, match="this lake has none"):
         resolve_properties(Properties(query="SELECT 1"), tmp_path)
 

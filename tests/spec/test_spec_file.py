@@ -142,13 +142,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("right", "wrong", "line", "said"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_with_its_line_and_what_is_allowed(right, wrong, line, said):
+def test_a_mistake_is_reported_with_its_line_and_what_is_allowed(right, wrong, line, said):
     assert GOOD.count(right) >= 1
     told = refusal(GOOD.replace(right, wrong, 1))
     assert any(each.startswith(f"  sweep.toml:{line}: ") and said in each for each in told), told
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file():
     wrong = GOOD.replace("100002]", "-1]").replace("to_days = 30", "to_days = -1").replace('"NO"]', '"XX"]')
     assert [each.split(":")[1] for each in refusal(wrong)] == ["2", "7", "12"]
 
@@ -252,13 +252,13 @@ def test_an_empty_spec_names_what_is_missing():
         assert [each.split(": ")[1] for each in refusal("", name)] == ["ask", "properties", "stays"]
 
 
-def test_a_shape_that_is_not_a_table_is_told():
+def test_a_shape_that_is_not_a_table_is_reported():
     assert "ask: must be a table" in refusal('ask = "all"\n[properties]\nids = [1]')[0]
     assert any("stays.horizon: must be a list" in each for each in refusal(
         "stays.horizon = {to_days = 3}\nstays.nights = [1]"))  # fmt: skip
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path):
+def test_a_file_that_cannot_be_read_is_reported(tmp_path):
     with pytest.raises(SpecError, match="No such file"):
         read_spec(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")

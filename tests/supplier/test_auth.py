@@ -180,7 +180,7 @@ def test_one_who_gives_up_while_asking_leaves_the_asking_to_the_next():
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-def test_a_refusal_is_told_in_the_words_of_the_token_address(status):
+def test_a_refusal_is_reported_in_the_words_of_the_token_address(status):
     said = {"error": "invalid_scope", "error_description": "no\nwrite_rooms", "error_uri": "x"}
     with pytest.raises(TokenRefused) as caught:
         walk(credentials(), httpx.Response(status, json=said))

@@ -63,7 +63,7 @@ def test_what_cannot_be_inflated_says_why(body, encoding, reason):
         ("text/html", b"", True),
     ],
 )
-def test_json_is_told_from_what_is_not_by_its_start(content_type, encoding, body, is_not_json):
+def test_json_is_recognised_by_its_start(content_type, encoding, body, is_not_json):
     wire = gzip.compress(body) if encoding else body
     assert is_plainly_not_json(content_type, encoding, wire) is is_not_json
 

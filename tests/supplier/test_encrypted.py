@@ -92,7 +92,7 @@ def asked(files, spelling, *, auth=None):
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_certificate_that_nobody_signed_gets_nothing(files, spelling):
+def test_a_certificate_without_a_trusted_signature_gets_nothing(files, spelling):
     answer, received = asked(files, spelling)
     assert isinstance(answer, SupplierUnreachable)
     assert "certificate" in answer.message
@@ -192,7 +192,7 @@ def test_a_webhook_keeps_its_query_and_is_never_repeated():
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_an_encrypted_address_at_a_port_of_clear_text_is_told(wire):
+def test_an_encrypted_address_at_a_port_of_clear_text_is_reported(wire):
     async def answer(reader, writer):
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")

@@ -206,7 +206,7 @@ def test_a_shorter_pause_does_not_end_a_longer_one():
     assert slots(pacer, clock, 1) == [1060.0]
 
 
-def test_a_pause_that_comes_while_somebody_waits_holds_him_back_too():
+def test_a_pause_that_comes_while_a_request_waits_holds_it_back_too():
     async def scenario():
         clock = Clock()
         sleeps = []

@@ -231,7 +231,7 @@ def test_a_cap_that_just_suffices_ends_no_sweep(collecting, supplier, in_flight)
     assert len(collecting.records()) == 100
 
 
-def test_answers_that_had_not_landed_are_told(collecting, supplier, caplog):
+def test_answers_that_had_not_landed_are_reported(collecting, supplier, caplog):
     supplier = supplier()
 
     async def stop_at_40(_operation, body, *, attempts=None):
@@ -246,7 +246,7 @@ def test_answers_that_had_not_landed_are_told(collecting, supplier, caplog):
 
 
 @pytest.mark.parametrize("error", [TokenRefused("no"), LakeFull("full")])
-def test_an_error_of_several_workers_is_told_once_and_as_itself(collecting, supplier, error):
+def test_an_error_of_several_workers_is_reported_once_and_as_itself(collecting, supplier, error):
     supplier = supplier()
 
     async def refuse(*_, **__):
@@ -259,7 +259,7 @@ def test_an_error_of_several_workers_is_told_once_and_as_itself(collecting, supp
     assert told.value is error
 
 
-def test_a_disk_that_is_full_for_two_shards_at_once_is_told_once(collecting, supplier, monkeypatch, caplog):
+def test_a_disk_that_is_full_for_two_shards_at_once_is_reported_once(collecting, supplier, monkeypatch, caplog):
     both = threading.Barrier(2)
 
     def full(*_):
@@ -304,7 +304,7 @@ def test_a_shard_lands_whole_or_not_at_all(collecting, supplier):
     assert files == ["multi-GB-000000.parquet"]
 
 
-def test_a_shape_error_is_told_once_and_loudly(collecting, supplier, caplog):
+def test_a_shape_error_is_reported_once_and_loudly(collecting, supplier, caplog):
     body = b'{"errors":[{"errorCode":1016,"errorDescription":"x"}]}'
     at = supplier().how.started_at
     how = Answer(400, "application/json", "", body, at, at, 1)

@@ -116,7 +116,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_killed_night_is_gone_on_with_to_the_same_tables(sandbox, nights, undisturbed, tmp_path, point):
+def test_a_killed_night_is_resumed_to_the_same_tables(sandbox, nights, undisturbed, tmp_path, point):
     lake = Lake(str(tmp_path / "lake"))
     nights(lake.root, POINTS[point]).finish(-signal.SIGKILL)
     had_landed, before = landed_searches(lake), served(sandbox)

@@ -85,14 +85,14 @@ def test_a_table_holds_the_rows_of_all_sweeps(lake):
     assert all(is_sweep_loaded(lake, sweep_id(night)) for night in range(3))
 
 
-def test_a_damaged_file_is_not_loaded_and_told(segment):
+def test_a_damaged_file_is_not_loaded_and_reported(segment):
     segment.put(segment.table_file("offer", SWEEP, "multi-GB-00000"), b"PAR1 nothing PAR1")
     with pytest.raises(LakeError, match="offer could not be written"):
         load_partitions(segment, SWEEP, [PARTITION])
     assert not is_loaded(segment, SWEEP, PARTITION)
 
 
-def test_a_damaged_log_is_told(segment):
+def test_a_damaged_log_is_reported(segment):
     load_partitions(segment, SWEEP, [PARTITION])
     (segment.table_root("cell") / "_delta_log" / f"{1:020}.json").write_text("{")
     with pytest.raises(LakeError, match="cell cannot be read"):

@@ -40,12 +40,12 @@ def settings_for(lake, tmp_path):
     return make
 
 
-def test_an_unfinished_sweep_of_today_is_gone_on_with(lake, settings_for):
+def test_an_unfinished_sweep_of_today_is_resumed(lake, settings_for):
     begun = steps.start(settings_for(2), lake, NOW)
     assert steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
 
 
-def test_a_loaded_sweep_of_today_is_judged_again_and_that_is_told(lake, settings_for, caplog):
+def test_a_loaded_sweep_of_today_is_judged_again_and_that_is_reported(lake, settings_for, caplog):
     begun = steps.start(settings_for(2), lake, NOW)
     asyncio.run(steps.collect(Night(settings_for(2), lake, begun, clock=lambda: NOW)))
     assert steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5)) == begun
@@ -61,7 +61,7 @@ def test_a_spec_that_was_changed_since_is_not_ignored(lake, settings_for):
 
 
 @pytest.mark.parametrize("day", [1, 2])
-def test_a_night_that_a_mistyped_address_began_in_vain_makes_way_for_the_right_one(lake, settings_for, day):
+def test_a_night_that_a_mistyped_address_began_makes_way_for_the_right_one(lake, settings_for, day):
     wrong = settings_for(2).model_copy(
         update={"base_url": "http://127.0.0.1:1", "client_id": "x", "client_secret": SecretStr("x")}
     )
@@ -76,7 +76,7 @@ def test_a_night_that_a_mistyped_address_began_in_vain_makes_way_for_the_right_o
     assert lake.sweep_ids() == [made.sweep_id]
 
 
-def test_a_sweep_that_was_closed_without_an_answer_is_not_gone_on_with(lake, settings_for):
+def test_a_sweep_that_was_closed_without_an_answer_is_not_resumed(lake, settings_for):
     begun = steps.start(settings_for(2), lake, NOW)
     close(lake, begun, NOW)
     made = steps.start_or_go_on(settings_for(2), lake, NOW.replace(hour=5))

@@ -35,7 +35,7 @@ def test_a_worker_builds_its_columns_without_pandas():
     assert "pandas" not in _held_after(f"from pipeline.normalise import worker; worker.prepare()\n{columns}")
 
 
-def test_pandas_can_be_imported_where_pyarrow_was_told_of_none():
+def test_pandas_can_be_imported_where_pyarrow_was_hidden_before():
     program = (
         "from pipeline.process.pandasless import keep_pandas_out; keep_pandas_out(); "
         "import pandas; pandas.Series(['a'])"
