@@ -58,10 +58,6 @@ def _lead(reader: Reader) -> str:
     return f"{changed}, and how complete tonight's data is.{unnamed}"
 
 
-def _nothing_before(reader: Reader, otherwise: str) -> str:
-    return "No earlier night to compare prices with" if reader.is_first_night else otherwise
-
-
 def _moves(reader: Reader, changes: Changes) -> Section:
     steps = reader.figures("price_step")
     furthest = max((abs(step) for step in steps["from_pct"]), default=0) + 1
@@ -85,7 +81,9 @@ def _moves(reader: Reader, changes: Changes) -> Section:
         "price_changes",
         f"{changes.moves['rose']:,} prices rose and {changes.moves['fell']:,} fell"
         if steps.height
-        else _nothing_before(reader, "No price changed"),
+        else "No earlier night to compare prices with"
+        if reader.is_first_night
+        else "No price changed",
         "Each offer is compared with itself, so a change in what is on sale is not a change of price. List and detail "
         "answers are two series: an offer in both counts once in each.",
         steps,
@@ -106,7 +104,9 @@ def _largest(reader: Reader, moves: pl.DataFrame) -> Section:
     title = (
         f"Largest move: {percent(first['change_pct'], is_change=True)}, to {money(first['total'], first['currency'])}"
         if first
-        else _nothing_before(reader, "No large moves")
+        else "No price moves yet"
+        if reader.is_first_night
+        else "No large moves"
     )
     return Section(
         "largest_moves",
