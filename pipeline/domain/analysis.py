@@ -41,7 +41,10 @@ class Analysis:
     plausible_rooms: int = _compared(10000, "Available rooms above this number are a placeholder and ignored.", ge=1)
     quiet_nights: int = _compared(3, "Days without an offer after which a property counts as gone quiet.", ge=1, le=60)
     unobserved_nights: int = _compared(
-        2, "Days of partly unreadable answers after which missing offers count as gone.", ge=1, le=60
+        2,
+        "Days after which offers leave that partly unreadable answers lack, or whose currency is no longer requested.",
+        ge=1,
+        le=60,
     )
     silent_nights: int = _compared(
         2, "Days on which a market without any offer ends no finding and makes no property quiet.", ge=0, le=60
