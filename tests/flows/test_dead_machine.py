@@ -41,7 +41,7 @@ def test_a_night_whose_machine_died_is_begun_again_by_another_worker(tmp_path, w
         kill(first)
         second = worker(given, tmp_path)
         try:
-            assert await_ends(server, [run], 400) == ["COMPLETED"], (tmp_path / "log").read_text()
+            assert await_ends(server, [run], 700) == ["COMPLETED"], (tmp_path / "log").read_text()
         finally:
             kill(second)
     finally:
