@@ -42,7 +42,7 @@
 WITH flagged AS (
     SELECT
         -- Neither its sentence nor its evidence: several hundred thousand of them do not fit into memory.
-        flag.* EXCLUDE (evidence, finding),
+        flag.* EXCLUDE (evidence, finding), -- noqa: RF02
         coalesce(flag.evidence[1].offer_key, flag.subject_key) AS offer,
         flag.resolved_at IS NULL AS is_open,
         CASE WHEN flag.rule = 'fx_markup' THEN flag.fx.from_currency END AS base_currency,
@@ -318,7 +318,7 @@ proof AS (
             generate_subscripts(best_of.best, 1) AS place
         FROM best_of
     ) AS chosen
-    INNER JOIN report.flag_history AS flag 
+    INNER JOIN report.flag_history AS flag
         ON
             flag.flag_id = chosen.flag.flag_id
             AND flag.first_flagged_at = chosen.flag.first_flagged_at
@@ -515,7 +515,8 @@ SELECT
     END
     || CASE
         WHEN grouped.market_pct IS NULL THEN ''
-        ELSE format(' Median of the properties with this finding in {}: {:+.1f}%.', sized.markets[1], grouped.market_pct)
+        ELSE
+            format(' Median of the properties with this finding in {}: {:+.1f}%.', sized.markets[1], grouped.market_pct)
     END
     -- Of "its prices", a property would rightly say that those of rooms alone are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
