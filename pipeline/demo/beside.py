@@ -22,13 +22,19 @@ _STEPS_BEHIND = 10
 def process_beside() -> Iterator[ProcessPoolExecutor]:
     """Give a process that works while this one sweeps. Where the demo is stopped, it is ended at once.
 
-    Wherever publishing is ended, the last published file stays as it is.
+    Wherever publishing is ended, the last published file stays as it is. Raises NightauditError if it is killed.
     """
     others = set(multiprocessing.active_children())
     # Not fork: threads of DuckDB and of the object store do not survive it.
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=worker.prepare)
     try:
         yield pool
+    except BrokenProcessPool:
+        raise NightauditError(
+            "A process that audits or publishes the demo's nights was killed, perhaps because memory ran out.",
+            kept="The nights that were made stay in the lake.",
+            hint="Free some memory, delete that lake, and run it again: nightaudit demo",
+        ) from None
     finally:
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
@@ -57,12 +63,5 @@ def behind(first: ProcessPoolExecutor) -> Iterator[None]:
 
 def await_steps(following: Iterable[Future[None]]) -> None:
     """Wait for steps, or raise what ended one of them."""
-    try:
-        for step in following:
-            step.result()
-    except BrokenProcessPool:
-        raise NightauditError(
-            "A process that audits or publishes the demo's nights was killed, perhaps because memory ran out.",
-            kept="The nights that were made stay in the lake.",
-            hint="Free some memory, delete that lake, and run it again: nightaudit demo",
-        ) from None
+    for step in following:
+        step.result()

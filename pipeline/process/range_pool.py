@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
@@ -98,7 +98,7 @@ class RangePool:
         while todo:
             pool = self._pool = self._pool or self._opened()
             turns = _turns(todo, _TURNS_A_WORKER * size_of(pool, self._workers))
-            running = [(turn, pool.submit(do, [job for job, _ in turn], *args)) for turn in turns]
+            running = [(turn, _submitted(pool, do, [job for job, _ in turn], *args)) for turn in turns]
             # Even after a failure, as the others may still have files open.
             wait([future for _, future in running])
             todo = []
@@ -140,6 +140,16 @@ def _prepare() -> None:
     # The parent handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_pandas_out()
+
+
+def _submitted(pool: Executor, do: Callable[..., T], *args: object) -> Future[T]:
+    """Give a pool a task; a pool that has lost a process refuses it, and the future raises that error."""
+    try:
+        return pool.submit(do, *args)
+    except BrokenProcessPool as error:
+        refused: Future[T] = Future()
+        refused.set_exception(error)
+        return refused
 
 
 def _turns(todo: Sequence[tuple[J, int]], most: int) -> list[list[tuple[J, int]]]:

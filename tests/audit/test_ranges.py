@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 import threading
+from concurrent.futures import Executor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
@@ -202,6 +204,36 @@ def killing(processes):
     finally:
         ended.set()
         thread.join()
+
+
+class BreaksAtTheSecondTask(Executor):
+    """A pool one of whose processes is killed while the pool is still given work."""
+
+    def __init__(self, pool):
+        self.pool, self.given = pool, 0
+
+    def submit(self, fn, /, *args):
+        self.given += 1
+        if self.given >= 2:
+            raise BrokenProcessPool("A child process terminated abruptly")
+        return self.pool.submit(fn, *args)
+
+    def shutdown(self, **options):
+        self.pool.shutdown(**options)
+
+
+def test_a_process_that_is_killed_while_work_is_given_out_costs_its_time(home, tmp_path, monkeypatch, caplog):
+    expected = found_in(home, tmp_path / "one", 10**9)
+    pools = []
+
+    def opened(*given):
+        pools.append(given[2]())
+        return BreaksAtTheSecondTask(pools[-1]) if len(pools) == 1 else pools[-1]
+
+    monkeypatch.setattr(range_pool, "open_pool", opened)
+    assert found_in(home, tmp_path / "once", 1) == expected
+    assert len(pools) == 2
+    assert caplog.text.count("A worker process of the audit was killed; its part of the night is computed again.") == 2
 
 
 def test_a_process_that_is_killed_costs_its_time_and_one_that_always_is_ends_the_audit(home, tmp_path, caplog):
