@@ -1,5 +1,5 @@
--- One row per offer with more rooms to book than any hotel has: a marker of the supplier, not a number.
--- The largest hotel of the world has about seven thousand rooms.
+-- One row per offer with more bookable rooms than any hotel has: a placeholder of the supplier, not a number.
+-- The largest hotel in the world has about seven thousand rooms.
 SELECT
     offer.market,
     offer.property_id,

@@ -1,4 +1,4 @@
--- One row per offer in another currency than the one asked for.
+-- One row per offer in another currency than the one requested.
 SELECT
     offer.market,
     offer.property_id,

@@ -1,4 +1,4 @@
--- One row per search whose offers do not add up: those served are not those stored plus those rejected.
+-- One row per search whose offers do not add up: received is not stored plus rejected.
 SELECT
     coalesce(search.market, stored.market) AS market,
     NULL::BIGINT AS property_id,

@@ -1,4 +1,4 @@
--- One row per penalty below 0% or above 100% of what it is a part of.
+-- One row per penalty whose percentage is below 0 or above 100.
 SELECT
     penalty.market,
     penalty.property_id,

@@ -1,4 +1,4 @@
--- Reference rate that a finding was converted by: units of to_currency for one from_currency; NULL where rate is NULL.
+-- Reference rate that a finding uses: units of to_currency per unit of from_currency; NULL where rate is NULL.
 CREATE OR REPLACE MACRO mart.conversion(from_currency, to_currency, rate, rate_date) AS (
     CASE
         WHEN rate IS NOT NULL

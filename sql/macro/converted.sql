@@ -1,5 +1,5 @@
--- An amount times rate / per, to the minor unit, halves up; NULL where one of them is unknown, or the result is absurd.
--- A float may lie below the half that a product is: close to one, whole numbers decide, which take ten times as long.
+-- amount x rate / per, rounded half up to the minor unit; NULL: one of them is unknown, or the result is out of range.
+-- A float may fall just below an exact half: close to one, integers decide, which take ten times as long.
 CREATE OR REPLACE MACRO mart.converted(amount, rate, per, minor_unit) AS (
     CASE
         WHEN

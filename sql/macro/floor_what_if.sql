@@ -1,4 +1,4 @@
--- The hotel-only offers that a mark-up on total, in percent, would sell below their floor: works for any mark-up.
+-- Hotel-only offers that a mark-up on total, in percent, would price below their floor: works for any mark-up.
 CREATE OR REPLACE MACRO mart.floor_what_if(markup_pct) AS TABLE (
     SELECT
         headroom.*,

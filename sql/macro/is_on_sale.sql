@@ -1,4 +1,4 @@
--- Whether an offer counts as on sale at an instant, given since when answers have left it in doubt; NULL: no doubt.
+-- Whether an offer counts as on sale at an instant, given since when answers have left it in doubt (NULL: no doubt).
 CREATE OR REPLACE MACRO mart.is_on_sale(doubted_since, as_of, unobserved_nights) AS (
     doubted_since IS NULL
     OR as_of IS NULL

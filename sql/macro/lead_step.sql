@@ -1,4 +1,4 @@
--- Step that lead days fall into; steps sort by name.
+-- Range of lead days that a number falls into; ranges sort by name.
 CREATE OR REPLACE MACRO mart.lead_step(lead_days) AS (
     CASE
         WHEN lead_days < 7 THEN '000-006'

@@ -1,4 +1,4 @@
--- What cancelling at a moment costs: one row per offer of a sweep. The arguments beyond are those of mart.penalty_step.
+-- Cost of cancelling at an instant: one row per offer of a sweep. Further arguments as in mart.penalty_step.
 CREATE OR REPLACE MACRO mart.penalty_at(wanted_sweep_id, wanted_at, check_in_hour := NULL) AS TABLE (
     SELECT
         step.sweep_id,

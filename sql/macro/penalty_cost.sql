@@ -1,4 +1,4 @@
--- What one cancel penalty costs and by which rule, as pipeline/domain/penalties.py words it; amount NULL: undetermined.
+-- Cost of one cancel penalty and the rule used, as in pipeline/domain/penalties.py; amount NULL: undetermined.
 CREATE OR REPLACE MACRO mart.penalty_cost(total, nights, amount, penalty_pct, penalty_nights, is_refundable) AS (
     CASE
         WHEN amount IS NOT NULL THEN struct_pack(amount := amount::DECIMAL(18, 4), rule := 'amount')

@@ -1,6 +1,6 @@
--- What cancelling costs over time: one row per offer of a sweep and stretch of time in which it costs the same.
--- Windows are counted from the check-in of each property, as in mart.cancellation, or, where `check_in_hour` is given,
--- from that hour (UTC) of the day of check-in for all properties; exact dates, where there are any, stand alone.
+-- Cost of cancelling over time: one row per offer of a sweep and stretch of time in which it costs the same.
+-- Windows are counted from each property's check-in time, as in mart.cancellation, or, if `check_in_hour` is given,
+-- from that hour (UTC) of the check-in day for all properties; exact dates win over windows.
 CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL) AS TABLE (
     WITH offer AS (
         SELECT
@@ -60,7 +60,7 @@ CREATE OR REPLACE MACRO mart.penalty_step(wanted_sweep_id, check_in_hour := NULL
         FROM stated
     ),
 
-    -- The largest counts, and before it an unknown one: it may be larger still.
+    -- The largest penalty counts; an unknown one wins, as it may be larger still.
     counting AS (
         SELECT
             moment.search_id,

@@ -1,5 +1,4 @@
--- Severity of a finding by its size in percent, whatever its sign; the bounds are those of ref.analysis.
--- A size that is not known is `medium`.
+-- Severity of a finding by its absolute size in percent, with the bounds of ref.analysis; unknown size: `medium`.
 CREATE OR REPLACE MACRO mart.severity(size_pct, medium_pct, high_pct) AS (
     CASE
         WHEN abs(size_pct) >= high_pct THEN 'high'

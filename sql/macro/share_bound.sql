@@ -1,4 +1,4 @@
--- Bound of the share that k of n stand for, by Wilson's 95% interval: side -1 is the lower one, 1 the upper one.
+-- Bound of the share k / n by Wilson's 95% interval: side -1: lower bound; 1: upper bound.
 CREATE OR REPLACE MACRO mart.share_bound(k, n, side) AS (
     CASE
         WHEN n > 0

@@ -1,5 +1,5 @@
--- How far two amounts may differ and still meet: a share of the one compared with, and at least one minor unit.
--- Cut to four decimals, not rounded: an amount that differs by more than the share never meets.
+-- Largest difference from an amount that still meets: a percentage of it, but at least one minor unit.
+-- Truncated to four decimals, not rounded: an amount that differs by more than the percentage never meets.
 CREATE OR REPLACE MACRO mart.tolerance(amount, tolerance_pct, minor_unit) AS (
     CASE
         WHEN amount IS NOT NULL

@@ -5,9 +5,9 @@
 -- fees: Sum of these fees in the market, in currency.
 -- reference_fees: Sum of these fees in the reference market, in reference_currency.
 -- all_in: total + fees, in currency.
--- reference_all_in: reference total and fees in currency, at the rate of currency_basis, to its minor unit.
--- all_in_gap: all_in - reference_all_in, in currency; above 0: the market is dearer.
--- all_in_gap_pct: all_in_gap in percent of reference_all_in.
+-- reference_all_in: Reference total + reference_fees, converted to currency at the rate of currency_basis.
+-- all_in_gap: all_in - reference_all_in, in currency; > 0: the market is dearer.
+-- all_in_gap_pct: all_in_gap in percent of reference_all_in; > 0: the market is dearer.
 -- all_in_verdict: `win`, `meet` or `lose`, judged by the all-in prices.
 WITH fee AS (
     SELECT
@@ -30,7 +30,7 @@ paired AS (
     SELECT
         parity.*,
         unit.minor_unit,
-        -- What is unknown on one side is NULL on both.
+        -- A fee that is unknown on one side is NULL on both.
         mart.fee_compared(fee.resort_fee, fee.is_all, there.resort_fee, there.is_all) AS resort_fee,
         mart.fee_compared(fee.child_resort_fee, fee.is_all, there.child_resort_fee, there.is_all) AS child_resort_fee,
         mart.fee_compared(fee.city_taxes, fee.is_all, there.city_taxes, there.is_all) AS city_taxes,
@@ -84,7 +84,7 @@ compared AS (
         added.*,
         CASE added.currency_basis
             WHEN 'same' THEN added.reference_answered
-            -- By the market's own two totals, the second of which follows from the rate.
+            -- From the market's own two totals; the second follows from the rate.
             WHEN 'supplier_rate'
                 THEN
                     mart.converted(

@@ -1,7 +1,7 @@
--- One row per detail offer on sale: its price with everything that must be paid at the property.
--- mandatory_charges: Sum of the stated ones of the four named fees, in currency; 0: none excluded; NULL: unknown.
--- fees_stated: How many of the four named fees are stated.
--- optional_charges: excluded_charges - mandatory_charges where above 0: optional extras; NULL: unknown.
+-- One row per detail offer on sale: its price including everything that must be paid at the property.
+-- mandatory_charges: Sum of the four named fees, as far as stated, in currency; 0: none excluded; NULL: unknown.
+-- fees_stated: Number of the four named fees that are stated.
+-- optional_charges: excluded_charges - mandatory_charges, in currency, where > 0: optional extras; NULL: unknown.
 -- all_in_total: total + mandatory_charges, in currency; NULL: the charges are unknown.
 -- drip_ratio: excluded_charges / (total + excluded_charges); NULL: not stated.
 -- mandatory_drip_ratio: mandatory_charges / all_in_total: the share that the total does not show.
@@ -41,7 +41,7 @@ SELECT
             )::DECIMAL(18, 4)
         WHEN offer.excluded_charges = 0 THEN 0::DECIMAL(18, 4)
     END AS mandatory_charges,
-    -- greatest() passes over a NULL, and what is unknown would look like nothing.
+    -- greatest() ignores NULL: an unknown amount would become 0.
     CASE
         WHEN offer.excluded_charges < mandatory_charges THEN 0::DECIMAL(18, 4) -- noqa: RF03
         ELSE (offer.excluded_charges - mandatory_charges)::DECIMAL(18, 4) -- noqa: RF03

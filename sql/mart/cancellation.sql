@@ -1,8 +1,8 @@
--- One row per source and offer key on sale: how long it can be cancelled free of charge, and what cancelling costs.
+-- One row per source and offer key on sale: until when cancelling is free of charge, and what it costs.
 -- free_until_at: When the earliest penalty starts: its exact date, else its window before check-in; NULL: none stated.
 -- deadline_rule: `date` (detail only), `window`, or `none`: not refundable, or no start stated.
 -- hours_to_check_in: Hours from the last sighting to check-in, by the property's check-in time or the lake's default.
--- share_now: Share of total that cancelling cost at the last sighting; NULL: cannot be computed.
+-- share_now: Cost of cancelling at the last sighting, as a share of total; NULL: cannot be computed.
 -- is_free_now: Whether it could be cancelled free of charge at the last sighting; NULL: no penalty stated, or unknown.
 -- strictness: Strictness of its terms; see mart.policy_strictness.
 -- What cancelling costs follows from what a detail answer states (mart.stated_penalty: amounts and dates win), and from
@@ -41,7 +41,7 @@ SELECT
     offer.total,
     offer.refundability,
     offer.free_cancel_hours,
-    -- A window of more than a hundred years is ever since, which is no deadline.
+    -- A window of more than a hundred years means "at any time", which is no deadline.
     coalesce(
         offer.free_cancel_until,
         offer.check_in_at - to_hours(CASE WHEN offer.free_cancel_hours <= 1000000 THEN offer.free_cancel_hours END)

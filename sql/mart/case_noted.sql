@@ -1,8 +1,8 @@
 -- One row per case that was acknowledged, muted, given an owner or commented on: its latest notes.
 -- case_id: Case, as in report.finding_case.
 -- acknowledged_at: When it was last acknowledged; NULL: never.
--- muted_until: First day on which it is shown again, by the latest mute; NULL: none.
--- owner: Person who handles it, by the latest entry; NULL: none.
+-- muted_until: First day on which it is shown again, from the latest mute; NULL: not muted.
+-- owner: Person who handles it, from the latest entry; NULL: none.
 -- note: Latest note; NULL: none.
 SELECT
     case_note.case_id,
@@ -10,7 +10,7 @@ SELECT
     try_cast(
         arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'mute') AS DATE
     ) AS muted_until,
-    -- An empty one takes the one before back.
+    -- An empty entry withdraws the one before.
     nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'owner'), '') AS owner,
     nullif(arg_max(case_note.value, case_note.noted_at) FILTER (WHERE case_note.action = 'note'), '') AS note
 FROM lake.case_note AS case_note

@@ -1,11 +1,11 @@
--- One row per rule, market and property whose finding is of another size than most of its market's, which is one case.
--- It has a cause of its own, and stays a case beside the market's. `case_outlier_next` of `staging` says how far it
--- deviates.
+-- One row per rule, market and property whose findings differ in size from most of its market's, which are one case.
+-- It has its own cause, so it keeps its own case beside the market's. `sql/staging/case_outlier_next.sql` defines how
+-- far it has to deviate.
 -- rule: Rule of the findings.
--- market: Market whose properties mostly have them.
+-- market: Market in which most properties have such findings.
 -- property_id: Property that deviates.
 -- size_pct: Median size of its open flags, in percent.
--- market_pct: Median of the same over the properties of the market.
+-- market_pct: Median of size_pct over the properties of the market, in percent.
 SELECT
     outlier.rule,
     outlier.market,

@@ -4,7 +4,7 @@
 SELECT
     cell.*,
     cell.sweep_id = latest.sweep_id AND cell.status IN ('offered', 'no_offer', 'absent') AS is_fresh,
-    -- greatest() passes over a NULL, and a cell that was never answered would look like a fresh one.
+    -- greatest() ignores NULL: a cell that was never answered would look fresh.
     CASE
         WHEN cell.answered_at IS NOT NULL
             THEN greatest(date_diff('second', cell.answered_at, latest.started_at), 0) / 3600.0

@@ -1,11 +1,11 @@
 -- One row per match grade, source and offer on sale that represents its group in comparisons of that grade.
 -- match_grade: `exact`: same room, board and policy; `board_family`: cheapest of the family; `cheapest`: of the cell.
--- match_key: What two offers must share besides the property, by grade. A hash for one query: never to be stored.
--- room_no: Which requested room this answers, from 0; not said: 0.
--- Totals of several rooms are never added up here: each requested room is compared alone. Of equals in a group, the
--- one with the lowest key stands for it. Where a part of an answer about a property could not be read, or was refused,
--- it may be the cheaper one: then nothing stands for a group that it may belong to. A list has one product for each
--- room, board and policy, so there the exact pairs stay.
+-- match_key: Hash of what offers of this grade must share besides the property. Valid within one query: do not store.
+-- room_no: Number of the requested room that this offer is for, from 0; 0 where the answer does not say.
+-- Totals of several rooms are never added up here: each requested room is compared alone. Among equals, the lowest key
+-- represents the group. If part of a property's answer was unreadable or refused, the cheapest offer may be in it: no
+-- offer then represents a group that this part may belong to. A list has one product per room, board and policy, so
+-- its exact pairs are kept.
 SELECT -- noqa: AM07
     'exact' AS match_grade,
     hash(
@@ -102,7 +102,7 @@ FROM (
         offer.total > 0
         AND offer.currency IS NOT NULL
         AND offer.is_whole
-    -- Market and product type follow from the cell; as keys of the group they let a query on one of them read less.
+    -- Market and product type follow from the cell; as group keys, they let a query that filters on them read less.
     GROUP BY
         offer.source,
         offer.property_id,
@@ -158,7 +158,7 @@ FROM (
         offer.total > 0
         AND offer.currency IS NOT NULL
         AND offer.is_whole
-    -- Market and product type follow from the cell; as keys of the group they let a query on one of them read less.
+    -- Market and product type follow from the cell; as group keys, they let a query that filters on them read less.
     GROUP BY
         offer.source,
         offer.property_id,

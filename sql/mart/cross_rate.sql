@@ -1,4 +1,4 @@
--- One row per published sweep and pair of two currencies: the reference rate between them on the day of the sweep.
+-- One row per published sweep and pair of currencies: the reference rate between them on the day of the sweep.
 -- sweep_id: Sweep: start in UTC and a short hash of what was asked.
 -- from_currency: ISO 4217 code of the currency that is converted.
 -- to_currency: ISO 4217 code of the currency that it is converted to.
@@ -6,10 +6,10 @@
 -- to_rate: Units of to_currency per euro; to_rate / from_rate is the rate, exactly.
 -- from_rate: Units of from_currency per euro.
 -- rate_date: Business day of the rate: the older of the two currencies' days.
--- lowest_rate: Lowest rate that the rates of that day and the seven before allow.
--- highest_rate: Highest rate that they allow.
--- lowest_month_rate: Lowest rate that the rates of that day and the thirty before allow.
--- highest_month_rate: Highest rate that these allow.
+-- lowest_rate: Lowest rate possible with any two rates of that day and the seven days before.
+-- highest_rate: Highest rate possible with any two rates of these eight days.
+-- lowest_month_rate: Lowest rate possible with any two rates of that day and the thirty days before.
+-- highest_month_rate: Highest rate possible with any two rates of these 31 days.
 SELECT
     there.sweep_id,
     there.currency AS from_currency,

@@ -1,10 +1,10 @@
--- One row per source, hotel-only offer, currency and whether floors were converted: floors of two or more markets.
--- Floors of one currency are compared as they are. Where markets do not state floors in the currency that most
--- markets of the property do, there is one more row: of all of them in that currency, theirs at the reference rate of
--- the day of the sweep. What a supplier adds to that rate is then part of the dispersion: the two are never one number.
+-- One row per source, hotel-only offer, currency and whether floors were converted: its floors in two or more markets.
+-- Floors in one currency are compared as stated. If some markets state floors in another currency than most markets of
+-- the property, a second row compares all of them in the currency of most, with the others converted at the reference
+-- rate of the day of the sweep. That dispersion includes the supplier's mark-up on the rate, so never add up the rows.
 -- is_converted: Whether any of its floors was converted.
 -- markets: Number of markets whose floors are compared.
--- markets_converted: Number of these markets whose floor was converted.
+-- markets_converted: Number of these markets whose floors were converted.
 -- lowest_floor: Lowest floor, in currency.
 -- highest_floor: Highest floor, in currency.
 -- lowest_market: Market with the lowest floor; the first in alphabetical order if several have it.
@@ -25,7 +25,7 @@ WITH stated AS (
     GROUP BY offer.source, offer.property_id, offer.market, offer.currency
 ),
 
--- The currency that most markets of a property state floors in, and the markets that do not.
+-- The currency in which most markets of a property state floors, and the markets that use another one.
 common AS (
     SELECT
         by_currency.source,

@@ -1,8 +1,8 @@
 -- One row per source and hotel-only offer on sale: the distance between its floor and its total.
--- floor: minSellablePrice: lowest permitted price of a hotel-only product; NULL: none stated (0 counts as none).
+-- floor: Lowest permitted selling price (minSellablePrice), in currency; NULL: none stated (0 counts as none).
 -- floor_status: `stated` or `none_stated`; without a floor, compliance is unknown.
 -- headroom: floor - total, in currency: mark-up needed to sell at the floor; < 0: total is above the floor.
--- headroom_pct: 100 x (floor / total - 1): the mark-up on total at which the floor is reached.
+-- headroom_pct: 100 x (floor / total - 1): mark-up on total that reaches the floor; < 0: total is above the floor.
 SELECT
     offer.* REPLACE (nullif(offer.floor, 0) AS floor), -- noqa: RF02
     CASE WHEN nullif(offer.floor, 0) IS NULL THEN 'none_stated' ELSE 'stated' END AS floor_status,

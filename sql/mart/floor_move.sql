@@ -1,6 +1,6 @@
 -- One row per source, hotel-only offer key and sweep in which the floor changed while the total did not.
 -- kind: `raised`, `lowered`, `stated` (there was no floor before) or `withdrawn` (there is none now).
--- change: floor - floor_before, in currency; NULL: one of the two was not stated.
+-- change: floor - floor_before, in currency; > 0: raised; NULL: one of the two was not stated.
 -- change_pct: change in percent of floor_before.
 SELECT
     move.*,

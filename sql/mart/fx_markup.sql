@@ -1,24 +1,24 @@
 -- One row per source, offer and currency that was also answered in another currency: its price at the reference rate.
--- The same property, room, board, policy, stay and market, seen in two currencies in one sweep. Which of them the
--- supplier converts from is not known: the euro is the base wherever it was asked for, else the first currency by name,
--- so that a pair of currencies has one direction in all of the lake.
+-- The same property, room, board, policy, stay and market, seen in two currencies in one sweep. It is unknown which of
+-- them the supplier converts from: the base is the euro wherever it was requested, else the first currency in
+-- alphabetical order, so that a pair of currencies has the same direction throughout the lake.
 -- currency: ISO 4217 code of the other currency.
 -- base_currency: ISO 4217 code of the base currency.
 -- total: Total in currency.
 -- base_total: Total in base_currency.
--- base_converted: base_total in currency, at the reference rate of the day of the sweep, to its minor unit.
+-- base_converted: base_total in currency, at the reference rate of the day of the sweep, rounded to its minor unit.
 -- markup: total - base_converted, in currency; > 0: dearer than at the reference rate.
--- markup_pct: markup in percent of base_converted: how far the supplier's rate is above the reference rate.
--- lasting_pct: Distance of total from all reference rates of that day and the seven before, in percent; 0: within them.
--- rounding: Part of markup that rounding can explain, in currency: a step of total, and of base_total converted.
--- supplier_rate: Units of currency per unit of base_currency, by the two totals.
--- reference_rate: Units of currency per unit of base_currency, by the reference rates.
+-- markup_pct: markup in percent of base_converted; > 0: the supplier's rate is above the reference rate.
+-- lasting_pct: Distance of total from the range of reference rates of the last eight days, in percent; 0: within it.
+-- rounding: Part of markup that rounding can explain, in currency: one step of total plus one of base_total, converted.
+-- supplier_rate: Units of currency per unit of base_currency, from the two totals.
+-- reference_rate: Units of currency per unit of base_currency, from the reference rates.
 -- rate_date: Business day of the reference rate: the older of the two currencies' days.
 -- base_offer_key: Offer key of the offer in base_currency.
 -- base_search_id: Search of its last observation in base_currency.
 -- base_offer_no: Number of the offer in that observation.
--- A step is a unit of money where both totals are written in whole units, or are what a discount leaves of such a price
--- before promotions; else the minor unit. A whole step, not half of one: some prices are rounded up, and some twice.
+-- A step is one unit of money where both totals are in whole units, or are discounted from whole prices before
+-- promotions; else the minor unit. A full step, not half of one: some prices are rounded up, and some twice.
 WITH several AS (
     SELECT
         offer.source,

@@ -7,7 +7,7 @@
 -- highest_rate: Highest rate of these eight days.
 -- lowest_month_rate: Lowest rate of that day and the thirty before, in case the supplier seldom updates its rates.
 -- highest_month_rate: Highest rate of these 31 days.
--- Only the days of sweeps are read from the long series, and stored: searching it would slow reports down.
+-- Only the days of sweeps are taken from the long series, and stored: searching it would slow reports down.
 WITH near AS (
     SELECT
         sweep.sweep_id,

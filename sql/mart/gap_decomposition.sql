@@ -1,21 +1,21 @@
 -- One row per match grade, source and offer whose price differs from the reference market's: the parts of the gap.
--- policy + board + tax_and_fee + promotion + fx + residual = gap, to the minor unit. One thing is changed at a time,
--- in this order, on the way from the reference offer to the offer: the policy, then the board, as the reference market
--- itself prices them in the same cell and room; then taxes and fees inside the total and what promotions take off, as
--- the answers of the two in reference_currency state them; then the currency, as the market itself prices the offer in
--- reference_currency. Where it was not asked in it, its charges and promotion are those in currency: these two parts
--- then hold what the supplier's rate adds to them. What no answer tells is NULL, which is not 0: it is part of the
--- residual, like rooms that differ (of grades below exact).
--- Amounts are in currency, at the reference rate of the day of the sweep; above 0: it makes the market dearer. So
--- fx is a part of the gap here; mart.market_parity leaves it out of a pair that the supplier's own rate is known of,
--- and says by that which pairs do not meet.
--- verdict: As in mart.market_parity; where the supplier's rate outweighs it, the gap points the other way.
--- policy: Part due to other cancel penalties; NULL: the reference market does not sell its board with them.
--- board: Part due to another board; NULL: the reference market does not sell it in that room, or policy is unknown.
--- tax_and_fee: Part due to included charges; NULL: not stated, as in every list answer.
--- promotion: Part due to promotions; NULL: one of the two names a promotion, but no price before it.
--- fx: Part due to the supplier's exchange rate; NULL: the offer was not also seen in reference_currency.
--- residual: Rest of the gap: unknown parts, and the difference between the markets themselves.
+-- policy + board + tax_and_fee + promotion + fx + residual = gap, to the minor unit. The path from the reference offer
+-- to the offer changes one thing at a time, in this order: the policy, then the board, both at the prices of the
+-- reference market in the same cell and room; then included taxes and fees, then promotions, as both answers in
+-- reference_currency state them; then the currency, at the market's own price in reference_currency. If the market was
+-- not requested in reference_currency, charges and promotion are those in currency, and these two parts include the
+-- supplier's exchange rate. A part that no answer states is NULL, not 0: it is in the residual, as is the difference
+-- between two rooms (grades below exact).
+-- Amounts are in currency, at the reference rate of the day of the sweep; > 0: the part makes the market dearer. fx is
+-- therefore part of the gap here. mart.market_parity excludes it from pairs with a known supplier rate, and decides
+-- which pairs do not meet.
+-- verdict: As in mart.market_parity; if fx outweighs the price difference, gap has the opposite sign.
+-- policy: Part due to different cancel penalties, in currency; NULL: not sold in that room and board there.
+-- board: Part due to a different board, in currency; NULL: not sold in that room there, or policy is unknown.
+-- tax_and_fee: Part due to included charges, in currency; NULL: not stated, as in every list answer.
+-- promotion: Part due to promotions, in currency; NULL: a promotion is named without a price before it.
+-- fx: Part due to the supplier's exchange rate, in currency; NULL: the offer was not also seen in reference_currency.
+-- residual: Rest of the gap, in currency: unknown parts, and the price difference between the markets themselves.
 -- parts_known: Number of known parts, out of five.
 WITH at_reference_rate AS (
     SELECT
@@ -43,7 +43,7 @@ WITH at_reference_rate AS (
     WHERE
         -- Equal prices have no gap to split; a difference between the two rates alone belongs to report.fx_markup.
         parity.verdict <> 'meet'
-        -- Without a reference rate, nothing says what of the gap is the supplier's rate.
+        -- Without a reference rate, the supplier's part of the gap is unknown.
         AND (parity.currency = parity.reference_currency OR parity.reference_rate IS NOT NULL)
 ),
 
@@ -69,7 +69,7 @@ offer AS (
     WHERE sold.match_grade = 'exact'
 ),
 
--- Only offers that the steps can use: with all offers, this would take many times as long.
+-- Only offers that the steps can use: all offers would take many times as long.
 offer_there AS (
     SELECT offer.*
     FROM offer
@@ -86,7 +86,7 @@ several AS (
     HAVING min(latest.currency) < max(latest.currency)
 ),
 
--- A market that was asked in one currency twice, by name and by default, is the same step: the lower key stands for it.
+-- A market requested twice in one currency, by name and by default, is the same step: the lower key represents it.
 offer_in_several AS (
     SELECT offer.*
     FROM offer
@@ -108,7 +108,7 @@ offer_in_several AS (
 walked AS (
     SELECT
         apart.*,
-        -- What is inside the price in the other currency has the supplier's rate in it already, which is fx.
+        -- Charges in the other currency already include the supplier's rate, which is fx.
         CASE
             WHEN currency_step.offer_key IS NULL THEN apart.included_charges
             ELSE mart.converted(currency_step.included_charges, apart.to_rate, apart.from_rate, apart.minor_unit)
@@ -132,7 +132,7 @@ walked AS (
             WHEN apart.currency = apart.reference_currency THEN apart.total
             ELSE mart.converted(currency_step.total, apart.to_rate, apart.from_rate, apart.minor_unit)
         END AS before_fx,
-        -- Charges and promotions are compared with the last offer found on the way.
+        -- Charges and promotions are compared with the last offer found on the path.
         CASE
             WHEN after_board IS NOT NULL AND board_step.offer_key IS NOT NULL -- noqa: RF02
                 THEN board_step.included_charges

@@ -1,4 +1,4 @@
--- One row per source, market and product type: the cells in the sweeps, by their latest request.
+-- One row per source, market and product type: requested cells whose stay is in the future, and those answered.
 -- planned: Number of requested cells whose stay is in the future.
 -- answered: Number of these whose latest request was answered, with or without an offer.
 SELECT

@@ -1,7 +1,7 @@
 -- One row per market: how many of its properties are on sale.
 -- market: Market.
--- properties: Number of properties that have had an offer there, in list or detail answers, and have not gone quiet.
--- While a market sells nothing at all for a day or two, what it sold last counts as on sale.
+-- properties: Number of properties that had an offer there, in list or detail answers, and have not gone quiet since.
+-- If a market sells nothing at all for a day or two, what it last sold still counts as on sale.
 WITH placed AS (
     SELECT
         sale.*,

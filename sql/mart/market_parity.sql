@@ -1,33 +1,33 @@
--- One row per match grade, source and offer of a market that the reference market was seen to offer in the same sweep.
--- reference_market: Market that it is compared with.
--- reference_offer_key: Offer key of the offer that it is compared with.
--- reference_currency: ISO 4217 code of the reference offer: the same as currency wherever it was asked for in it.
+-- One row per match grade, source and offer that the reference market also had in the same sweep: the two prices.
+-- reference_market: Market that the offer is compared with.
+-- reference_offer_key: Offer key of the reference offer: the one that the offer is compared with.
+-- reference_currency: ISO 4217 code of the reference offer's currency; equal to currency wherever it was requested.
 -- reference_total: Total of the reference offer, in reference_currency.
 -- currency_basis: Where rate comes from: `same` (none needed), `supplier_rate` or `reference_rate`.
--- reference_converted: reference_total in currency, at `rate`, to its minor unit.
--- tolerance: Largest gap between total and reference_converted that still meets, in currency; more at a reference rate.
--- gap: total - reference_converted, in currency; above 0: dearer than in the reference market.
--- gap_pct: gap in percent of reference_converted.
+-- reference_converted: reference_total in currency, at `rate`, rounded to its minor unit.
+-- tolerance: Largest absolute gap that still meets, in currency; larger at a reference rate.
+-- gap: total - reference_converted, in currency; > 0: dearer than in the reference market.
+-- gap_pct: gap in percent of reference_converted; > 0: dearer than in the reference market.
 -- verdict: `win`: cheaper than in the reference market, `meet`, or `lose`: dearer than there.
 -- severity: Size of the gap: `low`, `medium` or `high`; NULL where the prices meet.
--- rate: Units of currency for one reference_currency, by currency_basis; NULL: they are the same.
--- reference_rate: Units of currency for one reference_currency, by the reference rates; NULL: no rate, or none needed.
--- rate_date: Business day that reference_rate was set for, the older one of the two currencies; NULL: there is none.
--- losing_snapshots: Snapshots in a row in which it was dearer, when last compared on this basis.
--- losing_since: Start of the first sweep of these.
--- reference_sweep_id: Sweep of the observation that it is compared with.
--- reference_search_id: Search of that observation.
--- reference_offer_no: Offer of that observation.
+-- rate: Units of currency per unit of reference_currency, on currency_basis; NULL: the currencies are the same.
+-- reference_rate: Units of currency per unit of reference_currency, at reference rates; NULL: no rate, or none needed.
+-- rate_date: Business day of reference_rate: the older of the two currencies' days; NULL: no reference_rate.
+-- losing_snapshots: Consecutive snapshots in which it was dearer, up to the last comparison on this basis.
+-- losing_since: Start of the first sweep of losing_snapshots.
+-- reference_sweep_id: Sweep that observed the reference offer.
+-- reference_search_id: Search that observed the reference offer.
+-- reference_offer_no: Number of the reference offer in that search's answer.
 -- reference_board_id: Board basis id of the reference offer.
 -- reference_policy_key: Hash of the cancel penalties of the reference offer.
 -- reference_room_id: Room id of the reference offer.
 -- reference_cell_key: Cell of the reference offer.
 -- reference_pre_promo_total: Total before promotions of the reference offer, in reference_currency.
 -- reference_promotion_key: Hash of the promotions of the reference offer.
--- reference_included_charges: Taxes and fees inside reference_total, in reference_currency. Detail only.
--- The rate is the supplier's where the market was answered in both currencies: its own two totals say it. Else it is
--- the reference rate of the sweep's day. Pairs of different bases are never counted together.
--- Below the exact grade, losing_snapshots counts the cheapest of the group, whichever offer that was.
+-- reference_included_charges: Taxes and fees included in reference_total, in reference_currency. Detail only.
+-- If the market was answered in both currencies, its own two totals give the supplier's rate. Otherwise the rate is the
+-- reference rate of the sweep's day. Pairs on different bases are never counted together.
+-- Below the exact grade, losing_snapshots follows the cheapest offer of the group, whichever offer that was.
 WITH comparable AS MATERIALIZED (
     FROM mart.comparable_offer
 ),
@@ -52,8 +52,8 @@ asked AS (
     ) AS offer
 ),
 
--- Which currency of the reference market a currency is compared with: the same one wherever there is it, else one that
--- the market itself was answered in, whose rate is the supplier's own.
+-- The currency of the reference market to compare with: the same one where available, else one that the market itself
+-- was answered in, which gives the supplier's own rate.
 currency_pair AS (
     SELECT
         here.source,
@@ -205,7 +205,7 @@ judged AS (
     WHERE paired.reference_converted > 0
 ),
 
--- How long pairs have been losing: exact ones by their two offers, others by the two groups that they stand for.
+-- How long pairs have been losing: exact ones by their two offers, others by the two groups that they represent.
 losing AS (
     SELECT
         episode.property_id,

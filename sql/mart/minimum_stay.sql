@@ -1,8 +1,8 @@
--- One row per sweep, check-in and all else of a cell but its nights that was answered about several numbers of nights.
--- lengths_answered: Numbers of nights that were answered, ascending.
--- shortest_offered: Fewest nights on sale; NULL: nothing is.
--- shorter_refused: Numbers of nights below that were answered without an offer (absent counts), ascending.
--- implied_minimum_stay: shortest_offered, where shorter stays were answered without an offer; NULL: not implied.
+-- One row per sweep and cell without its length of stay, if several lengths were answered: which of them are on sale.
+-- lengths_answered: Lengths of stay that were answered, in nights, ascending.
+-- shortest_offered: Shortest length on sale, in nights; NULL: none is on sale.
+-- shorter_refused: Shorter lengths answered without an offer (`absent` included), in nights, ascending.
+-- implied_minimum_stay: shortest_offered if shorter stays were answered without offers, in nights; NULL: none implied.
 SELECT
     cell.operation,
     cell.property_id,
@@ -35,7 +35,7 @@ FROM (
     FROM state.cell AS asked
     WHERE
         asked.status IN ('offered', 'absent')
-        -- Restricted rates and several rooms say nothing of the length.
+        -- Restricted rates (1024) and several rooms (1026) say nothing about the length.
         OR (asked.status = 'no_offer' AND coalesce(asked.code, 1023) IN (1023, 1025))
 ) AS cell
 GROUP BY

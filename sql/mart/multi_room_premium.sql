@@ -1,11 +1,11 @@
--- One row per room, board and policy offered to a party of several rooms, against booking its rooms one by one.
--- rooms: Rooms of the party.
--- rooms_offered: Rooms of the party that this room id, board and policy was offered to, with a total.
--- rooms_found: Of those, rooms whose guests alone were shown the same offer in the same sweep.
--- total: Sum of the totals of all rooms, in currency; NULL: not offered to each of them.
--- singles_total: Sum of the totals of the rooms asked for alone, in currency; NULL: not all were seen.
--- premium: total - singles_total, in currency.
--- premium_pct: premium in percent of singles_total.
+-- One row per room, board and policy offered to a party of several rooms, compared with booking each room alone.
+-- rooms: Number of rooms of the party.
+-- rooms_offered: Number of these rooms for which this room id, board and policy was offered with a total.
+-- rooms_found: Number of these rooms with the same offer in a search for that room alone, in the same sweep.
+-- total: Sum of the totals of all rooms, in currency; NULL: not offered for every room.
+-- singles_total: Sum of the totals of the rooms requested alone, in currency; NULL: not all were seen.
+-- premium: total - singles_total, in currency; > 0: booking together costs more.
+-- premium_pct: premium in percent of singles_total; > 0: booking together costs more.
 WITH party_offer AS (
     SELECT
         offer.source,

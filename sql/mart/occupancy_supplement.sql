@@ -1,11 +1,11 @@
 -- One row per offer for a party of one room and a smaller party that was also requested, with its offer if seen.
--- kind: `adult`: the same children and more adults; `child`: the same adults, with children against none.
--- base_party: The smaller party.
--- added_guests: Guests that the party has more than base_party.
--- base_total: Total for base_party of the same room, board, policy and stay; NULL: not seen in the same sweep.
--- supplement: total - base_total, in currency.
--- supplement_per_guest_night: supplement for each added guest and night, in currency.
--- supplement_pct: supplement in percent of base_total.
+-- kind: `adult`: more adults, same children; `child`: same adults, with children instead of none.
+-- base_party: The smaller party that it is compared with.
+-- added_guests: Number of guests of party beyond those of base_party.
+-- base_total: Total for base_party, same room, board, policy and stay, in currency; NULL: not seen in the same sweep.
+-- supplement: total - base_total, in currency; > 0: the larger party pays more.
+-- supplement_per_guest_night: supplement per added guest and night, in currency.
+-- supplement_pct: supplement in percent of base_total; > 0: the larger party pays more.
 WITH pair AS (
     SELECT
         larger.party,
@@ -55,7 +55,7 @@ SEMI JOIN state.cell AS asked
         AND asked.market = offer.market
         AND asked.product_type = offer.product_type
         AND asked.party = pair.base_party
-        -- As of the sweep that saw the offer: a cell that failed since is none the less one that was on sale then.
+        -- As of the sweep that saw the offer: a cell that failed since then was on sale at that time.
         AND asked.known_seen_at = offer.last_seen_at
         AND asked.known_status = 'offered'
 LEFT JOIN mart.offer_latest AS base

@@ -1,4 +1,4 @@
--- One row per source, offer key and interval in which nothing about it changed; is_offered FALSE: it was gone.
+-- One row per source, offer key and interval in which nothing about it changed; is_offered is FALSE while it was gone.
 -- valid_to: Start of the sweep that saw the next state; NULL: the state is the last one known.
 -- ended_by: What ended the interval: `value`, `gone`, `back`, or `stay_began`; NULL: it has not ended.
 -- total_per_night: total / nights, in currency.

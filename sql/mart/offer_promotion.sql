@@ -1,7 +1,7 @@
 -- One row per source and offer key on sale that states a price before promotions or names a promotion.
--- depth_pct: 100 x (1 - total / pre_promo_total); below 0: the total is the higher one; NULL: no such price.
--- free_nights: Whole nights, of those of the stay, that the depth is worth within rounding; NULL: none. An indicator.
--- What is compared stands in one answer and in one currency, so a currency that is not stated does not matter here.
+-- depth_pct: 100 x (1 - total / pre_promo_total); < 0: total is higher; NULL: no price before promotions.
+-- free_nights: Number of whole nights of the stay that the depth equals, within rounding; NULL: none. An indicator.
+-- Both prices are from one answer, and so in one currency, even where it is not stated.
 SELECT
     offer.source,
     offer.offer_key,
@@ -28,7 +28,7 @@ SELECT
     named.names_price_promotion,
     named.promised_pct,
     100 * (1 - offer.total::DOUBLE / nullif(offer.pre_promo_total, 0)::DOUBLE) AS depth_pct,
-    -- A rounded price is off by half a unit of money at most, and a rounded share by half a percent.
+    -- A rounded price is off by at most half a unit of money, and a rounded share by half a percent.
     CASE
         WHEN
             depth_pct > 0

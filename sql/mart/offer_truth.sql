@@ -1,26 +1,26 @@
--- One row per offer key that at least two of the operations show: list (multi), detail (single) and quote.
--- list_total: Total of the list answer, in currency; NULL: it does not tell of this offer.
--- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
+-- One row per offer key that at least two of list (multi), detail (single) and quote answers contain.
+-- list_total: Total in the list answer, in currency; NULL: not in a list answer.
+-- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy, in currency.
 -- quote_total: Total of the last quote for this room, in currency.
--- quote_outcome: What came of the last quote, of all its rooms; NULL: none was asked.
--- list_at: When the list search was sent.
--- detail_at: When the detail search was sent.
--- quote_at: When the last quote was sent, or was about to be.
--- list_to_detail_seconds: Seconds from the list search to the detail search; below 0: the list is the later one.
+-- quote_outcome: Outcome of the last quote, over all its rooms; NULL: no quote was requested.
+-- list_at: When the list search was sent, UTC.
+-- detail_at: When the detail search was sent, UTC.
+-- quote_at: When the last quote was sent, or was about to be, UTC.
+-- list_to_detail_seconds: Seconds from the list search to the detail search; < 0: the list is later.
 -- detail_to_quote_seconds: Seconds from the detail search to the quote.
 -- list_to_quote_seconds: Seconds from the list search to the quote.
--- list_sent_property_id: Property id that the list search named.
--- detail_sent_property_id: Property id that the detail search named: the unbranded one of an opaque offer.
--- quote_sent_property_id: Property id that the quote named, as above.
--- detail_above_list: detail_total - list_total, in currency; NULL: not the same id, or the detail is incomplete.
--- quote_above_detail: quote_total - detail_total, in currency; NULL: not the same id was sent.
--- quote_above_list: quote_total - list_total, in currency; NULL: not the same id was sent.
+-- list_sent_property_id: Property id sent in the list search.
+-- detail_sent_property_id: Property id sent in the detail search; of an opaque offer, the unbranded one.
+-- quote_sent_property_id: Property id sent in the quote; of an opaque offer, the unbranded one.
+-- detail_above_list: detail_total - list_total, in currency; NULL: different ids were sent, or incomplete detail.
+-- quote_above_detail: quote_total - detail_total, in currency; NULL: different ids were sent.
+-- quote_above_list: quote_total - list_total, in currency; NULL: different ids were sent.
 WITH last_quote AS (
     SELECT
         quote.* EXCLUDE (offer_key, offer_no, room_stay_id, product_id, quote_total), -- noqa: RF02
         room.offer_key,
         room.total AS quote_total,
-        -- Several rooms have the same room type, board and policy; only this distinguishes them.
+        -- Several rooms of one request may have the same room type, board and policy; only room_no distinguishes them.
         CASE WHEN quote.rooms = 1 THEN quote.room_stay_id ELSE room.room_no END AS room_stay_id
     FROM lake.quote_offer AS room
     INNER JOIN lake.quote AS quote
@@ -34,7 +34,7 @@ WITH last_quote AS (
         ) = 1
 ),
 
--- Most offers of lists are never examined further.
+-- Most list offers are never seen in a detail answer.
 looked_at AS (
     SELECT
         offer.property_id,

@@ -1,14 +1,14 @@
--- One row per source and hotel-only offer with a package twin in the same sweep: same market, room, board, policy.
+-- One row per source and hotel-only offer whose package twin (same market, room, board, policy) is in the same sweep.
 -- hotel_total: Total of the hotel-only offer, in currency.
 -- package_total: Total of the same offer inside a package, in currency.
 -- hotel_floor: Floor of the hotel-only offer, in currency; NULL: none stated. A floor stated for a package is ignored.
--- discount: hotel_total - package_total, in currency; below 0: the package rate is the dearer one.
--- discount_pct: 100 x (1 - package_total / hotel_total).
--- leak: hotel_floor - package_total, in currency, where above 0: what selling the package rate alone would undercut by.
--- leak_pct: leak in percent of hotel_floor.
+-- discount: hotel_total - package_total, in currency; < 0: the package rate is dearer.
+-- discount_pct: 100 x (1 - package_total / hotel_total); < 0: the package rate is dearer.
+-- leak: hotel_floor - package_total, in currency, if > 0: sold alone, the package rate undercuts the floor by this.
+-- leak_pct: leak in percent of hotel_floor; > 0.
 -- package_offer_key: Offer key of the offer inside a package.
--- package_search_id: Search of the last observation of it.
--- package_offer_no: Offer of that observation.
+-- package_search_id: Search that last observed the offer inside a package.
+-- package_offer_no: Number of that offer in the search's answer.
 SELECT
     hotel.source,
     hotel.offer_key,

@@ -1,6 +1,6 @@
 -- One row per episode in which an offer was dearer than in the reference market, including running ones.
--- is_running: True: it has not ended, as far as is known.
--- days: Days from its first sweep to its end, or to the last sweep that found it dearer while it is running.
+-- is_running: TRUE: it has not ended, as far as known.
+-- days: Days from its first sweep to its end; of a running one, to the last sweep that found the offer dearer.
 -- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.
 -- ended_by: `resolved`, `gone`, `not_asked`, `reference_changed`, `basis_changed` or `stay_began`; NULL: it is running.
 SELECT

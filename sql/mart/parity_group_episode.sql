@@ -1,7 +1,7 @@
 -- One row per episode in which the cheapest offer of a group was dearer than in the reference market.
 -- Groups are those of pairs below the exact grade, whichever offer is the cheapest; mart.parity_episode has exact ones.
--- is_running: True: it has not ended, as far as is known.
--- days: Days from its first sweep to its end, or to the latest sweep while it is running.
+-- is_running: TRUE: it has not ended, as far as known.
+-- days: Days from its first sweep to its end; of a running one, to the latest sweep.
 -- ended_at: Start of the sweep that saw the end, or the day of check-in; NULL: it is running.
 -- ended_by: `resolved`, `gone`, `not_asked`, `reference_changed`, `basis_changed` or `stay_began`; NULL: it is running.
 -- Materialized: otherwise DuckDB may first pair every cell of a property with every other one.

@@ -1,9 +1,9 @@
 -- One row per match grade, source, market, product type, currency and basis: median gap, and how long losing lasts.
 -- reference_market: The market that the others are compared with.
--- median_gap_pct: Median gap in percent of the reference price; above 0: dearer.
--- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis.
--- The gaps of a large night do not fit into memory at once. So first in which tenth of a percent does the middle lie?
--- Then which of the few gaps in that tenth is it?
+-- median_gap_pct: Median gap in percent of the reference price; > 0: dearer.
+-- median_losing_snapshots: Median, over losing pairs, of consecutive snapshots in which they were dearer on this basis.
+-- The gaps of a large night do not fit into memory. First find the tenth of a percent that contains the median,
+-- then the median among the few gaps in that tenth.
 WITH tenth AS (
     SELECT
         parity.match_grade,
@@ -31,7 +31,7 @@ tenth_placed AS (
     )
 ),
 
--- With an even number, the two in the middle may fall into two different tenths.
+-- With an even number of gaps, the two in the middle may fall into different tenths.
 tenth_in_middle AS (
     SELECT placed.*
     FROM tenth_placed AS placed

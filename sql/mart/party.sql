@@ -1,9 +1,9 @@
 -- One row per party of the offers whose stay is in the future: its number of guests.
--- rooms: Rooms of the party.
--- adults: Adults in all rooms.
--- child_ages: Ages of the children of all rooms, in the order of the party; empty: none.
--- children: Children in all rooms.
--- guests: Adults and children in all rooms.
+-- rooms: Number of rooms of the party.
+-- adults: Number of adults in all rooms.
+-- child_ages: Ages of the children in all rooms, in years, in the order of the party; empty: no children.
+-- children: Number of children in all rooms.
+-- guests: Number of adults and children in all rooms.
 SELECT
     asked.party,
     length(asked.party) - length(replace(asked.party, '+', '')) + 1 AS rooms,

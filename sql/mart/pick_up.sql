@@ -1,10 +1,10 @@
--- One row per source, cell and room whose number of bookable rooms has ever changed: the least that was sold.
+-- One row per source, cell and room whose number of bookable rooms has ever changed: a lower bound of rooms sold.
 -- Rooms that were sold and given back between two answers are not seen, and a room that goes off sale is
 -- not counted. Cells of the same nights share their rooms: never sum over cells.
--- picked_up: Rooms by which the number fell, summed over consecutive answers.
--- given_back: Rooms by which it rose, summed over consecutive answers: cancellations, or more put on sale.
--- reopenings: How often the room was gone and came back.
--- changes: Answers with another number than the one before.
+-- picked_up: Rooms sold: decreases of the number of bookable rooms, summed over consecutive answers.
+-- given_back: Rooms returned: increases of that number, summed: cancellations, or more rooms put on sale.
+-- reopenings: Number of times that the room was gone and came back.
+-- changes: Number of answers whose number of bookable rooms differs from the answer before.
 -- first_changed_at: Start of the first sweep that saw a change.
 -- last_changed_at: Start of the last sweep that saw a change.
 SELECT

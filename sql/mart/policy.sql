@@ -1,6 +1,6 @@
--- One row per cancel policy that an offer was ever sold with: its terms in words.
--- penalties: Distinct penalties of the policy.
--- terms: The penalties in words, from the earliest on.
+-- One row per cancel policy with which an offer was ever sold: its terms in words.
+-- penalties: Number of distinct penalties of the policy.
+-- terms: The penalties in words, earliest first.
 SELECT
     policy.policy_key,
     count(*) AS penalties,

@@ -1,26 +1,26 @@
 -- One row per change of a cancel policy: in one sweep, one policy of a room, board and stay was replaced by another.
 -- drifted_at: Start of the sweep that saw it.
--- policy_key_before: The policy that went.
--- policy_key_after: The policy that came.
--- terms_before: Penalties of the policy that went, in words; NULL: none stated.
--- terms_after: Penalties of the policy that came.
--- free_hours_before: Hours before check-in at which its earliest penalty started; NULL: none stated.
--- free_hours_after: The same of the policy that came.
--- refundability_before: Refundability of the policy that went.
--- refundability_after: Refundability of the policy that came.
--- total_before: Total with the policy that went, in currency.
--- total_after: Total with the policy that came.
--- drift: `stricter`: not refundable any more, or free for less time; `looser`: the other way round; `other`.
--- offer_key_before: Offer key with the policy that went.
--- offer_key_after: Offer key with the policy that came.
--- before_sweep_id: Sweep of the last observation with the policy that went.
--- before_search_id: Search of that observation.
--- before_offer_no: Offer of that observation.
--- after_sweep_id: Sweep of the first observation with the policy that came.
--- after_search_id: Search of that observation.
--- after_offer_no: Offer of that observation.
--- Where several went and came at once they are paired by refundability, then by total; what is left over is a change of
--- what is offered. Offers without room, board or currency are left out: they may be of two rooms.
+-- policy_key_before: Hash of the old policy's penalties.
+-- policy_key_after: Hash of the new policy's penalties.
+-- terms_before: Penalties of the old policy, in words; NULL: none stated.
+-- terms_after: Penalties of the new policy, in words; NULL: none stated.
+-- free_hours_before: Hours before check-in at which the old policy's earliest penalty starts; NULL: none stated.
+-- free_hours_after: Hours before check-in at which the new policy's earliest penalty starts; NULL: none stated.
+-- refundability_before: Refundability under the old policy.
+-- refundability_after: Refundability under the new policy.
+-- total_before: Total under the old policy, in currency.
+-- total_after: Total under the new policy, in currency.
+-- drift: `stricter`: no longer refundable, or free for less time; `looser`: the reverse; `other`.
+-- offer_key_before: Offer key under the old policy.
+-- offer_key_after: Offer key under the new policy.
+-- before_sweep_id: Sweep that last observed the old policy.
+-- before_search_id: Search that last observed the old policy.
+-- before_offer_no: Number of the offer in that search's answer.
+-- after_sweep_id: Sweep that first observed the new policy.
+-- after_search_id: Search that first observed the new policy.
+-- after_offer_no: Number of the offer in that search's answer.
+-- If several policies are replaced at once, they are paired by refundability, then by total; the remaining ones count
+-- as a change of what is offered. Offers without room, board or currency are left out: they may be of two rooms.
 WITH went AS (
     SELECT
         closed.*,
@@ -65,7 +65,7 @@ came AS (
         UNION ALL BY NAME
         SELECT * FROM state.offer_open
     ) AS begun
-    -- What the first sweep saw came with it, and not instead of anything.
+    -- What the first sweep saw replaces nothing.
     WHERE begun.is_offered AND begun.change IN ('first', 'back') AND begun.valid_from > (
         SELECT min(sweep.started_at) FROM mart.sweep AS sweep
     )

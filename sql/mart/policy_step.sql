@@ -1,12 +1,12 @@
 -- One row per cancel policy on sale, stay length and stretch of time in which cancelling costs the same share of total.
 -- step_no: Position in time, from 0.
 -- from_hours: Hours before check-in from which it costs this; NULL: ever since.
--- until_hours: Hours before check-in until which it does; 0: until check-in.
--- cost_share: Share of total that cancelling costs then; above 1: more nights charged than stayed; NULL: unknown.
--- is_free: Whether no penalty applies then.
--- The terms as pipeline/domain/penalties.py reads them, as shares, for all totals at once: percentage x nights charged
--- / nights of the stay where nights are charged, else the percentage, else all where nothing is refunded. Windows
--- count; dates and amounts of detail answers are each offer's own: mart.penalty_step. Without one it always applies.
+-- until_hours: Hours before check-in until which it costs this; 0: until check-in.
+-- cost_share: Cost of cancelling then, as a share of total; > 1: more nights charged than stayed; NULL: unknown.
+-- is_free: Whether cancelling is free of charge in this stretch.
+-- The terms as pipeline/domain/penalties.py reads them, as shares of any total: percentage x nights charged / nights of
+-- the stay where nights are charged, else the percentage, else 1 where nothing is refunded. Only windows count, and a
+-- penalty without one always applies. Dates and amounts of detail answers differ by offer: see mart.penalty_step.
 WITH sold AS (
     SELECT DISTINCT
         offer.policy_key,
@@ -31,7 +31,7 @@ stated AS (
     WHERE policy.window_hours IS NULL OR policy.window_hours > 0
 ),
 
--- Before the first penalty all is free, so the time before all windows is a moment, too.
+-- Before the first penalty, cancelling is free, so the time before all windows is a stretch too.
 moment AS (
     SELECT
         sold.policy_key,
@@ -53,7 +53,7 @@ SELECT
     (row_number() OVER in_time - 1)::INTEGER AS step_no,
     nullif(moment.begins_hours, 1000001) AS from_hours,
     coalesce(lead(moment.begins_hours) OVER in_time, 0) AS until_hours,
-    -- An undetermined one may be the larger one.
+    -- A penalty of unknown cost may be the larger one.
     CASE
         WHEN count(stated.policy_key) = 0 THEN 0::DOUBLE
         WHEN count(stated.cost_share) = count(stated.policy_key) THEN max(stated.cost_share)

@@ -1,7 +1,7 @@
 -- One row per cancel policy on sale and stay length: its strictness.
 -- strictness: Mean share of total that cancelling costs over cancel_horizon_days of ref.analysis; NULL: unknown.
--- It is the area under what cancelling costs, over total and horizon: 0 is free until check-in, 1 all lost throughout.
--- Offers of lists and details share a policy: amounts and dates, which only details state, are each offer's own.
+-- The area under the cost of cancelling / (total x horizon): 0: free until check-in; 1: the full total at any time.
+-- List and detail offers share a policy; amounts and dates, which only details state, differ by offer.
 SELECT
     step.policy_key,
     step.nights,

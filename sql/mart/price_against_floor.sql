@@ -1,30 +1,30 @@
 -- One row per source and like-for-like key of a selling price: its latest price compared with the floor in force.
 -- floor_currency: ISO 4217 code of floor and price_converted; NULL: no floor to compare with.
--- price_converted: price in floor_currency, at the reference rate of the day of observed_at, to its minor unit.
--- match_grade: By how complete the key of the price is: `exact` (room, board, policy), `board_family` or `cheapest`.
--- board_family: a board is given, and stands for its family; cheapest: none is.
--- offers: Hotel-only offers on sale at observed_at that the price may be of; several rooms are of one room type.
--- offers_without_floor: Offers of these that state no floor.
--- floor: The lowest floor of them in force at observed_at, in floor_currency; of several rooms, the sum of theirs.
--- below_floor: floor - price_converted, in floor_currency.
--- below_floor_pct: below_floor in percent of floor.
--- floor_now: The lowest floor of such offers on sale now, in floor_currency; NULL: none on sale, or one states none.
--- below_floor_now: floor_now - price_converted: above 0, a price sold again would break the floor. Not a breach.
--- tolerance: How far the price may lie below the floor, in floor_currency.
--- days_apart: Days from observed_at to the nearest sighting of floor; < 0: the price is younger; 0: seen on both sides.
--- verdict: `breach`, `kept`, or why nothing can be said: `none_stated`, `outdated`, `before_answers` and others.
--- before_answers: Older than the first answer about its cell, so that no floor of then is known.
--- none_stated: It may be of an offer without a floor.
--- outdated: Price and floor, or price and the latest sweep, are further apart than price_days.
--- no_offer: None like it was read, or not for each room.
--- not_hotel: Floors do not bind packages.
--- rate: Units of floor_currency for one currency; NULL: they are the same.
--- rate_date: Business day that the rate was set for, the older one of the two currencies; NULL: no rate was needed.
--- floor_offer_key: Offer key of the offer with that floor; of several rooms, of the first one.
--- floor_began_sweep_id: Sweep that saw floor first in the interval of observed_at; seen_sweep_id: that saw it last.
+-- price_converted: price in floor_currency, at the reference rate of the day of observed_at, rounded to its minor unit.
+-- match_grade: How complete the key of the price is: `exact` (room, board and policy), `board_family` or `cheapest`.
+-- `board_family`: a board is given, and represents its family; `cheapest`: none is given.
+-- offers: Number of hotel-only offers on sale at observed_at that match the price; several rooms share one room type.
+-- offers_without_floor: Number of these offers that state no floor.
+-- floor: Lowest floor of these offers at observed_at, in floor_currency; for several rooms, the sum of their floors.
+-- below_floor: floor - price_converted, in floor_currency; > 0: the price is below the floor.
+-- below_floor_pct: below_floor in percent of floor; > 0: the price is below the floor.
+-- floor_now: Lowest floor of matching offers on sale now, in floor_currency; NULL: none on sale, or one states none.
+-- below_floor_now: floor_now - price_converted, in floor_currency; > 0: selling at this price now would be a breach.
+-- tolerance: Amount by which the price may lie below the floor, in floor_currency.
+-- days_apart: Days from observed_at to the nearest sighting of floor; < 0: seen before the price; 0: before and after.
+-- verdict: `breach`, `kept`, or why it cannot be judged: `none_stated`, `outdated`, `before_answers` and others.
+-- `before_answers`: the price is older than the first answer about its cell, so the floor at that time is unknown.
+-- `none_stated`: the price may be of an offer without a floor.
+-- `outdated`: price and floor, or price and the latest sweep, are more than price_days apart.
+-- `no_offer`: no matching offer was read, or not for every room.
+-- `not_hotel`: floors do not bind packages.
+-- rate: Units of floor_currency per unit of currency; NULL: the currencies are the same.
+-- rate_date: Business day of the rate: the older of the two currencies' days; NULL: no rate was needed.
+-- floor_offer_key: Offer key of the offer with that floor; for several rooms, of the first room.
+-- floor_began_sweep_id: First sweep that saw floor in the interval of observed_at; seen_sweep_id is the last one.
 -- floor_began_search_id: Search of that first sighting.
--- floor_began_offer_no: Offer of that first sighting.
--- sightings: Observations, of each room, that say which floor was in force.
+-- floor_began_offer_no: Number of the offer in that search's answer.
+-- sightings: Observations of each room that show which floor was in force.
 WITH latest AS (
     SELECT price.*
     FROM mart.selling_price AS price
@@ -83,7 +83,7 @@ source AS (
             AND cell.market = keyed.market
 ),
 
--- What has been known of the cells of the prices, stays that have begun left out.
+-- What was known of the cells of the prices, except for stays that have begun.
 known AS MATERIALIZED (
     SELECT
         keyed.input_id,
@@ -132,7 +132,7 @@ known AS MATERIALIZED (
         AND history.check_in > (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
 ),
 
--- A price that is older than the first answer about its cell is shown beside that one, and not judged.
+-- A price older than the first answer about its cell is shown beside that answer, but not judged.
 first_known AS (
     SELECT
         known.input_id,
@@ -143,7 +143,7 @@ first_known AS (
     GROUP BY known.input_id, known.line_no, known.source
 ),
 
--- What the price may be of, in the currency of the price wherever it was asked for in it.
+-- Offers that match the price, in the price's currency wherever it was requested.
 candidate AS (
     SELECT
         known.* EXCLUDE (floor), -- noqa: RF02
@@ -166,7 +166,7 @@ candidate AS (
         known.is_offered
         AND known.currency IS NOT NULL
         AND (is_in_force OR is_now) -- noqa: RF02
-        -- What could not be read may have the lower floor. Of a list, one product is all that has the exact key.
+        -- An unreadable offer may have the lower floor. In a list, only one product has the exact key.
         AND (known.is_whole OR (known.source = 'multi' AND known.match_grade = 'exact'))
         AND (known.room_id_wanted IS NULL OR known.room_id = known.room_id_wanted)
         AND (known.policy_key_wanted IS NULL OR known.policy_key = known.policy_key_wanted)
@@ -177,7 +177,7 @@ candidate AS (
         END
 ),
 
--- A floor is of one room: the lowest of each room that was asked for, by room type.
+-- A floor is for one room: the lowest of each requested room, by room type.
 room_floor AS (
     SELECT
         candidate.input_id,
@@ -197,7 +197,7 @@ room_floor AS (
             {
                 'property_id': candidate.property_id,
                 'offer_key': candidate.offer_key,
-                -- Between two sightings of one and the same floor it is known; elsewhere the nearer of the two counts.
+                -- Between two sightings of the same floor it is known; elsewhere the nearer sighting counts.
                 'seconds_apart': CASE
                     WHEN candidate.last_seen_at < candidate.observed_at
                         THEN date_diff('second', candidate.observed_at, candidate.last_seen_at)
@@ -256,7 +256,7 @@ room_type AS (
             )
             ORDER BY room.room_no
         )
-        -- A price between two sightings rests on both: they are what says which floor was in force.
+        -- A price between two sightings rests on both: together they show which floor was in force.
         || coalesce(
             list(
                 mart.observation(
@@ -275,7 +275,7 @@ room_type AS (
             []
         ) AS sightings
     FROM room_floor AS room
-    -- One of several rooms without a type cannot be put with the others.
+    -- One of several rooms without a type cannot be grouped with the others.
     WHERE room.rooms = 1 OR (room.room_id IS NOT NULL AND room.room_no BETWEEN 0 AND room.rooms - 1)
     GROUP BY room.input_id, room.line_no, room.source, room.room_id
 ),
@@ -305,7 +305,7 @@ lowest AS (
     GROUP BY room_type.input_id, room_type.line_no, room_type.source
 ),
 
--- The rates of the days that prices were observed on: of the long series only these are read.
+-- The rates of the days on which prices were observed: only these are read from the long series.
 observed_day AS (
     SELECT DISTINCT (keyed.observed_at AT TIME ZONE 'UTC')::DATE AS on_date
     FROM keyed

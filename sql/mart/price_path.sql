@@ -1,13 +1,13 @@
--- One row per source, offer key and interval in which its total was the same, as its stay comes nearer.
--- Filter by one property or offer key: the path is computed from all rows that you select.
--- lead_days_from: Days from the sweep that saw the total first to check-in.
--- lead_days_seen: Days from the last sweep that saw it to check-in.
--- snapshots: Sweeps that saw it at that total.
+-- One row per source, offer key and interval in which its total stayed the same, as check-in approaches.
+-- Filter by one property or offer key: the path is computed for every row that you select.
+-- lead_days_from: Days from the first sweep that saw this total to check-in.
+-- lead_days_seen: Days from the last sweep that saw this total to check-in.
+-- snapshots: Number of sweeps that saw the offer at this total.
 -- step_no: Position in the path, from 0.
--- total_before: Total before, in currency; NULL: it is the first.
--- change_pct: Change of the total against the one before, in percent; NULL: it is the first.
--- index_first: total in percent of the first total that was ever seen of this offer.
--- was_gone: Whether the offer was gone between the total before and this one.
+-- total_before: Previous total, in currency; NULL: this is the first.
+-- change_pct: 100 x (total / total_before - 1); > 0: dearer; NULL: this is the first.
+-- index_first: total in percent of the first total seen of this offer.
+-- was_gone: Whether the offer was gone between the previous total and this one.
 WITH told AS (
     SELECT
         history.source,
@@ -36,7 +36,7 @@ WITH told AS (
     WINDOW in_time AS (PARTITION BY history.source, history.property_id, history.offer_key ORDER BY history.valid_from)
 ),
 
--- Other values than the total may have changed; a new stretch begins with another total, or after being gone.
+-- Values other than the total may change within a stretch; a new one begins with a new total, or after being gone.
 begun AS (
     SELECT
         told.*,

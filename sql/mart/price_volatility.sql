@@ -1,14 +1,14 @@
 -- One row per source and offer key seen with a total at least twice in a row: how much its price fluctuates.
 -- Filter by one property or offer key: the result is computed from the price paths of all rows that you select.
--- snapshots: Number of sweeps that saw it with a total.
--- pairs: Number of these in which the answer before also had a total.
+-- snapshots: Number of sweeps that saw the offer with a total.
+-- pairs: Number of these whose previous answer also had a total.
 -- changes: Number of pairs with two different totals.
 -- changes_per_snapshot: changes / pairs.
 -- volatility_pct: Root mean square of the logarithmic changes within pairs, in percent.
--- lowest: Lowest total, in currency.
--- highest: Highest total, in currency.
--- first_total: First total, in currency.
--- last_total: Last total, in currency.
+-- lowest: Lowest total seen, in currency.
+-- highest: Highest total seen, in currency.
+-- first_total: First total seen, in currency.
+-- last_total: Last total seen, in currency.
 SELECT
     path.source,
     path.property_id,
@@ -23,11 +23,11 @@ SELECT
     any_value(path.board_id) AS board_id,
     any_value(path.policy_key) AS policy_key,
     sum(path.snapshots)::INTEGER AS snapshots,
-    -- A first sighting, and one after being gone, has none before it.
+    -- A first sighting, and one after being gone, has no previous answer with a total.
     (sum(path.snapshots) - count(*) FILTER (WHERE path.step_no = 0 OR path.was_gone))::INTEGER AS pairs,
     count(*) FILTER (WHERE path.step_no > 0 AND NOT path.was_gone) AS changes,
     changes::DOUBLE / pairs AS changes_per_snapshot, -- noqa: RF02
-    -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+    -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     round(
         100 * sqrt(
             coalesce(

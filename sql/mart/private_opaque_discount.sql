@@ -1,13 +1,13 @@
 -- One row per match grade and list offer of an unbranded id whose branded property was seen in one sweep. PRIVATE.
--- It tells which unbranded id is which property, by the user's own map: never part of a report, a page or a shared
--- file. Rooms have other ids under the two names, so no pair is exact; detail answers of a mapped property are of its
--- unbranded id whatever was planned, so only list answers are compared.
+-- It reveals which unbranded id is which property, from the user's own map, so it is never part of a report, a page or
+-- a shared file. Room ids differ between the two, so no pair is exact. Detail answers of a mapped property are always
+-- of its unbranded id, so only list answers are compared.
 -- branded_id: Property id of the branded offer.
 -- unbranded_id: Property id of the unbranded offer.
 -- branded_total: Total of the branded offer, in currency.
 -- unbranded_total: Total of the unbranded offer, in currency.
 -- discount: branded_total - unbranded_total, in currency; > 0: unbranded is cheaper.
--- discount_pct: 100 x (1 - unbranded_total / branded_total).
+-- discount_pct: 100 x (1 - unbranded_total / branded_total); > 0: unbranded is cheaper.
 -- branded_offer_key: Offer key of the branded offer.
 -- unbranded_offer_key: Offer key of the unbranded offer.
 -- branded_search_id: Search of the last observation of the branded offer.

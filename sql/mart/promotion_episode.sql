@@ -1,14 +1,14 @@
 -- One row per source, offer key and promotion: consecutive sightings below the price before promotions.
--- A promotion that is back when a missing offer reappears counts as one episode: nothing is known in between.
--- began_at: First sighting of the promotion.
--- plain_seen_at: Last sighting without it before; NULL: it was running at the first sighting and may be older.
--- promoted_seen_at: Last sighting with it.
--- ended_at: First sighting without it after; NULL: none yet: it runs, the offer is gone, or its stay began.
--- days: Minimum length in days: from its first to its last sighting.
--- days_at_most: Maximum length in days: between the sightings without it before and after; NULL: unbounded.
+-- If an offer disappears and returns with its promotion, that is one episode: the time in between is unknown.
+-- began_at: First sighting of the offer with the promotion.
+-- plain_seen_at: Last sighting without it before that; NULL: it ran at the offer's first sighting and may be older.
+-- promoted_seen_at: Last sighting with the promotion.
+-- ended_at: First sighting without it afterwards; NULL: it is running, the offer is gone, or its stay began.
+-- days: Minimum length in days: from first to last sighting with the promotion.
+-- days_at_most: Maximum length in days: between the sightings without it before and after; NULL: unknown.
 -- least_depth_pct: Smallest depth, 100 x (1 - total / pre_promo_total).
 -- most_depth_pct: Largest depth, 100 x (1 - total / pre_promo_total).
--- promotion_key: Last promotion named (mart.promotion_named); 0: none.
+-- promotion_key: Hash of the promotions named last (see mart.promotion_named); 0: none named.
 -- is_running: Whether the offer was last seen on sale with this promotion.
 -- Most offers are never promoted; sorting all of them would take most of the time.
 WITH ever AS (
@@ -56,7 +56,7 @@ placed AS (
             AS plain_seen_at,
         lead(CASE WHEN seen.total < seen.pre_promo_total THEN NULL ELSE seen.valid_from END) OVER in_time AS ended_at
     FROM mart.offer_history AS seen
-    -- An inner join, unlike a semi join, hands a filter on the property on to both sides.
+    -- An inner join, unlike a semi join, passes a filter on the property to both sides.
     INNER JOIN ever
         ON
             ever.source = seen.source

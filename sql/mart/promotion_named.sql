@@ -1,8 +1,8 @@
--- One row per promotion key that an offer was ever sold with: the promotions that it names.
+-- One row per promotion key with which an offer was ever sold: the promotions that it names.
 -- promotion_kinds: Distinct kinds of the promotions named, separated by commas; NULL: none named, or without a kind.
 -- promotion_text: Texts of the promotions named, separated by semicolons; NULL: none.
--- names_price_promotion: TRUE: names a discount or free night; FALSE: names none, or only value adds; NULL: unclear.
--- promised_pct: Largest first percentage in the texts of discounts and free nights; NULL: no percentage.
+-- names_price_promotion: TRUE: names a discount or free night; FALSE: names none, or only value adds; NULL: unknown.
+-- promised_pct: Largest percentage in the texts of discounts and free nights (the first of each text); NULL: none.
 SELECT
     promotion.promotion_key,
     string_agg(DISTINCT promotion.promotion_kind, ',' ORDER BY promotion.promotion_kind) AS promotion_kinds,

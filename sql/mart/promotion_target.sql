@@ -1,5 +1,5 @@
 -- One row per source, market, product type, lead days, nights and weekday of check-in: how many offers are promoted.
--- lead_step: Lead days in steps.
+-- lead_step: Range of lead days.
 -- weekday: Weekday of check-in, 1 for Monday.
 -- planned: Number of requested cells.
 -- answered: Number of these whose latest request was answered.
@@ -10,7 +10,7 @@
 -- deepest_pct: Largest depth of promoted offers.
 -- with_discount: Number of promoted offers that name a discount.
 -- with_free_night: Number of promoted offers that name a free night.
--- none_named: Number of promoted offers that name neither.
+-- none_named: Number of promoted offers that name neither a discount nor a free night.
 WITH told AS (
     SELECT
         latest.source,
@@ -53,7 +53,7 @@ SELECT
     count(*) FILTER (WHERE told.is_answered IS NULL) AS comparable,
     count(*) FILTER (WHERE told.is_promoted) AS promoted,
     100.0 * promoted / nullif(comparable, 0) AS incidence_pct, -- noqa: RF02
-    -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+    -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     avg(told.depth_pct::DECIMAL(38, 9)) AS mean_depth_pct,
     max(told.depth_pct) AS deepest_pct,
     count(*) FILTER (WHERE told.is_promoted AND told.is_discount) AS with_discount,

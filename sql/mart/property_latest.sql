@@ -1,4 +1,4 @@
--- One row per property, as single answers describe it.
+-- One row per property: its content as single (detail) answers last described it.
 SELECT known.*
 FROM state.property AS known
 WHERE known.change <> 'gone'

@@ -1,6 +1,6 @@
 -- One row per match grade, source, market, product type, currency, basis and property: how its prices compare.
--- comparable: Number of cells of the property with a pair.
--- pairs: Number of offers compared with an offer of the reference market.
+-- comparable: Number of cells of the property with at least one pair.
+-- pairs: Number of its offers compared with an offer of the reference market.
 -- win: Number of pairs cheaper than in the reference market.
 -- meet: Number of pairs equal within the tolerance.
 -- lose: Number of pairs dearer than in the reference market.

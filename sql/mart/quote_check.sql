@@ -1,7 +1,7 @@
 -- One row per quote: price at search, price at quote, and the age of the price.
--- total_change: quote_total - search_total, in currency; NULL: one is unknown, or the currencies differ.
--- total_change_pct: total_change in percent of search_total.
--- age_group: Age group of the price when it was quoted; NULL: nothing is known of the call.
+-- total_change: quote_total - search_total, in currency; > 0: dearer; NULL: one is unknown, or the currencies differ.
+-- total_change_pct: total_change in percent of search_total; > 0: dearer; NULL: as total_change.
+-- age_group: Age of the price when it was quoted, in ranges of hours; NULL: the call's time is unknown.
 SELECT
     quote.*,
     CASE

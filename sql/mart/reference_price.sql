@@ -1,28 +1,28 @@
 -- One row per source and offer key on sale below its price before promotions: that price compared with its history.
--- first_seen_at: First sighting of the offer on sale with a price: start of its history.
+-- first_seen_at: First sighting of the offer with a price: start of its history.
 -- history_days: Days from first_seen_at to the last sighting.
 -- began_at: First sighting of the running promotion; see mart.promotion_episode.
--- plain_seen_at: Last sighting without it before; NULL: it was running at the first sighting and may be older.
--- days_before: Days from the first sighting of the offer to the first sighting of the promotion.
+-- plain_seen_at: Last sighting without it before that; NULL: it ran at the offer's first sighting and may be older.
+-- days_before: Days from first_seen_at to began_at.
 -- lowest_before: Lowest total seen in the reference_days of ref.analysis before began_at, in currency; NULL: none seen.
 -- lowest_from: When that total was first seen: valid_from of its interval.
 -- highest: Highest total ever seen, in currency.
 -- highest_from: When that total was first seen: valid_from of its interval.
--- highest_moved: Highest of all totals, each raised by what prices of the market have risen since, in currency.
+-- highest_moved: Highest total after adding to each total the market's price rise since then, in currency.
 -- snapshots: Number of sweeps that saw it on sale with a price.
 -- promoted_snapshots: Number of these that saw it below its price before promotions.
 -- promoted_share_pct: 100 x promoted_snapshots / snapshots; 100: evergreen so far.
--- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not a verdict.
+-- reference_verdict: `never_charged`, `above_lowest`, `honest` or `not_enough_history`. An indicator, not proof.
 -- `never_charged`: the price before promotions is above highest_moved, in a history of reference_days or more.
--- `above_lowest`: it is above lowest_before, raised by what prices of the market had risen at their highest since
--- lowest_from, where the offer was watched for reference_days before the promotion began. Both beyond tolerance_pct.
--- A promotion that begins less than reference_days after another is above the lowest price, too: that is the rule.
--- Offers without room, board or currency cannot be distinguished and are left out;
--- and so is what a detail answer that could not all be read says now: another product may stand for the key.
--- moved_pct: Percent by which prices of the market have moved since highest_from.
--- moved_since_lowest_pct: The same since lowest_from; NULL: there is no lowest_before.
--- A market moves, from sweep to sweep, by the median of the offers seen again that had no promotion before or then;
--- where there is none, of all offers seen again.
+-- `above_lowest`: it is above lowest_before plus the largest price rise of the market since lowest_from, and the offer
+-- was watched for reference_days before the promotion began. Both by more than tolerance_pct.
+-- A promotion that begins less than reference_days after another is also above the lowest price: that is the rule.
+-- Offers without room, board or currency cannot be distinguished and are left out; so are those whose latest detail
+-- answer was partly unreadable, as another product may represent the key.
+-- moved_pct: Change of the market's prices since highest_from, in percent; > 0: risen.
+-- moved_since_lowest_pct: Change of the market's prices since lowest_from, in percent; NULL: no lowest_before.
+-- From sweep to sweep, a market moves by the median change of the offers seen again without a promotion at either end;
+-- if there are none, of all offers seen again.
 -- depth_pct: 100 x (1 - total / pre_promo_total); < 0: the total is higher; NULL: no price before promotions.
 WITH counted AS (
     SELECT
@@ -37,7 +37,7 @@ WITH counted AS (
     FROM (
         SELECT *
         FROM state.price_change
-        -- A promotion that begins or ends is no movement of the market; but it may be all that there is.
+        -- The start or end of a promotion is no movement of the market, but there may be nothing else to go by.
         QUALIFY is_plain = bool_or(is_plain) OVER (PARTITION BY sweep_id, source, market, product_type)
     ) AS change
 ),
@@ -50,14 +50,14 @@ market AS (
     FROM state.price_change AS change
 ),
 
--- How far prices of a market have moved up to each sweep, as the sum of median logarithmic changes.
+-- How far prices of a market have moved up to each sweep: the sum of median logarithmic changes.
 level AS (
     SELECT
         market.source,
         market.market,
         market.product_type,
         sweep.started_at,
-        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
         sum(coalesce(of_sweep.change, 0)) OVER (
             PARTITION BY market.source, market.market, market.product_type ORDER BY sweep.started_at
         ) AS so_far
@@ -69,7 +69,7 @@ level AS (
             counted.source,
             counted.market,
             counted.product_type,
-            -- The step that holds the middle change, by the mean of what is in it.
+            -- The step that contains the median change, represented by the mean of its changes.
             arg_min(
                 counted.drift::DECIMAL(38, 9) / counted.pairs, counted.change_step
             ) FILTER (WHERE 2 * counted.pairs_so_far >= counted.pairs_in_all) AS change
@@ -118,7 +118,7 @@ seen AS (
         history.snapshots,
         coalesce(history.total < history.pre_promo_total, FALSE) AS is_below
     FROM mart.offer_history AS history
-    -- An inner join, unlike a semi join, hands a filter on the property on to both sides; and it reads keys only.
+    -- An inner join, unlike a semi join, passes a filter on the property to both sides; and it reads keys only.
     INNER JOIN state.offer_open AS latest
         ON
             latest.source = history.source
@@ -197,7 +197,7 @@ raised AS (
     SELECT
         priced.*,
         now.so_far,
-        -- A price that was paid before the market rose counts at the level of today, and may be the highest then.
+        -- A price charged before the market rose counts at today's level, and may then be the highest.
         try_cast(round(
             greatest(priced.highest::DOUBLE, coalesce(exp(priced.highest_level + now.so_far::DOUBLE), 0)), 4
         ) AS DECIMAL(18, 4)) AS highest_moved

@@ -1,21 +1,21 @@
--- One row per source, stay, room and board seen refundable and non-refundable in one sweep: the extra price.
+-- One row per source, stay, room and board seen refundable and non-refundable in one sweep: the price difference.
 -- refundable_total: Cheapest refundable total, in currency.
 -- non_refundable_total: Cheapest non-refundable total, in currency.
 -- premium: refundable_total - non_refundable_total, in currency; > 0: the right to cancel costs extra.
--- premium_pct: 100 x (refundable_total / non_refundable_total - 1).
--- refundable_penalty: What cancelling the refundable one cost at the last sighting, in currency.
--- non_refundable_penalty: The same for the non-refundable offer, in currency.
--- break_even_pct: Probability of cancelling, in percent, from which refundable is cheaper; 0: it is never dearer.
--- refundable_policy_key: Policy of the refundable offer.
--- non_refundable_policy_key: Policy of the non-refundable offer.
+-- premium_pct: 100 x (refundable_total / non_refundable_total - 1); > 0: the right to cancel costs extra.
+-- refundable_penalty: Cost of cancelling the refundable offer at the last sighting, in currency.
+-- non_refundable_penalty: Cost of cancelling the non-refundable offer at the last sighting, in currency.
+-- break_even_pct: Probability of cancelling, in percent, above which refundable is cheaper; 0: it is never dearer.
+-- refundable_policy_key: Hash of the cancel penalties of the refundable offer.
+-- non_refundable_policy_key: Hash of the cancel penalties of the non-refundable offer.
 -- refundable_key: Offer key of the refundable offer.
 -- non_refundable_key: Offer key of the non-refundable offer.
--- break_even_pct is premium / (premium + what cancelling costs less), for a change of mind while cancelling costs what
--- it did at the last sighting; NULL if cancelling does not cost less, or its cost cannot be computed. What cancelling
--- costs follows from what a detail answer states (mart.stated_penalty: a stated amount wins), and from the terms of a
+-- break_even_pct is premium / (premium + saving), where saving = non_refundable_penalty - refundable_penalty. It holds
+-- while cancelling costs what it did at the last sighting; NULL if there is no saving or a penalty is unknown. The
+-- cost of cancelling comes from a detail answer (mart.stated_penalty: a stated amount wins) or from the terms of a
 -- list offer (mart.policy_step).
--- Offers without room, board or currency are left out: they may be of two rooms. So is what was seen in an answer that
--- could not all be read: the cheaper one may be missing.
+-- Offers without room, board or currency are left out: they may be of two rooms. So are those in partly unreadable
+-- answers: the cheaper one may be missing.
 WITH side AS (
     SELECT
         offer.source,

@@ -1,4 +1,4 @@
--- One row per room and image in its last listing.
+-- One row per room and image in the room's last listing.
 SELECT known.*
 FROM state.room_image AS known
 WHERE known.change <> 'gone'

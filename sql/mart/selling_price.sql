@@ -1,4 +1,4 @@
--- One row per like-for-like key and instant of a selling price, as in the file loaded last.
+-- One row per selling price in the file loaded last: a like-for-like key (property, stay, party, …) and an instant.
 SELECT price.*
 FROM lake.selling_price AS price
 QUALIFY

@@ -1,7 +1,7 @@
--- One row per detail offer on sale that states cancel penalties: what cancelling it cost at the last sighting.
--- amount: In currency, as stated, else computed; NULL: cannot be computed; 0: it was free of charge.
--- That is what mart.penalty_at() says of that moment: a stated amount wins over percentage and nights, and exact dates
--- over the window; of several penalties the largest counts. mart.policy_step has no amounts, for lists state none.
+-- One row per detail offer on sale that states cancel penalties: the cost of cancelling it at the last sighting.
+-- amount: Cost of cancelling as stated, else computed, in currency; 0: free of charge; NULL: cannot be computed.
+-- As mart.penalty_at() gives for that moment: a stated amount wins over percentage and nights, and exact dates win over
+-- the window; of several penalties, the largest counts. mart.policy_step has no amounts, because lists state none.
 WITH stated AS (
     SELECT
         offer.source,
@@ -53,7 +53,7 @@ SELECT
     timed.source,
     timed.property_id,
     timed.offer_key,
-    -- An undetermined one may be the larger one.
+    -- A penalty of unknown cost may be the larger one.
     CASE
         WHEN count(*) FILTER (WHERE timed.applies) = 0 THEN 0
         WHEN count(*) FILTER (WHERE timed.applies AND timed.cost IS NULL) = 0

@@ -1,9 +1,9 @@
 -- One row per offer of several nights, compared with the one-night offers of these nights in the same sweep.
--- They have the same room, board, policy and party.
--- nights_found: Number of nights with such a one-night offer; comparable if it equals nights.
+-- The one-night offers have the same room, board, policy and party.
+-- nights_found: Number of nights with such a one-night offer; comparable if equal to nights.
 -- nights_total: Sum of the totals of those one-night offers, in currency; NULL: not all were seen.
 -- saving: nights_total - total, in currency; < 0: the longer stay is dearer.
--- discount_pct_of_nights: Stay-length discount: 100 x (1 - total / nights_total); NULL: not comparable.
+-- discount_pct_of_nights: 100 x (1 - total / nights_total); < 0: the longer stay is dearer; NULL: not comparable.
 WITH night AS (
     SELECT
         long.source,

@@ -1,5 +1,5 @@
 -- One row per source, property, market and product type: the number of distinct stays, rooms and boards on sale.
--- products: Number of stays with a room and a board, each counted once per currency.
+-- products: Number of combinations of stay, room and board, each counted once per currency.
 SELECT
     held.source,
     held.property_id,

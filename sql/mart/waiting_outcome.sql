@@ -1,13 +1,13 @@
--- One row per source, market, product type, check-in and lead days of a decision: what waiting brought with that stay.
--- Decisions are taken 1, 3, 7, 14, 21, 30, 45, 60 and 90 days before check-in, for stays that have begun. Each offer
--- on sale that day and answered later is compared with itself. Waiting paid where a lower total came later; it cost
--- where none came and the offer was gone or dearer when last answered; otherwise it made no difference.
--- decided_on: Day of the decision: check_in less lead_days.
--- stays: Properties with such offers.
--- offers: Offers on sale on that day and answered later.
--- paid: Offers with which waiting paid.
--- cost: Offers with which waiting cost.
--- lower_pct: Mean decrease to the lowest later total of the offers with which waiting paid, in percent (geometric).
+-- One row per source, market, product type, check-in and lead days: how often waiting paid off, for past stays.
+-- Only stays that have begun count. The decision is taken 1, 3, 7, 14, 21, 30, 45, 60 and 90 days before check-in. Each
+-- offer on sale that day and answered later is compared with itself. Waiting paid off if a lower total followed; it
+-- cost if none followed and the offer was gone or dearer when last answered; otherwise it made no difference.
+-- decided_on: Day of the decision: check_in - lead_days.
+-- stays: Number of properties with such offers.
+-- offers: Number of offers on sale on that day and answered later.
+-- paid: Number of these for which waiting paid off.
+-- cost: Number of these for which waiting cost.
+-- lower_pct: Mean decrease to the lowest later total of the offers for which waiting paid off, in percent (geometric).
 -- balance_square: Sum over the stays of (paid - cost) squared.
 -- balance_offers: Sum over the stays of (paid - cost) x offers.
 -- offers_square: Sum over the stays of offers squared.
@@ -27,7 +27,7 @@ WITH begun AS (
     FROM mart.offer_history AS history
     WHERE
         history.check_in <= (SELECT max(sweep.snapshot_date) FROM mart.sweep AS sweep)
-        -- Of a detail that could not all be read, a dearer product may stand for the key.
+        -- In a partly unreadable detail answer, a dearer product may represent the key.
         AND (history.is_whole OR history.source = 'multi')
     QUALIFY
         history.currency IS NOT DISTINCT FROM min(history.currency) OVER (
@@ -51,7 +51,7 @@ decided AS (
     INNER JOIN (SELECT unnest([1, 3, 7, 14, 21, 30, 45, 60, 90]) AS lead_days) AS lead
         ON begun.check_in - lead.lead_days BETWEEN begun.from_date AND begun.seen_date
     WHERE begun.total IS NOT NULL
-    -- Two sweeps of one day: the later one is what the day ended with.
+    -- Of two sweeps of one day, the later one counts.
     QUALIFY
         row_number() OVER (
             PARTITION BY begun.source, begun.property_id, begun.offer_key, lead.lead_days ORDER BY begun.valid_from DESC

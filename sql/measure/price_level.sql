@@ -1,6 +1,6 @@
 -- One row per requested market and lead time: how many prices it has, and how high they are.
--- Counted from its cells, so that a lead time that has lost all prices is a row that says 0; those that failed are not
--- counted, as nothing was heard of them. As in `cell`, what counts for chance is properties and check-ins.
+-- Counted from its cells, so that a lead time that has lost all prices is a row with 0; failed cells do not count. As
+-- in `cell`, chance is judged by the number of properties and check-ins.
 SELECT
     asked.market,
     asked.lead,

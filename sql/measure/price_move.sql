@@ -1,7 +1,7 @@
 -- One row per market and lead time with a price: how prices moved since the last published night.
 -- `__of` counts properties and months of stays: a property that moves the prices of a month does so in lists and
 -- details, for all guests and products, and for many days at once.
--- Where no cell was priced on both nights there is nothing to measure, and the row says so.
+-- If no cell was priced on both nights, nothing can be measured, and the row says so.
 SELECT
     priced.market,
     priced.lead,

@@ -1,5 +1,5 @@
 -- One row per market with a search: how many promotions its offers have.
--- Counted from its searches, so that a market that has lost all of them is a row that says 0.
+-- Counted from its searches, so that a market that has lost all of them is a row with 0.
 SELECT
     asked.market,
     coalesce(promotions.rows, 0) / nullif(asked.offers, 0) AS promotions_per_offer,

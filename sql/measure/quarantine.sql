@@ -1,4 +1,4 @@
--- One row per offer that breaks a rule so that it cannot be used, as a row of `reject`.
+-- One row per offer that breaks a rule and cannot be used, as a row of `reject`.
 -- Penalties and promotions without an offer are rows of their own kind: one row for each missing offer.
 SELECT
     sweep.sweep_id,

@@ -1,6 +1,6 @@
 -- One row per market, and one for all of them: its answers compared with those of the last published night.
--- With few searches, chance explains any share, so that a market alone cannot fail: all of them together can.
--- An answer without an offer is the same every night, and is not counted among those that repeat.
+-- With few searches, chance explains any share, so a single market cannot fail, but all of them together can.
+-- An answer without an offer is the same every night, so it does not count as a repeated one.
 SELECT
     search.market,
     count(before.body_sha256) / nullif(count(search.body_sha256) FILTER (WHERE search.offers > 0), 0)

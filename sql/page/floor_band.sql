@@ -1,5 +1,5 @@
--- One row per market and whole percent of headroom: list offers whose floor lies that far from the total.
--- from_pct: headroom_pct, rounded down; -30 and 30 hold what lies beyond.
+-- One row per market and whole percent of headroom: number of list offers with that headroom.
+-- from_pct: headroom_pct, rounded down; -30 and 30 include everything beyond.
 SELECT
     market,
     greatest(-30, least(30, floor(headroom_pct)))::INTEGER AS from_pct,

@@ -1,5 +1,5 @@
--- One row: selling prices below the floor of their exact offer that are no finding yet.
--- prices: Loaded since the night was published: findings are made with a night, and prices judged when they are loaded.
+-- One row: selling prices below the floor of their exact offer that are not findings yet.
+-- prices: Number of these, loaded since the night was published: findings are made once a night.
 SELECT count(*) AS prices
 FROM report.floor_breach
 WHERE

@@ -1,7 +1,7 @@
 -- One row per property and check-in with a floor: how close the closest floor of its list offers is to the total.
--- floors: Offers that state a floor.
--- above_total: Of these, with a floor at or above the total.
--- closest_pct: Highest headroom_pct; > 0: the floor is above the total.
+-- floors: Number of offers that state a floor.
+-- above_total: Number of these with a floor at or above the total.
+-- closest_pct: Highest headroom_pct, in percent of total; > 0: the floor is above the total.
 SELECT
     property_id,
     check_in,

@@ -1,11 +1,11 @@
 -- One row per market and currency in which most properties have moved most of their prices in one direction tonight.
--- No property is to be called about what its market does. Each property counts once, however many offers it has.
--- A currency that is requested once a week has moved in that week, and not tonight: what was last seen more than
--- silent_nights before the market's last earlier offers does not count.
+-- A move of the entire market is no reason to call a property. Each property counts once, however many offers it has.
+-- A currency requested once a week moved during that week, not tonight: offers last seen more than silent_nights before
+-- the market's last earlier offers do not count.
 -- median_pct: Median over these properties of the median change of a property's totals, in percent.
--- properties: Properties that moved in this direction; at least three, by a median of at least disparity_pct.
+-- properties: Number of properties that moved in this direction; at least three, by a median of at least disparity_pct.
 -- markets: Number of markets with an offer seen tonight and before.
--- rate_pct: Move of the reference rate of currency within eight days that explains the median, in percent; NULL: none.
+-- rate_pct: Change of the reference rate within eight days that explains the median, in percent; NULL: none does.
 WITH latest AS (
     SELECT
         max(sweep.started_at) AS started_at,

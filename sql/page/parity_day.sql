@@ -1,8 +1,8 @@
 -- One row per property and check-in: its exact pairs of list answers, each offer once; the market that differs most.
--- pairs: Pairs of an offer and the same one in the reference market.
--- lose: Of these, dearer than in the reference market.
+-- pairs: Number of pairs of an offer and the same offer in the reference market.
+-- lose: Number of these that are dearer than in the reference market.
 -- market: Market whose median gap is furthest from 0.
--- median_gap_pct: Its median gap in percent of the reference price; > 0: dearer.
+-- median_gap_pct: Median gap of that market, in percent of the reference price; > 0: dearer.
 WITH by_market AS (
     SELECT
         property_id,
@@ -15,7 +15,7 @@ WITH by_market AS (
     WHERE
         match_grade = 'exact'
         AND source = 'multi'
-        -- At the supplier's own rate an offer was compared in the other currency that it was answered in.
+        -- At the supplier's own rate, an offer was compared in its other answered currency.
         AND currency_basis <> 'supplier_rate'
         AND is_within(property_id, market, check_in)
     GROUP BY property_id, check_in, market

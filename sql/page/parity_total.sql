@@ -1,6 +1,6 @@
 -- One row: how exact pairs of list answers compare, each offer once.
--- properties: Properties with a pair.
--- kept: Sum over these of the share of pairs that are no dearer than in the reference market.
+-- properties: Number of properties with a pair.
+-- kept: Sum over these properties of the share of pairs that are no dearer than in the reference market.
 WITH per_property AS (
     SELECT
         property_id,
@@ -23,6 +23,6 @@ SELECT
     coalesce(sum(meet), 0)::BIGINT AS meet,
     coalesce(sum(lose), 0)::BIGINT AS lose,
     count(*) AS properties,
-    -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+    -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
     coalesce(sum((1 - lose / pairs)::DECIMAL(18, 9)), 0)::DOUBLE AS kept
 FROM per_property

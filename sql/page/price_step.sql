@@ -1,5 +1,5 @@
 -- One row per whole percent of change: offers whose total has changed by that much since they were last seen.
--- from_pct: change_pct, rounded down; -30 and 30 hold what lies beyond.
+-- from_pct: change_pct, rounded down; -30 and 30 include everything beyond.
 SELECT
     floor(greatest(-30, least(30, change_pct)))::BIGINT AS from_pct,
     count(*) AS offers

@@ -1,8 +1,8 @@
 -- One row per property, stay, market and currency: its list offers, and how close floors are to totals.
--- with_floor: Offers that state a floor.
--- cheapest: Lowest total.
+-- with_floor: Number of offers that state a floor.
+-- cheapest: Lowest total, in currency.
 -- closest_pct: Highest headroom_pct; > 0: the floor is above the total.
--- above_total: Offers with a floor at or above the total.
+-- above_total: Number of offers with a floor at or above the total.
 SELECT
     property_id,
     check_in,

@@ -1,5 +1,5 @@
 -- One row per property, market, check-in and currency: its exact pairs of list answers, each offer once.
--- pairs: Pairs of an offer and the same one in the reference market; win, meet, lose: by verdict.
+-- pairs: Number of pairs of an offer and the same offer in the reference market; win, meet, lose: by verdict.
 -- median_gap_pct: Median gap in percent of the reference price; > 0: dearer.
 SELECT
     property_id,

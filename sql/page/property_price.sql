@@ -1,12 +1,12 @@
 -- One row per property, stay, party, market and night: the cheapest hotel-only total of its list answers.
--- total: In the currency that most markets of the property were asked in.
+-- total: Total in the currency in which most markets of the property were requested.
 WITH night AS (
     SELECT
         started_at,
         snapshot_date
     FROM mart.sweep
     ORDER BY started_at DESC
-    -- As many as a chart can show.
+    -- As many rows as a chart can show.
     LIMIT 60
 ),
 

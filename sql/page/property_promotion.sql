@@ -1,5 +1,5 @@
--- One row per property, market, currency and product type with promoted list offers, and what was found of these.
--- promoted: Offers below their price before promotions.
+-- One row per property, market, currency and product type with promoted list offers: depth and findings.
+-- promoted: Number of offers below their price before promotions.
 -- depth_pct: Median discount, in percent of the price before.
 -- never_charged: Open findings of reference_never_charged; above_lowest and evergreen: of the rules of these names.
 WITH promoted AS (
@@ -15,7 +15,7 @@ WITH promoted AS (
     GROUP BY ALL
 ),
 
--- To judge each price takes the whole history; what was found of it is in the findings.
+-- Judging each price takes its full history, so the counts come from the findings.
 found AS (
     SELECT
         property_id,

@@ -1,5 +1,5 @@
--- One row: the checks of the audit of the last published sweep, by what came of them.
--- critical: Of the failed ones, those that keep a sweep from being published.
+-- One row: the checks of the audit of the last published sweep, by result.
+-- critical: Number of failed checks that block publishing.
 SELECT
     count(*) AS checks,
     count(*) FILTER (WHERE outcome = 'failed') AS failed,

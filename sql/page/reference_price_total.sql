@@ -1,7 +1,7 @@
--- One row: prices before promotions of list offers, by what their history says.
--- comparable: With enough history for a verdict.
--- never_charged: Above all totals ever seen.
--- evergreen: Never seen without a promotion in reference_days or more.
+-- One row: prices before promotions of list offers, compared with their history.
+-- comparable: Number of prices with enough history for a verdict.
+-- never_charged: Number of prices above all totals ever seen.
+-- evergreen: Number of offers never seen without a promotion in reference_days or more.
 SELECT
     count(*) FILTER (WHERE reference.reference_verdict <> 'not_enough_history') AS comparable,
     count(*) FILTER (WHERE reference.reference_verdict = 'never_charged') AS never_charged,

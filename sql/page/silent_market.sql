@@ -1,6 +1,6 @@
 -- One row per market that sold nothing in the last published sweep, and is silent for no longer than `silent_nights`.
--- properties: Properties that were on sale there before; at least five, as fewer may sell out by chance.
--- answered: Cells of that sweep that were answered, all without an offer.
+-- properties: Number of properties that were on sale there before; at least five, as fewer may sell out by chance.
+-- answered: Number of cells of that sweep that were answered, all without an offer.
 -- sold_date: UTC date of the last sweep that found an offer there.
 WITH night AS (SELECT max_by(sweep.sweep_id, sweep.started_at) AS sweep_id FROM mart.sweep),
 

@@ -1,13 +1,13 @@
 -- One row per detail offer whose total equals the reference market's, but whose price with mandatory fees does not.
--- size_pct: Gap of the all-in prices, in percent of the reference market's; above 0: the market is dearer.
--- amount: Gap of the all-in prices, in currency.
+-- size_pct: Gap of the all-in prices, in percent of the reference market's; > 0: the market is dearer.
+-- amount: Gap of the all-in prices, in currency; > 0: the market is dearer.
 -- fees_compared: Number of mandatory fees known in both answers.
--- all_in: Total and fees, in currency.
--- reference_answered: The same of the reference market, as answered, in its currency.
--- reference_all_in: The same in currency, at the rate at which the totals are equal: no reference rate sizes a fee.
--- A moved rate is no fee either: at the reference rate, totals meet if they do at one of the rates of eight days, and
--- fees have to differ at all of these. Totals that meet by chance would otherwise make a gap of fees that follow the
--- price. Fees of a reference market whose total deviates from most markets are no measure either.
+-- all_in: Total + mandatory fees in the market, in currency.
+-- reference_answered: Total + mandatory fees in the reference market, in its own currency.
+-- reference_all_in: reference_answered in currency, at the rate that makes the totals equal, not a reference rate.
+-- A rate that has moved must not look like a fee: at the reference rate, totals meet if they do at any rate of the last
+-- eight days, and fees must differ at all of them. Otherwise totals that meet by chance would turn fees that follow the
+-- price into a gap. If the reference market's total deviates from most markets, its fees are no standard either.
 WITH equal AS (
     SELECT
         pair.*,
@@ -57,7 +57,7 @@ WITH equal AS (
             AND exchange.to_currency = pair.currency
             AND exchange.from_currency = pair.reference_currency
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
-    -- In the other currency that it was answered in, the same offer is the same finding.
+    -- The same offer answered in another currency is the same finding.
     WHERE pair.currency_basis <> 'supplier_rate'
 ),
 
@@ -71,7 +71,7 @@ found AS MATERIALIZED (
         AND abs(equal.least_gap) > equal.disparity_pct / 100 * equal.reference_equal::DOUBLE
 ),
 
--- How many markets were compared with such a reference offer, whatever their fees, and how many do not meet it.
+-- Number of markets compared with such a reference offer, whatever their fees, and of those that do not meet it.
 voted AS (
     SELECT
         pair.property_id,

@@ -1,15 +1,15 @@
--- One row per market and product type of the detail offers on sale: charges that totals include and leave out.
--- offers: Detail offers on sale.
--- comparable: Of those, with known mandatory charges and a total.
--- median_mandatory_drip: Median of mandatory charges / all-in total over the comparable ones.
--- excluded_stated: Offers that state excluded charges.
--- median_drip: Median of excluded charges / (total + excluded charges) over those.
--- included_stated: Offers that state included charges.
--- median_included: Median of included charges / total over those.
--- details_stated: Offers that state excluded charges and at least one of the four named fees.
--- details_add_up: Of those, the named fees are the excluded charges, all of them.
--- details_leave_rest: Of those, the named fees are less: the rest is optional.
--- details_exceed: Of those, the named fees are more: report.excluded_charges_mismatch.
+-- One row per market and product type of the detail offers on sale: the charges that totals include and exclude.
+-- offers: Number of detail offers on sale.
+-- comparable: Number of these with a total and known mandatory charges.
+-- median_mandatory_drip: Median of mandatory charges / all-in total over comparable offers.
+-- excluded_stated: Number of offers that state excluded charges.
+-- median_drip: Median of excluded charges / (total + excluded charges) over these offers.
+-- included_stated: Number of offers that state included charges.
+-- median_included: Median of included charges / total over these offers.
+-- details_stated: Number of offers that state excluded charges and at least one of the four named fees.
+-- details_add_up: Number of these whose named fees add up to the excluded charges.
+-- details_leave_rest: Number of these whose named fees add up to less: the rest is optional.
+-- details_exceed: Number of these whose named fees add up to more: see report.excluded_charges_mismatch.
 SELECT
     offer.market,
     offer.product_type,

@@ -1,11 +1,11 @@
--- One row per sweep, operation, market and product type: how much of what was answered was on sale.
--- Absent is not sold out, and of the codes only 1023 and 1025 say that nothing is left; 1026 can only be answered to
--- several rooms.
--- no_offer: Cells answered without an offer, whatever the code.
--- answered: Cells that were answered: offered, without an offer, or absent.
--- answered_rooms: Of those answered, cells that asked for several rooms.
+-- One row per sweep, operation, market and product type: the share of answered cells that were on sale.
+-- `absent` is not sold out. Of the codes, only 1023 and 1025 mean that nothing is left; 1026 occurs only for several
+-- rooms.
+-- no_offer: Number of cells answered without an offer, whatever the code.
+-- answered: Number of cells that were answered: `offered`, `no_offer` or `absent`.
+-- answered_rooms: Number of these that requested several rooms.
 -- availability: offered / answered; NULL: nothing was answered.
--- availability_of_present: offered / (answered - absent): of those that the answers name.
+-- availability_of_present: offered / (answered - absent): the share among cells that the answers mention.
 SELECT
     counted.sweep_id,
     any_value(counted.snapshot_date) AS snapshot_date,

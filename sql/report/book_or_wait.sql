@@ -1,23 +1,23 @@
 -- One row per source, market, product type, lead days and day of a decision: book now, or wait?
--- Answered from the stays of that market and product type that had begun by that day, taken as many days before
--- check-in: see mart.waiting_outcome. Rows with a check-in are decisions of the past, with what came of them (a
--- backtest: nothing that was learnt later is in the answer); those without one are the answers of the last night.
--- check_in: Check-in that the decision was about; NULL: the decision is still to be made.
--- check_ins: Days of check-in that the answer rests on.
--- stays: Stays that it rests on: properties, summed over the days of check-in.
--- offers: Offers of these stays.
--- paid_share: Share of these offers with which waiting paid: a lower total came later.
--- cost_share: Share with which it cost: no lower total came, and the offer was gone or dearer when last answered.
--- lower_pct: Mean decrease to the lowest later total of the offers with which waiting paid, in percent (geometric).
--- balance: paid_share - cost_share, drawn towards 0 by two stays of opposite outcome: above 0, waiting paid more often.
--- balance_lowest: Lower bound of the balance, by an interval of 95% over stays.
--- balance_highest: Upper bound of the balance.
--- answer: `wait` or `book now`: 0 lies outside the interval; `either`: within it; `not known`: fewer than 20 stays.
--- actual_offers: Offers of the check-in that the decision was about.
--- actual_paid_share: Share of these with which waiting paid in the end.
--- actual_cost_share: Share of these with which it cost.
--- actual_balance: actual_paid_share - actual_cost_share.
--- is_within: Whether the actual balance lies within the interval, widened by the chance in so many actual stays.
+-- The answer is based on stays of that market and product type that had begun by that day, and on decisions taken the
+-- same number of days before check-in: see mart.waiting_outcome. Rows with a check-in are past decisions with their
+-- outcome (a backtest: the answer uses nothing that was learnt later); rows without one are last night's answers.
+-- check_in: Check-in that a past decision was about; NULL: the decision is still to be made.
+-- check_ins: Number of check-in days that the answer is based on.
+-- stays: Number of stays that it is based on: properties, summed over the check-in days.
+-- offers: Number of offers of these stays.
+-- paid_share: Share of these offers for which waiting paid off: a lower total followed.
+-- cost_share: Share of these offers for which it cost: no lower total, and gone or dearer when last answered.
+-- lower_pct: Mean decrease to the lowest later total of the offers for which waiting paid off, in percent (geometric).
+-- balance: paid_share - cost_share, shrunk towards 0 by two stays of opposite outcome; > 0: waiting usually paid off.
+-- balance_lowest: Lower bound of balance: 95% confidence interval over stays.
+-- balance_highest: Upper bound of balance: 95% confidence interval over stays.
+-- answer: `wait` or `book now`: 0 is outside the interval; `either`: within it; `not known`: fewer than 20 stays.
+-- actual_offers: Number of offers of the check-in that a past decision was about; NULL: still to be made.
+-- actual_paid_share: Share of these for which waiting paid off in the end.
+-- actual_cost_share: Share of these for which waiting cost in the end.
+-- actual_balance: actual_paid_share - actual_cost_share; > 0: waiting paid off more often.
+-- is_within: Whether actual_balance is within the interval, widened for the sampling error of the actual stays.
 WITH outcome AS (
     SELECT * FROM mart.waiting_outcome
 ),
@@ -72,7 +72,7 @@ known AS (
     GROUP BY ALL
 ),
 
--- The balance of a ratio's sums, and its variance over stays; `spread` of a stay is that of its share of all offers.
+-- The balance is a ratio of sums, with its variance over stays; `spread` is the variance of a stay's share of offers.
 balanced AS (
     SELECT
         known.*,

@@ -1,12 +1,12 @@
 -- One row per source, market, product type and refundability: deadlines and strictness of the offers on sale.
 -- planned: Number of requested cells.
 -- answered: Number of these whose latest request was answered.
--- offers: Offers on sale.
+-- offers: Number of offers on sale.
 -- comparable: Number of offers with a known strictness.
--- with_deadline: Offers that say until when they are free.
--- free_now: Offers that could be cancelled free of charge at their last sighting.
+-- with_deadline: Number of offers that state until when cancelling is free of charge.
+-- free_now: Number of offers that could be cancelled free of charge at their last sighting.
 -- median_free_hours: Median of the hours before check-in at which the earliest penalty starts.
--- mean_strictness: Mean of mart.policy_strictness, over the horizon of ref.analysis.
+-- mean_strictness: Mean strictness, 0 (free until check-in) to 1 (full total at any time); see mart.policy_strictness.
 WITH cell AS (
     SELECT
         CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,

@@ -1,6 +1,6 @@
--- One row per sweep, operation and market: the share of planned cells that were swept, and of those that were answered.
--- swept: Number of cells that were requested: planned without not_swept.
--- answered: Cells that were answered: offered, without an offer, or absent.
+-- One row per sweep, operation and market: the shares of planned cells that were swept and that were answered.
+-- swept: Number of cells that were requested: planned - not_swept.
+-- answered: Number of cells that were answered: `offered`, `no_offer` or `absent`.
 -- swept_share: swept / planned.
 -- answered_share: answered / planned.
 SELECT

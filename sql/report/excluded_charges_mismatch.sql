@@ -1,6 +1,6 @@
 -- One row per detail offer whose excluded charges are less than the sum of the named fees.
--- size_pct: amount in percent of total; > 0.
--- amount: Named fees - excluded charges, in currency; > 0.
+-- size_pct: amount in percent of total; always > 0.
+-- amount: Named fees - excluded charges, in currency; always > 0.
 WITH mismatch AS (
     SELECT
         offer.*,

@@ -1,47 +1,47 @@
 -- One row per case: findings of one rule with one cause to call about, with its status and notes.
--- A case is a rule, a property and a market. A property that has gone quiet is one case, in however many markets, as
--- there is one call to make. Where most of a market's properties move alike, or more than a quarter of them and more
--- than in other markets, it is the market; where most markets do, it is the supplier: `case_scope_next` of `staging`
--- says how many that takes. It ends on the second day on which too few do; its row stays, closed, and its properties
--- are cases again. A mark-up on the reference rate has one case for a market and a pair of currencies,
--- which names the property if only one shows it.
--- A property that deviates from most of its market keeps a case of its own, and its flags: `case_outlier` of `mart`.
--- case_id: For `nightaudit case`, `explain` and `confirm`: the same every night.
+-- Usually a case is one rule, property and market. A property gone quiet is one case however many markets it concerns,
+-- because it needs one call. If most properties of a market show the rule, or more than a quarter of them and more than
+-- in other markets, the case is the market's; if most markets do, it is the supplier's: `case_scope_next` of `staging`
+-- defines the bounds. Such a case closes on the second day with too few properties; its row stays, and the properties
+-- are cases again. A mark-up on the reference rate is one case per market and pair of currencies; it names the property
+-- if only one shows it.
+-- A property that deviates from most of its market keeps its own case and flags: see mart.case_outlier.
+-- case_id: Id of the case, the same every night; argument of `nightaudit case`, `explain` and `confirm`.
 -- scope: Scope of the cause: `property`, `market` or `supplier`.
 -- property_id: Property of the case; NULL: it concerns a market or the supplier.
 -- market: Market of the case; NULL: it concerns the supplier, or a property that has gone quiet in several markets.
--- base_currency: With currency, the pair of currencies of the case; NULL: no pair.
--- currency: ISO 4217 code of the other currency of the pair; NULL: no pair.
+-- base_currency: ISO 4217 code of the base currency of a case about a pair of currencies; NULL: no pair.
+-- currency: ISO 4217 code of the other currency of that pair; NULL: no pair.
 -- status: `new`, `open`, `acknowledged`, `muted`, `closed`, or `part_of` a case of wider scope.
 -- part_of_case_id: Case of wider scope that counts its flags; NULL: none.
 -- severity: Highest severity of its open flags; of a closed case, of all its flags.
 -- flags: Number of open flags; 0: the case is closed.
--- offers: Number of offers and other subjects of these flags.
--- stays: Number of stays of these flags; 0: not about a stay, as with a property gone quiet.
--- properties: Number of properties of these flags.
+-- offers: Number of offers (or other subjects) with these flags.
+-- stays: Number of stays with these flags; 0: not about a stay, such as a property gone quiet.
+-- properties: Number of properties with these flags.
 -- lowest_pct: Smallest size of its open flags, in percent; of a closed case, of all its flags.
 -- median_pct: Median size of these flags, in percent.
 -- highest_pct: Largest size of these flags, in percent.
--- exposure_weight: Sum of the weights of its properties with open flags; a property that is not listed weighs 1.
--- amounts: Sum of the absolute sizes of its open flags in money, each offer once, by currency: these are never added.
+-- exposure_weight: Sum of the weights of its properties with open flags; a property without a weight counts 1.
+-- amounts: Sum of the absolute amounts of its open flags, each offer once, by currency; never add currencies.
 -- first_seen_at: Start of the first sweep that raised one of its flags.
 -- last_seen_at: Start of the last sweep that observed its evidence.
--- closed_at: When its last flag ended, or too few of its properties had the finding; NULL: open.
--- spread: `isolated`, `undecided` or `systematic`, by the confidence interval of share_pct.
+-- closed_at: When its last flag ended, or too few of its properties showed the rule; NULL: open.
+-- spread: `isolated`, `undecided` or `systematic`, from the confidence interval of share_pct.
 -- properties_judged: Number of properties of the market on sale; NULL: unknown, or a case of several markets.
 -- share_pct: Properties of the market with open flags of this rule, in percent of properties_judged.
 -- share_lowest_pct: Lower bound of share_pct: 95% Wilson interval.
 -- share_highest_pct: Upper bound of share_pct: 95% Wilson interval.
--- evidence: Up to three flags, flag_id and finding: the most severe; of a market or the supplier those of median size.
+-- evidence: Up to three of its flags: the most severe ones; for a market or the supplier, those of median size.
 -- finding: The case in one sentence.
--- acknowledged_at: When it was acknowledged, since the last night without a flag of it; NULL: not acknowledged.
+-- acknowledged_at: When it was acknowledged, since it was last opened; NULL: not acknowledged.
 -- muted_until: First day on which it is shown again; NULL: not muted.
 -- owner: Person who handles it; NULL: none.
 -- note: Latest note; NULL: none.
 -- markets: Markets of its open flags; of a closed case, of all its flags.
 WITH flagged AS (
     SELECT
-        -- Neither its sentence nor its evidence: several hundred thousand of them do not fit into memory.
+        -- Without sentence and evidence: several hundred thousand of them do not fit into memory.
         flag.* EXCLUDE (evidence, finding), -- noqa: RF02
         coalesce(flag.evidence[1].offer_key, flag.subject_key) AS offer,
         flag.resolved_at IS NULL AS is_open,
@@ -52,7 +52,7 @@ WITH flagged AS (
     LEFT JOIN mart.weight AS weighed ON weighed.property_id = flag.property_id
 ),
 
--- How many properties of a market show a rule.
+-- Number of properties of a market that show a rule.
 in_market AS (
     SELECT
         flagged.rule,
@@ -69,7 +69,7 @@ in_market AS (
     GROUP BY flagged.rule, flagged.market, flagged.base_currency, flagged.pair_currency
 ),
 
--- What was a case of a market, or of the supplier, once, keeps its row.
+-- What was once a case of a market or the supplier keeps its row.
 placed AS (
     SELECT
         flagged.*,
@@ -113,12 +113,12 @@ placed AS (
             AND of_supplier.currency IS NOT DISTINCT FROM flagged.pair_currency
 ),
 
--- Each flag under every case that it belongs to, the narrower ones as parts of the widest.
+-- Each flag under every case that it belongs to, the narrower cases as parts of the widest.
 scoped AS (
     SELECT
         'property' AS scope,
         placed.property_id AS case_property,
-        -- What no wider case speaks for is of the property, whichever markets it has gone quiet in.
+        -- Flags without a wider case belong to the property, whichever markets it has gone quiet in.
         CASE
             WHEN placed.rule <> 'property_gone_quiet' OR placed.is_of_supplier OR placed.is_of_market
                 THEN placed.market
@@ -164,8 +164,8 @@ scoped AS (
     WHERE placed.was_of_supplier
 ),
 
--- Flags of a case follow each other: with each stay that begins some end, and others come. A case was opened after the
--- last night without any.
+-- Flags of a case succeed each other: as stays begin, some end and others are raised. A case opened after the last
+-- night without any.
 run AS (
     SELECT
         scoped.*,
@@ -210,7 +210,7 @@ grouped AS (
                 THEN
                     least(
                         any_value(scoped.until),
-                        -- The same on the day on which the last flag of it ends and on later ones.
+                        -- The same on the day on which its last flag ends and on later days.
                         max(coalesce(scoped.resolved_at, TIMESTAMPTZ 'infinity'))
                     )
         END AS closed_at,
@@ -231,7 +231,7 @@ grouped AS (
         scoped.pair_currency
 ),
 
--- Of an open case its open flags; of a closed one all that it had.
+-- For an open case its open flags; for a closed one all that it had.
 said AS (
     SELECT
         run.*,
@@ -253,7 +253,7 @@ said AS (
         OR grouped.flags = 0
 ),
 
--- An offer of a list and of a detail answer proves one thing once.
+-- An offer in both a list and a detail answer is evidence once.
 of_offer AS (
     SELECT
         said.case_id,
@@ -272,7 +272,7 @@ of_offer AS (
 best_of AS (
     SELECT
         of_offer.case_id,
-        -- The three best, which is less to hold than all of them in order.
+        -- The best three, which takes less memory than sorting all of them.
         arg_min(of_offer.flag, of_offer.place, 3) AS best
     FROM of_offer
     GROUP BY of_offer.case_id
@@ -289,7 +289,7 @@ sized AS (
             AS markets,
         max(said.size_pct) FILTER (WHERE said.size_pct < 0) AS highest_below_pct,
         min(said.size_pct) FILTER (WHERE said.size_pct > 0) AS lowest_above_pct,
-        -- A mark-up of one property is called about there, though its id is that of the market and the currencies.
+        -- A mark-up of one property is a call to that property, though its id is that of the market and the currencies.
         CASE
             WHEN
                 any_value(said.rule) = 'fx_markup'
@@ -356,7 +356,7 @@ owed AS (
             offer.currency,
             sum(offer.amount)::DECIMAL(38, 4) AS amount
         FROM (
-            -- Of a list and of a detail answer, an offer is one.
+            -- An offer in both a list and a detail answer is one offer.
             SELECT
                 scoped.case_id,
                 scoped.currency,
@@ -440,10 +440,10 @@ SELECT
             format(
                 '{}{}{}{}. {}',
                 CASE
-                    -- A mark-up is found once a property: its offers are not counted.
+                    -- A mark-up is found once per property: its offers are not counted.
                     WHEN grouped.rule = 'fx_markup' THEN ''
                     WHEN grouped.stays = 0 THEN format('{} findings', grouped.flags)
-                    -- An offer of a list and of a detail answer is one offer.
+                    -- An offer in both a list and a detail answer is one offer.
                     WHEN grouped.offers = 1 THEN '1 offer'
                     WHEN grouped.stays = 1 THEN format('{} offers over 1 stay', grouped.offers)
                     ELSE format('{} offers over {} stays', grouped.offers, grouped.stays)
@@ -474,7 +474,7 @@ SELECT
                 END,
                 CASE
                     WHEN sized.lowest_pct IS NULL THEN ''
-                    -- Dearer and cheaper ones are two sentences to a property, and one range would hide both.
+                    -- Dearer and cheaper prices are two sentences to a property, and one range would hide both.
                     WHEN grouped.rule = 'fx_markup' AND grouped.higher > 0 AND grouped.lower > 0
                         THEN
                             format(', {:+.1f}%', sized.lowest_above_pct)
@@ -490,7 +490,7 @@ SELECT
                             || format(' at {}', grouped.lower)
                     WHEN
                         round(sized.lowest_pct, 1) = round(sized.highest_pct, 1)
-                        -- The example says the size where all have one.
+                        -- The example states the size if all have one.
                         AND regexp_matches(
                             proof.evidence[1].finding, format('(^|[^0-9.]){:.1f}0?%', abs(sized.lowest_pct))
                         )
@@ -518,7 +518,7 @@ SELECT
         ELSE
             format(' Median of the properties with this finding in {}: {:+.1f}%.', sized.markets[1], grouped.market_pct)
     END
-    -- Of "its prices", a property would rightly say that those of rooms alone are equal.
+    -- Of "its prices", a property would rightly say that its room-only prices are equal.
     || CASE WHEN grouped.is_of_packages AND grouped.rule <> 'package_leak' THEN ' Package prices only.' ELSE '' END
         AS finding,
     CASE WHEN noted.acknowledged_at >= grouped.opened_at THEN noted.acknowledged_at END AS acknowledged_at,

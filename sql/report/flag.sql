@@ -1,9 +1,9 @@
 -- One row per open finding: `nightaudit explain FLAG` traces it to its raw answers.
 -- hours_flagged: Hours from first_flagged_at to the start of the last sweep that observed its evidence.
--- confirmation: What asking again came to, last: `confirmed`, `gone` or `not_confirmable`; NULL: not asked again.
--- confirmation_reason: Why it could not be confirmed; NULL: it was confirmed, or not re-queried.
--- confirmed_at: When the last search of that confirmation was sent; NULL: none was.
--- confirmation_raw_address: Where the answers of that confirmation lie, separated by blanks.
+-- confirmation: Result of the last re-query: `confirmed`, `gone` or `not_confirmable`; NULL: not re-queried.
+-- confirmation_reason: Why it could not be confirmed; NULL: confirmed, gone or not re-queried.
+-- confirmed_at: When the last search of that re-query was sent, UTC; NULL: none was sent.
+-- confirmation_raw_address: Raw addresses of the answers to that re-query, separated by spaces.
 SELECT
     flag.*,
     date_diff('second', flag.first_flagged_at, flag.last_flagged_at) / 3600.0 AS hours_flagged,

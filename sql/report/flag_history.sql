@@ -1,5 +1,5 @@
 -- One row per finding and period in which it was open; resolved_at NULL: still open.
--- hours_to_resolve: Hours from first_flagged_at to resolved_at; NULL: still open, or its stay began before.
+-- hours_to_resolve: Hours from first_flagged_at to resolved_at; NULL: still open, or its stay began first.
 SELECT
     flag.*,
     CASE

@@ -1,11 +1,11 @@
 -- One row per source and like-for-like key of a selling price whose latest price is below the floor.
--- size_pct: How far the price is below the floor, in percent of the floor.
--- amount: floor - price, in currency.
--- currency: ISO 4217 code of floor, price and amount: that of the floor.
--- price: Selling price in currency; converted where price_currency is another one.
--- price_currency: ISO 4217 code that the selling price was stated in.
+-- size_pct: amount in percent of the floor; always > 0.
+-- amount: floor - price, in currency; always > 0.
+-- currency: ISO 4217 code of floor, price and amount: the currency of the floor.
+-- price: Selling price in currency; converted if price_currency differs.
+-- price_currency: ISO 4217 code of the currency in which the selling price was stated.
 -- price_input_id: File that states the price.
--- price_line_no: Row of that file, as a spreadsheet counts: the header is row 1.
+-- price_line_no: Row of that file, counted as in a spreadsheet: the header is row 1.
 SELECT
     'floor_breach' AS rule,
     3 AS rule_version,

@@ -1,13 +1,13 @@
 -- One row per source, market and match grade: how many selling prices respect the floor.
--- planned: Selling prices of hotel-only stays, each with its latest value.
+-- planned: Number of selling prices of hotel-only stays, each with its latest value.
 -- answered: Number of these prices with at least one matching offer on sale.
 -- comparable: Number of these prices that could be compared with a floor: kept or breach.
--- kept: Prices that keep the floor.
--- breaches: Prices below the floor by more than the tolerance.
--- without_floor: Prices that may be of an offer without a floor: never counted as kept.
--- not_comparable: Prices with an offer that are outdated, older than the first answer, or without a reference rate.
+-- kept: Number of prices at or above the floor, within the tolerance.
+-- breaches: Number of prices below the floor by more than the tolerance.
+-- without_floor: Number of prices that may be of an offer without a floor: never counted as kept.
+-- not_comparable: Number of prices that are outdated, older than the first answer, or without a reference rate.
 -- breach_pct: breaches in percent of comparable; NULL: none is comparable.
--- median_below_pct: Median depth of breaches, in percent of the floor.
+-- median_below_pct: Median distance of breaches below the floor, in percent of the floor; > 0.
 SELECT
     held.source,
     held.market,

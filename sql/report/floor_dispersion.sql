@@ -2,10 +2,10 @@
 -- is_converted: Whether a floor was converted at the reference rate; see mart.floor_dispersion.
 -- planned: Number of hotel-only cells requested, in all markets and currencies.
 -- answered: Number of these whose latest request was answered.
--- comparable: Offers whose floor at least two markets state in this currency, in one sweep.
+-- comparable: Number of offers whose floor at least two markets state in this currency, in one sweep.
 -- apart: Number of these offers whose floors differ by more than tolerance_pct.
 -- apart_pct: apart in percent of comparable.
--- median_dispersion_pct: Median of 100 x (highest - lowest) / lowest over comparable offers.
+-- median_dispersion_pct: Median of 100 x (highest floor - lowest floor) / lowest floor over comparable offers.
 -- highest_dispersion_pct: Largest dispersion, in percent.
 WITH asked AS (
     SELECT

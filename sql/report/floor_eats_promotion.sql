@@ -1,8 +1,8 @@
 -- One row per finding: a hotel offer whose promotion cannot be passed on in full because of the floor.
--- size_pct: Points of depth_pct that the floor takes.
--- amount: The same in currency.
--- selling_price: Latest price of the user for the same stay, and room, board and policy where given; NULL: none.
--- sellable_pct: Depth that guests can be given: 100 x (1 - the higher of floor and selling_price / pre_promo_total).
+-- size_pct: Percentage points of depth_pct that the floor takes away.
+-- amount: Part of the promotion that the floor takes away, in currency.
+-- selling_price: Your latest selling price for the same stay (and room, board, policy where given); NULL: none.
+-- sellable_pct: Depth that can be passed on: 100 x (1 - the higher of floor and selling_price / pre_promo_total).
 WITH eaten AS (
     SELECT
         offer.*,
@@ -17,7 +17,7 @@ WITH eaten AS (
         AND analysis.total_role <> 'net'
 ),
 
--- Prices of the user that say no room, board or policy may be meant for any.
+-- A selling price without room, board or policy may be for any of them.
 sold AS (
     SELECT
         eaten.source,

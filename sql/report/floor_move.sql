@@ -1,14 +1,14 @@
 -- One row per sweep, source and market in which floors of hotel-only offers changed while their totals did not.
--- planned: Hotel-only cells of the sweep in this market.
+-- planned: Number of hotel-only cells of the sweep in this market.
 -- answered: Number of these cells that were answered.
 -- comparable: Number of these cells that had an offer.
 -- moves: Number of offers whose floor changed while the total did not.
--- raised: Moves upwards.
--- lowered: Moves downwards.
--- stated: Offers that state a floor where they stated none.
--- withdrawn: Offers that state none any more.
--- median_change_pct: Median of the moves up and down, in percent of the floor before.
--- largest_change_pct: Largest of them in either direction, in percent of the floor before.
+-- raised: Number of moves upwards.
+-- lowered: Number of moves downwards.
+-- stated: Number of offers that now state a floor and did not before.
+-- withdrawn: Number of offers that no longer state a floor.
+-- median_change_pct: Median of the moves up and down, in percent of the previous floor; > 0: raised.
+-- largest_change_pct: Largest move in either direction, in percent of the previous floor; > 0: raised.
 WITH moved AS (
     SELECT
         move.sweep_id,

@@ -1,9 +1,9 @@
 -- One row per source and hotel-only offer that the mark-up of ref.analysis would price below its floor.
--- An offer that was answered in several currencies counts once, in the first of them by name in which it would.
--- size_pct: How far that price is below the floor, in percent of the floor.
--- amount: floor - price, in currency.
+-- An offer answered in several currencies counts once: in the first, alphabetically, in which it would be below.
+-- size_pct: amount in percent of the floor; always > 0.
+-- amount: floor - price, in currency; always > 0.
 -- markup_pct: Mark-up on total, in percent.
--- price: total with the mark-up, in currency.
+-- price: total plus the mark-up, in currency.
 WITH judged AS (
     SELECT
         headroom.*,

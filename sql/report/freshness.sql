@@ -1,11 +1,11 @@
 -- One row per operation and market: the age of the last answers for cells whose stay is in the future.
 -- cells: Number of cells ever requested whose stay is in the future.
--- answered: Of those, answered at least once.
--- fresh: Of those, answered by the latest published sweep.
+-- answered: Number of these that were answered at least once.
+-- fresh: Number of these that the latest published sweep answered.
 -- fresh_share: fresh / cells.
--- median_age_hours: Hours from the last answer to the start of the latest published sweep, the median; NULL: none.
--- p90_age_hours: The same, for nine in ten at most.
--- oldest_age_hours: The same, the oldest.
+-- median_age_hours: Median age of the last answers, in hours before the start of the latest sweep; NULL: no answer.
+-- p90_age_hours: 90th percentile of that age, in hours.
+-- oldest_age_hours: Largest age, in hours.
 SELECT
     cell.operation,
     cell.market,

@@ -1,29 +1,29 @@
--- One row per source, property, market and pair of currencies with prices that keep off the reference rate to one side.
--- Of one market, answered in both currencies; or of a market and the reference market in another currency, apart at all
--- rates of eight days, but not of 31: then the supplier has not followed the rate for a week.
--- Prices on both sides of it are no mark-up: a supplier that adds 8% to prices in whole units leaves such a scatter.
--- size_pct: Mark-up of the offer with the largest price on the reference rate, in percent; below 0: cheaper than at it.
--- amount: total - base_converted of that offer, in currency.
--- pairs: Offers that were answered in both currencies, or compared with the reference market at the reference rate.
--- pairs_off: Number of these offers that deviate to the side of the mark-up, beyond tolerance and rounding.
+-- One row per source, property, market and pair of currencies whose prices are consistently above or below the rate.
+-- The prices are of one market answered in both currencies, or of a market and the reference market in another one, if
+-- they differ at all rates of eight days but not of 31: the supplier has then not followed the rate for a week.
+-- Prices on both sides are no mark-up: a supplier that adds 8% to prices in whole units produces such a scatter.
+-- size_pct: Mark-up of the offer with the largest price, in percent of its price at the reference rate; < 0: cheaper.
+-- amount: total - base_converted of that offer, in currency; > 0: dearer than at the reference rate.
+-- pairs: Number of offers answered in both currencies, or compared with the reference market at the reference rate.
+-- pairs_off: Number of these that deviate in the direction of the mark-up, beyond tolerance and rounding.
 -- lowest_pct: Smallest mark-up of these offers, in percent.
 -- highest_pct: Largest mark-up of these offers, in percent.
 WITH own AS (
     SELECT
         pair.*,
         mart.tolerance(pair.base_converted, analysis.tolerance_pct, unit.minor_unit) AS tolerance,
-        -- A price beyond all rates of eight days may still be rounding, however far tonight's rate has moved.
+        -- A price beyond all rates of eight days may still be due to rounding, however far tonight's rate has moved.
         try_cast(
             round(abs(pair.total::DOUBLE * (1 - 1 / (1 + pair.lasting_pct / 100))), 4) AS DECIMAL(18, 4)
         ) > greatest(tolerance, pair.rounding) AS is_off, -- noqa: RF02
-        -- Where rounding exceeds the tolerance, an offer close to the rate proves nothing.
+        -- If rounding exceeds the tolerance, an offer close to the rate proves nothing.
         is_off OR pair.rounding <= tolerance AS is_telling -- noqa: RF02
     FROM mart.fx_markup AS pair
     CROSS JOIN ref.analysis AS analysis
     LEFT JOIN ref.currency AS unit ON unit.currency = pair.currency
 ),
 
--- Not materialized: of most pairs a few columns are enough.
+-- Not materialized: most pairs need only a few columns.
 compared AS NOT MATERIALIZED (
     SELECT
         pair.*,
@@ -50,7 +50,7 @@ compared AS NOT MATERIALIZED (
         AND pair.currency_basis = 'reference_rate'
 ),
 
--- A rate concerns all markets in its currency: where one of them follows it, the others deviate for other reasons.
+-- A rate applies to all markets in its currency: if one of them follows it, the others deviate for other reasons.
 late AS (
     SELECT
         compared.source,
@@ -145,7 +145,7 @@ judged AS (
             AND late.currency = compared.currency
 ),
 
--- By side: 1 above the rate, -1 below it, 0 for what does not deviate.
+-- By side: 1 above the rate, -1 below it, 0 for no deviation.
 by_side AS (
     SELECT
         judged.source,
@@ -158,7 +158,7 @@ by_side AS (
         count(*) FILTER (WHERE judged.is_telling) AS pairs_telling,
         min(judged.markup_pct) AS lowest_pct,
         max(judged.markup_pct) AS highest_pct,
-        -- The largest price is the one that rounding touches least.
+        -- Rounding affects the largest price least.
         arg_max(judged, (judged.base_total, judged.offer_key)) AS largest
     FROM judged
     GROUP BY judged.source, judged.property_id, judged.market, judged.base_currency, judged.currency, side -- noqa: RF02
@@ -183,7 +183,7 @@ SELECT
         'fx_markup', concat_ws('|', found.source, found.property_id, found.market, found.base_currency, found.currency)
     ) AS subject_key,
     mart.flag_id(rule, subject_key) AS flag_id,
-    -- Where tonight's rate has jumped, the supplier may follow in a day or two.
+    -- If tonight's rate has jumped, the supplier may follow in a day or two.
     mart.severity(found.largest.lasting_pct, analysis.medium_pct, analysis.high_pct) AS severity,
     found.largest.markup_pct AS size_pct,
     found.largest.markup AS amount,

@@ -1,20 +1,20 @@
 -- One row per match grade, source, market, product type and currency: the parts of gaps to the reference market.
--- Sums in currency of all pairs that do not meet: policy + board + tax_and_fee + promotion + fx + residual = gap. A
--- part that is not known of a pair adds nothing to its sum and stands in the residual.
+-- Sums in currency over all pairs that do not meet: policy + board + tax_and_fee + promotion + fx + residual = gap. A
+-- part that is unknown for a pair adds nothing to its sum and is in the residual.
 -- planned: Number of requested cells of the market whose stay is in the future.
 -- answered: Number of these whose latest request was answered.
 -- comparable: Number of pairs whose prices differ, and whose gap is split here.
--- gap: Sum of the gaps; above 0: dearer than the reference market.
--- policy: Sum of the parts by other cancel penalties; NULL: known of no pair.
--- board: Sum of the parts by other boards; NULL: known of no pair.
--- tax_and_fee: Sum of the parts by included charges; NULL: known of no pair, as in lists.
--- promotion: Sum of the parts by promotions; NULL: known of no pair.
--- fx: Sum of the parts by the supplier's rate; NULL: known of no pair.
+-- gap: Sum of the gaps, in currency; > 0: dearer than the reference market.
+-- policy: Sum of the parts due to different cancel penalties, in currency; NULL: known for no pair.
+-- board: Sum of the parts due to different boards, in currency; NULL: known for no pair.
+-- tax_and_fee: Sum of the parts due to included charges, in currency; NULL: known for no pair, as in lists.
+-- promotion: Sum of the parts due to promotions, in currency; NULL: known for no pair.
+-- fx: Sum of the parts due to the supplier's exchange rate, in currency; NULL: known for no pair.
 -- residual: Sum of the residuals, in currency.
 -- residual_pct: Sum of absolute residuals in percent of the sum of absolute gaps; NULL: no gap.
--- explained_pct: Share of that sum that the known parts account for, in percent: 100 - residual_pct, at least 0.
+-- explained_pct: Percentage of the gaps that the known parts account for: 100 - residual_pct, at least 0.
 -- unstated_pct: Part of residual_pct from pairs with an unknown part: fx, or charges, as in every list answer.
--- own_price_pct: Rest of residual_pct: another price for the same offer (below the exact grade, perhaps another room).
+-- own_price_pct: Rest of residual_pct: a different price for the same offer (below the exact grade, or another room).
 SELECT
     part.match_grade,
     part.source,

@@ -1,9 +1,9 @@
 -- One row per offer key whose list and detail totals in one sweep differ by more than the tolerance.
--- size_pct: amount in percent of list_total; > 0.
--- amount: Difference of list_total and detail_total, whichever is higher, in currency; > 0.
+-- size_pct: amount in percent of list_total; always > 0.
+-- amount: Absolute difference of list_total and detail_total, in currency; always > 0.
 -- list_total: Total of the list answer, in currency.
--- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy.
--- list_to_detail_seconds: Seconds from the list search to the detail search; NULL: unknown.
+-- detail_total: Total of the cheapest product of the detail answer for the same room, board and policy, in currency.
+-- list_to_detail_seconds: Seconds from the list search to the detail search; < 0: the list is later; NULL: unknown.
 WITH pair AS MATERIALIZED (
     SELECT
         told.property_id,

@@ -1,22 +1,22 @@
 -- One row per source and offer whose price in one market deviates from its price in another.
--- size_pct: Gap in percent of the price that it is compared with; above 0: the market is dearer.
--- amount: Gap in currency; above 0: the market is dearer.
+-- size_pct: Gap in percent of compared_total; > 0: the market is dearer.
+-- amount: Gap in currency: total - compared_total; > 0: the market is dearer.
 -- market: Market whose price deviates.
--- compared_with: Market that it is compared with; the reference market with the middle one of those that deviate alike.
--- reference_market: Market that all were compared with.
--- markets_compared: Markets compared with the reference market for this offer in one currency; if none, at all.
+-- compared_with: Market that it is compared with; if the reference market deviates, the middle one of those that agree.
+-- reference_market: Reference market, with which all were compared.
+-- markets_compared: Number of markets compared with the reference market in one currency; if none, in any currency.
 -- markets_apart: Number of these markets that deviate in the same direction.
 -- currency_basis: `same`: both answered in currency; `reference_rate`: one converted at the reference rate of the day.
 -- total: Total in the market, as answered in currency.
--- compared_total: Total in the market that it is compared with, in currency; converted where it was another one.
--- compared_answered: The same total as it was answered, in compared_currency.
--- compared_currency: ISO 4217 code that the market that it is compared with was answered in.
+-- compared_total: Total in the compared_with market, in currency; converted if it was answered in another currency.
+-- compared_answered: The same total as answered, in compared_currency.
+-- compared_currency: ISO 4217 code of the currency in which the compared_with market was answered.
 -- losing_snapshots: Consecutive snapshots in which the market was dearer than the reference market; NULL: unknown.
--- evidence: Observations that it was found in, with their role; `witness`: a third market, that meets the reference.
+-- evidence: Observations behind the finding, with their role; `witness`: a third market that meets the reference.
 -- Few prices deviate, so only offers compared with the same reference offer are examined further.
 -- A moved rate is not a price: at the reference rate, only prices beyond all rates of 31 days deviate; a rate that the
 -- supplier has ignored for weeks is a mark-up. If other markets were answered in the currency of such a market, eight
--- days are enough: it must deviate from the middle one of them as well, and is compared with that one at no rate.
+-- days are enough: it must also deviate from the middle one of them, and is compared with that one without conversion.
 -- Where lists and details of one sweep disagree on whether the reference market deviates, more markets decide.
 WITH apart AS (
     SELECT DISTINCT
@@ -111,7 +111,7 @@ leaning AS (
     GROUP BY pair.source, pair.property_id, pair.reference_offer_key
 ),
 
--- How the markets stand to each offer of the reference market; only of offers with which one does not agree.
+-- How the markets compare with each offer of the reference market; only for offers with which one does not agree.
 voted AS (
     SELECT
         pair.source,
@@ -123,7 +123,7 @@ voted AS (
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best) AS markets_compared,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap > 0) AS markets_dearer,
         count(DISTINCT pair.market) FILTER (WHERE pair.is_best AND pair.is_apart AND pair.gap < 0) AS markets_cheaper,
-        -- Where another market meets the reference market, only markets that agree with each other can outvote the two.
+        -- If another market meets the reference market, only markets that agree with each other can outvote the two.
         greatest(
             count(DISTINCT pair.market) FILTER (
                 WHERE
@@ -165,7 +165,7 @@ stand AS (
         of_sweep AS (PARTITION BY voted.property_id, voted.reference_offer_key, voted.reference_sweep_id)
 ),
 
--- Cells by the last sweep that asked, and whether the answer states a price for the market or that it has no offer.
+-- Cells by the last sweep that requested them, and whether the answer states a price for the market or no offer.
 third AS (
     SELECT
         CASE cell.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
@@ -214,7 +214,7 @@ stood AS (
     WHERE pair.is_apart
 ),
 
--- Of markets in one currency whose prices are converted, the one in the middle; of two, the closer to the reference.
+-- Of markets in one currency whose prices are converted, the middle one; of two, the closer to the reference.
 middle AS (
     SELECT
         placed.source,
@@ -313,7 +313,7 @@ found AS (
             AND middle.reference_offer_key = stood.reference_offer_key
             AND middle.currency = stood.currency
             AND stood.currency_basis = 'reference_rate'
-            -- One that deviates to the other side is no measure.
+            -- A market that deviates in the other direction is no standard.
             AND NOT (middle.offer.is_apart AND sign(middle.offer.gap) <> sign(stood.gap))
     WHERE
         NOT (stood.is_reference_apart AND stood.is_of_most)

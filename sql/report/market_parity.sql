@@ -1,26 +1,26 @@
--- One row per match grade, source, product type, market, currency and currency basis: its prices and the reference's.
--- Scores of several bases are never added up. The one score of a market is of the basis that is best known: offers
--- compared in one currency wherever there are any, else those at the supplier's own rate, else at the reference rate.
+-- One row per match grade, source, product type, market, currency and basis: prices compared with the reference market.
+-- Scores on different bases are never added up. The single score of a market uses the most reliable basis: offers
+-- compared in one currency where there are any, else those at the supplier's own rate, else at the reference rate.
 -- currency: ISO 4217 code of the market's prices; NULL: nothing was comparable.
 -- currency_basis: `same`, `supplier_rate` or `reference_rate`, as in mart.market_parity; NULL: nothing was comparable.
 -- planned: Number of requested cells of the market whose stay is in the future, in every currency.
 -- answered: Number of these whose latest request was answered.
 -- comparable: Number of these with a pair of this grade, currency and basis, both seen in one sweep.
--- pairs: Offers that were compared.
--- properties: Properties that these are of.
--- win: Offers that are cheaper than in the reference market, beyond the tolerance.
--- meet: Offers within the tolerance.
--- lose: Offers that are dearer than in the reference market, beyond the tolerance.
--- lose_high: Number of these offers with a gap of high severity.
--- parity_score: Percent of pairs that win or meet: 100 is never dearer than the reference market.
--- property_score: The mean of the same percentage of each property: one with many offers counts no more than another.
--- weighted_parity_score: parity_score, each pair counted with the weight of its property; NULL: all weights are 0.
--- is_counted: True: this row is part of market_score.
--- market_score: parity_score over all rows of the market that are counted, by their pairs; the same in each of them.
+-- pairs: Number of offers that were compared.
+-- properties: Number of properties with these offers.
+-- win: Number of offers cheaper than in the reference market, beyond the tolerance.
+-- meet: Number of offers within the tolerance.
+-- lose: Number of offers dearer than in the reference market, beyond the tolerance.
+-- lose_high: Number of these with a gap of high severity.
+-- parity_score: 100 x (win + meet) / pairs; 100: never dearer than the reference market.
+-- property_score: Mean over properties of their own parity_score, so that each property counts the same.
+-- weighted_parity_score: parity_score with each pair weighted by its property; NULL: all weights are 0.
+-- is_counted: TRUE: this row is part of market_score.
+-- market_score: parity_score over all counted rows of the market, weighted by pairs; the same in each of these rows.
 -- market_score_of: How market_score is combined, in words.
 -- market_weight: Weight of the market in scores over markets.
--- median_gap_pct: Median gap in percent of the reference price; above 0: dearer.
--- median_losing_snapshots: Median persistence of losing pairs: snapshots in a row on this basis.
+-- median_gap_pct: Median gap in percent of the reference price; > 0: dearer.
+-- median_losing_snapshots: Median, over losing pairs, of consecutive snapshots in which they were dearer on this basis.
 WITH property_weight AS (
     SELECT
         weighed.property_id,
@@ -52,7 +52,7 @@ scored AS (
         sum(held.lose)::BIGINT AS lose,
         sum(held.lose_high)::BIGINT AS lose_high,
         count(*) AS properties,
-        -- Decimals: sums and means of fractions would depend on the order of their rows, by the last bit.
+        -- Decimals: the last bit of a sum or mean of fractions depends on the order of its rows.
         (sum(held.parity_score::DECIMAL(38, 9)) / count(*))::DOUBLE AS property_score,
         sum(coalesce(weighed.weight, 1)::DECIMAL(38, 9) * held.pairs) AS weights,
         sum(coalesce(weighed.weight, 1)::DECIMAL(38, 9) * (held.pairs - held.lose)) AS weights_kept

@@ -1,12 +1,12 @@
--- One row per operation, market, product type and minimum stay implied by the answers: how often shorter is refused.
--- A check-in of a property is one group: the same market, party and currency, answered in one sweep about several
--- numbers of nights. See mart.minimum_stay.
--- implied_minimum_stay: Fewest nights on sale, where fewer were answered without an offer; NULL: none is implied.
+-- One row per operation, market, product type and minimum stay that the answers imply: how often it occurs.
+-- A group is one check-in of a property for one market, party and currency, answered in one sweep for several lengths
+-- of stay. See mart.minimum_stay.
+-- implied_minimum_stay: Shortest stay on sale, in nights, if shorter ones had no offer; NULL: none is implied.
 -- planned: Number of requested cells, for all minimum stays of the operation, market and product type.
 -- answered: Number of these whose latest request was answered.
--- comparable: Groups of several lengths with one of them on sale, of all minimum stays: the denominator of share_pct.
+-- comparable: Number of groups with a length on sale, whatever the minimum stay: the denominator of share_pct.
 -- groups: Number of these groups with this minimum stay.
--- properties: Properties that they are of.
+-- properties: Number of properties with these groups.
 -- share_pct: groups in percent of comparable.
 WITH cell AS (
     SELECT
@@ -21,7 +21,7 @@ WITH cell AS (
         asked.nights,
         asked.status = 'offered' AS is_offered,
         asked.status IN ('offered', 'no_offer', 'absent') AS is_answered,
-        -- Restricted rates and several rooms say nothing of the length.
+        -- Restricted rates (1024) and several rooms (1026) say nothing about the length.
         asked.status IN ('offered', 'absent')
         OR (asked.status = 'no_offer' AND coalesce(asked.code, 1023) IN (1023, 1025)) AS is_told
     FROM state.cell AS asked

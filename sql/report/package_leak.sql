@@ -1,6 +1,6 @@
 -- One row per source and hotel-only offer whose package rate, sold without the package, would undercut its floor.
--- size_pct: How far the package total is below the floor, in percent of the floor.
--- amount: hotel_floor - package_total, in currency.
+-- size_pct: amount in percent of the floor; always > 0.
+-- amount: hotel_floor - package_total, in currency; always > 0.
 SELECT
     'package_leak' AS rule,
     1 AS rule_version,

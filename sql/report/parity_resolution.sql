@@ -1,11 +1,11 @@
 -- One row per match grade, source, market and reference market: how long offers stay dearer, and how episodes end.
--- episodes: Episodes in which an offer, or the cheapest of a group, was dearer, snapshot after snapshot.
--- running: Number of episodes that have not ended; their length is not known to the end, so the median leaves them out.
--- resolved: Episodes that ended because the offer was compared and not dearer any more.
--- ended_otherwise: Episodes that ended because one of the two was gone, the stay began or the reference changed.
--- median_days_to_resolve: Median of the days from the first sweep of an episode to its resolution; resolved ones only.
--- longest_running_days: Days that the longest running episode has lasted so far; NULL: none is running.
--- longest_running_snapshots: Snapshots in a row that the most persistent running episode was seen in.
+-- episodes: Number of episodes: consecutive snapshots in which an offer, or the cheapest of a group, was dearer.
+-- running: Number of episodes that have not ended; their final length is unknown, so the median omits them.
+-- resolved: Number of episodes that ended because the offer was compared and no longer dearer.
+-- ended_otherwise: Number of episodes that ended because an offer was gone, the stay began or the reference changed.
+-- median_days_to_resolve: Median days from the first sweep of a resolved episode to its resolution.
+-- longest_running_days: Length so far of the longest running episode, in days; NULL: none is running.
+-- longest_running_snapshots: Consecutive snapshots of the most persistent running episode; NULL: none is running.
 -- match_grade: `exact`, `board_family` or `cheapest`: never added up.
 WITH episode AS (
     SELECT

@@ -1,14 +1,14 @@
 -- One row per finding: a detail offer on sale whose stated cancel penalty does not match its own terms.
--- size_pct: Percent by which the stated amount is off, of the penalty of the offer that is off most.
--- amount: Stated amount - formula_amount of that penalty, in currency; above 0: more is asked than the terms say.
+-- size_pct: Deviation of the stated amount, in percent of formula_amount, for the penalty that is off most.
+-- amount: stated_amount - formula_amount of that penalty, in currency; > 0: more than its terms say.
 -- penalty_no: Position of that penalty in the answer, from 0.
--- stated_amount: Its amount as stated, in currency.
--- formula_amount: What percentage, nights and total come to, in currency.
+-- stated_amount: Amount of that penalty as stated, in currency.
+-- formula_amount: Amount computed from its percentage, nights and the total, in currency.
 -- formula_rule: `nights` or `percentage`; see pipeline/domain/penalties.py.
--- window_hours: Its window: hours before check-in in which it applies.
--- penalty_pct: Its percentage of the total, or of the nights of penalty_nights.
--- penalty_nights: Its nights charged.
--- penalties_off: Penalties of the offer that are off.
+-- window_hours: Window of that penalty: hours before check-in from which it applies.
+-- penalty_pct: Percentage of the total, or of the price of penalty_nights, that it charges.
+-- penalty_nights: Number of nights that it charges.
+-- penalties_off: Number of penalties of the offer that do not match their terms.
 WITH stated AS (
     SELECT
         offer.*, -- noqa: RF02

@@ -1,9 +1,9 @@
 -- One row per source, property and check-in with rooms picked up, given back or re-opened: a lower bound.
--- picked_up: Rooms picked up: of each room the largest of its cells, as they share it, summed over the rooms.
--- given_back: Rooms given back or put on sale in addition, counted in the same way.
--- reopenings: Rooms that were gone and came back, each as often as the cell that saw it most.
--- rooms: Room types with a change.
--- cells: Cells that saw a change.
+-- picked_up: Number of rooms picked up (sold): for each room type the largest value of its cells, as they share rooms.
+-- given_back: Number of rooms given back, or newly put on sale, counted in the same way.
+-- reopenings: Number of times that room types were gone and came back, by the cell that saw it most.
+-- rooms: Number of room types with a change.
+-- cells: Number of cells with a change.
 SELECT
     by_room.source,
     by_room.property_id,

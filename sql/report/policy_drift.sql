@@ -1,13 +1,13 @@
 -- One row per source, market and product type: how many stays, rooms and boards had a change of cancel policy.
 -- planned: Number of requested cells.
 -- answered: Number of these whose latest request was answered.
--- comparable: Number of stays, rooms and boards on sale whose policies could have changed.
--- drifted: Changes of a policy in the last reference_days of ref.analysis; see mart.policy_drift.
+-- comparable: Number of combinations of stay, room and board on sale whose policy could have changed.
+-- drifted: Number of policy changes in the last reference_days of ref.analysis; see mart.policy_drift.
 -- stricter: Number of changes to a stricter policy.
 -- looser: Number of changes to a looser policy.
--- median_hours: Median of the hours by which the deadline moved; above 0: earlier, so stricter.
--- properties: Properties with a change.
--- last_drifted_at: Start of the last sweep that saw one.
+-- median_hours: Median of the hours by which the deadline moved; > 0: earlier, so stricter.
+-- properties: Number of properties with a change.
+-- last_drifted_at: Start of the last sweep that saw a change.
 WITH cell AS (
     SELECT
         CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,

@@ -1,10 +1,10 @@
 -- One row per offer key whose total has changed since the last published sweep that saw it.
--- previous_total: Total before, in currency.
--- change_amount: total - previous_total, in currency.
--- change_pct: change_amount in percent of previous_total.
--- previous_sweep_id: Sweep of the last observation of the total before.
--- previous_search_id: Search of that observation; with its sweep it leads to the raw answer.
--- previous_offer_no: Offer of that observation.
+-- previous_total: Previous total, in currency.
+-- change_amount: total - previous_total, in currency; > 0: dearer.
+-- change_pct: change_amount in percent of previous_total; > 0: dearer.
+-- previous_sweep_id: Sweep that last observed the previous total.
+-- previous_search_id: Search that last observed it; sweep and search lead to the raw answer.
+-- previous_offer_no: Number of the offer in that search's answer.
 WITH latest AS (
     SELECT
         sweep.sweep_id,

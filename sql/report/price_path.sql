@@ -1,15 +1,15 @@
 -- One row per source, market, product type and lead days: how totals change as check-in approaches, over all sweeps.
 -- Each offer is compared with itself as last seen, so a change of what is offered is not a price change. A change
 -- between answers several days apart is spread evenly over these days; lead times that no sweep saw are left out.
--- sweeps: Sweeps that saw such offers.
--- seen: Offers seen, summed over the sweeps.
--- pairs: Of those, seen with a total in the last answer before as well: the comparable ones.
+-- sweeps: Number of sweeps that saw such offers.
+-- seen: Number of offers seen, summed over the sweeps.
+-- pairs: Number of these whose previous answer also had a total: the comparable ones.
 -- raised: Number of pairs whose total rose.
 -- lowered: Number of pairs whose total fell.
--- changed_share: (raised + lowered) / pairs: changes for each offer and snapshot.
--- daily_change_pct: Mean change on that day of the offers seen before and after it, in percent (geometric); NULL: none.
--- volatility_pct: Root of the mean squared logarithmic change between answers, in percent; NULL: no pairs.
--- index_first: Chained mean changes of all days from the largest lead time on, 100 before; unseen days change nothing.
+-- changed_share: (raised + lowered) / pairs: changes per offer and snapshot.
+-- daily_change_pct: Mean change on that day of offers seen before and after it, in percent (geometric); NULL: none.
+-- volatility_pct: Root mean square of the logarithmic changes between answers, in percent; NULL: no pairs.
+-- index_first: Chained mean changes from the largest lead time on, 100 at its start; unseen days change nothing.
 WITH by_lead AS (
     SELECT
         move.source,

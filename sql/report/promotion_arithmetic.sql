@@ -1,6 +1,6 @@
 -- One row per finding: an offer whose total, price before promotions, discount and named promotions do not agree.
--- size_pct: Phantom: percent named; unnamed: percent given; wrong: points off; above: percent of pre_promo_total.
--- amount: Phantom, wrong: what was stated and not given; unnamed: what was given; above: what is added; in currency.
+-- size_pct: Phantom: percent named; unnamed: percent given; wrong: percentage points off; above: percent added.
+-- amount: In currency. Phantom, wrong: discount stated but not given; unnamed: discount given; above: amount added.
 WITH judged AS (
     SELECT
         offer.*,

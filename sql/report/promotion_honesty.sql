@@ -1,16 +1,16 @@
 -- One row per source, market and product type: prices before promotions of offers on sale, checked against history.
 -- planned: Number of requested cells.
 -- answered: Number of these whose latest request was answered.
--- promoted: Offers on sale below a price before promotions, with room, board and currency.
+-- promoted: Number of offers on sale below a price before promotions, with room, board and currency.
 -- comparable: Number of offers with enough history for a verdict: the sum of the next three columns.
--- honest: Price before promotions not above the lowest total of the reference_days before the promotion.
--- above_lowest: Above it, but charged at some time.
--- never_charged: Above all totals ever seen.
--- not_enough_history: Without a verdict: promoted - comparable.
--- evergreen: Offers never seen without a promotion in reference_days or more.
--- median_history_days: Median length of the history behind the promoted.
--- mean_promoted_share_pct: Mean of mart.reference_price.promoted_share_pct.
--- median_promotion_days: Median of days since the running promotion was first seen.
+-- honest: Number with a price before promotions not above the lowest total in reference_days before the promotion.
+-- above_lowest: Number whose price before promotions is above that lowest total, but was charged at some time.
+-- never_charged: Number whose price before promotions is above all totals ever seen.
+-- not_enough_history: Number without a verdict: promoted - comparable.
+-- evergreen: Number of offers never seen without a promotion in reference_days or more.
+-- median_history_days: Median length of the promoted offers' history, in days.
+-- mean_promoted_share_pct: Mean of promoted_share_pct of mart.reference_price, in percent.
+-- median_promotion_days: Median number of days since the running promotion was first seen.
 WITH cell AS (
     SELECT
         CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
@@ -37,7 +37,7 @@ held AS (
             WHERE reference.plain_seen_at IS NULL AND reference.history_days >= analysis.reference_days
         ) AS evergreen,
         median(reference.history_days) AS median_history_days,
-        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
         avg(reference.promoted_share_pct::DECIMAL(38, 9)) AS mean_promoted_share_pct,
         median(date_diff('day', reference.began_at, reference.last_seen_at)) AS median_promotion_days
     FROM mart.reference_price AS reference

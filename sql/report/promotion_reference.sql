@@ -1,6 +1,6 @@
 -- One row per finding: an offer on sale whose price before promotions is not supported by its own history.
--- size_pct: How far the price before promotions is above the compared price, in percent; evergreen: depth_pct.
--- amount: The same in currency.
+-- size_pct: Distance of the price before promotions above the compared price, in percent; evergreen: depth_pct.
+-- amount: The same distance in currency; evergreen: the discount.
 -- evidence: First and last observation, last without the promotion, first with it, and the compared one.
 WITH judged AS (
     SELECT

@@ -1,16 +1,16 @@
 -- One row per source, dimension and value: how many offers on sale are promoted, and how deep the discounts are.
 -- dimension: `all`, `market`, `product_type`, `lead_days`, `nights`, `weekday` of check-in or `promotion_kinds`.
--- value: Value of the dimension; lead days in steps, weekdays from 1 for Monday; `all` of `all`.
--- planned: Number of requested cells; for promotion_kinds, of `all`, because a cell has no kind.
+-- value: Value of the dimension; lead days as ranges, weekdays from 1 for Monday; `all` for the dimension `all`.
+-- planned: Number of requested cells; for promotion_kinds the number for `all`, because a cell has no kind.
 -- answered: Number of these whose latest request was answered.
--- comparable: Offers on sale with a total; of promotion_kinds those of `all`.
+-- comparable: Number of offers on sale with a total; for promotion_kinds the number for `all`.
 -- promoted: Number of offers with a total below the price before promotions.
 -- incidence_pct: 100 x promoted / comparable.
--- mean_depth_pct: Mean of 100 x (1 - total / pre_promo_total) of the promoted.
--- median_depth_pct: Median of it.
--- free_night_like: Number of promoted offers whose depth is whole nights of the stay, within rounding.
+-- mean_depth_pct: Mean of 100 x (1 - total / pre_promo_total) over promoted offers.
+-- median_depth_pct: Median of 100 x (1 - total / pre_promo_total) over promoted offers.
+-- free_night_like: Number of promoted offers whose depth equals whole nights of the stay, within rounding.
 -- One dimension at a time; for all of them together, see mart.promotion_target.
--- An offer counts once a source, room, board and policy; promotions of value adds only cost nothing and are none here.
+-- An offer counts once per source, room, board and policy; promotions with only value adds are left out: no discount.
 WITH told AS (
     SELECT
         latest.source,
@@ -69,7 +69,7 @@ counted AS (
         count(*) FILTER (WHERE placed.is_answered) AS answered,
         count(*) FILTER (WHERE placed.is_answered IS NULL) AS comparable,
         count(*) FILTER (WHERE placed.is_promoted) AS promoted,
-        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
         avg(placed.depth_pct::DECIMAL(38, 9)) AS mean_depth_pct,
         median(placed.depth_pct) AS median_depth_pct,
         count(*) FILTER (WHERE placed.is_free_night_like) AS free_night_like

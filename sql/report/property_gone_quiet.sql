@@ -3,9 +3,9 @@
 -- amount: NULL: the finding is not about an amount.
 -- source: `multi` or `detail`: two series that are never mixed.
 -- quiet_since: Start of the last sweep that found an offer.
--- answered_searches: Searches in the evidence that were answered without an offer.
--- offered_elsewhere: Other markets and product types of this property that have had an offer since.
--- A day or two on which a market sells nothing at all says nothing about its properties: it counts for none of them.
+-- answered_searches: Number of searches in the evidence that were answered without an offer.
+-- offered_elsewhere: Other markets and product types in which this property has had an offer since.
+-- If a market sells nothing at all for a day or two, that says nothing about its properties: these days do not count.
 WITH market_day AS (
     SELECT
         counted.operation,
@@ -55,7 +55,7 @@ sale AS (
                 AND silent.market = sale.market
                 AND silent.snapshot_date > (sale.last_offered_at AT TIME ZONE 'UTC')::DATE
         ) >= analysis.quiet_nights AS is_quiet,
-        -- Of what was before nothing is said: the evidence begins with the last offer.
+        -- Nothing is stated about earlier nights: the evidence begins with the last offer.
         count(*) OVER (
             PARTITION BY sale.operation, sale.property_id
             ORDER BY sale.last_offered_at
@@ -63,7 +63,7 @@ sale AS (
         ) - count(*) OVER (
             PARTITION BY sale.operation, sale.property_id, sale.last_offered_at
         ) AS offered_elsewhere,
-        -- Of a property that sells for no stay of few, the answers do not tell a closed one from a full one, ever.
+        -- With few requested stays, answers cannot distinguish a closed property from a full one.
         sale.quiet_cells < 10 * sale.quiet_nights AS is_of_few_stays
     FROM state.property_sale AS sale
     CROSS JOIN ref.analysis AS analysis

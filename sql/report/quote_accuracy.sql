@@ -1,14 +1,14 @@
 -- One row per source, market and age of the price: whether quotes matched the price of the search.
--- age_group: Age of the price when it was quoted, in steps; NULL: nothing is known of the call.
--- asked: Quotes that were asked, or were about to be.
--- answered: Of those, answered for certain: matched, raised, lowered or gone; the denominator of the shares.
--- matched: The same price.
--- raised: A higher price.
--- lowered: A lower price.
--- gone: Answered without an offer.
--- not_told: Refused, not comparable, failed or unknown: they say nothing of the price.
+-- age_group: Age of the price when it was quoted, in ranges of hours; NULL: the call's time is unknown.
+-- asked: Number of quotes requested, or about to be.
+-- answered: Number of these with a definite answer: matched, raised, lowered or gone; the denominator of shares.
+-- matched: Number of quotes at the same price.
+-- raised: Number of quotes at a higher price.
+-- lowered: Number of quotes at a lower price.
+-- gone: Number of quotes answered without an offer.
+-- not_told: Number of quotes refused, not comparable, failed or unknown: they say nothing about the price.
 -- matched_share: matched / answered.
--- median_raise_pct: Median rise of those raised, in percent; NULL: none was.
+-- median_raise_pct: Median increase of raised quotes, in percent; NULL: none was raised.
 SELECT
     quote.source,
     quote.market,

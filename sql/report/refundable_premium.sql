@@ -1,12 +1,12 @@
 -- One row per source, market and product type: the price of the right to cancel.
 -- planned: Number of requested cells.
 -- answered: Number of these whose latest request was answered.
--- comparable: Stays, rooms and boards that one sweep saw refundable and not refundable; see mart.refundable_premium.
--- mean_premium_pct: Mean of what the refundable one costs more, in percent.
--- median_premium_pct: Median of it.
+-- comparable: Number of stays, rooms and boards seen both refundable and not; see mart.refundable_premium.
+-- mean_premium_pct: Mean premium of the refundable offer, in percent of the non-refundable total.
+-- median_premium_pct: Median premium of the refundable offer, in percent of the non-refundable total.
 -- not_dearer: Number of comparable pairs whose refundable offer costs no more.
--- with_break_even: Comparable ones with a break-even chance.
--- median_break_even_pct: Median chance of cancelling, in percent, from which the refundable one is the cheaper.
+-- with_break_even: Number of comparable pairs with a break-even probability.
+-- median_break_even_pct: Median probability of cancelling, in percent, above which refundable is cheaper.
 WITH cell AS (
     SELECT
         CASE asked.operation WHEN 'multi' THEN 'multi' ELSE 'detail' END AS source,
@@ -24,7 +24,7 @@ compared AS (
         premium.market,
         premium.product_type,
         count(*) AS comparable,
-        -- Decimals: a sum of fractions would depend on the order of its rows, by its last bit.
+        -- Decimals: the last bit of a sum of fractions depends on the order of its rows.
         avg(premium.premium_pct::DECIMAL(38, 9)) AS mean_premium_pct,
         median(premium.premium_pct) AS median_premium_pct,
         count(*) FILTER (WHERE premium.premium <= 0) AS not_dearer,

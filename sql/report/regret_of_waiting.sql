@@ -1,13 +1,13 @@
 -- One row per source, market, product type and lead days: what waiting gained or cost, for stays that have begun.
--- offers: Offers that were on sale so many days ahead.
--- answered_later: Of those, answered again later.
--- gone_later: Of those answered again, not on sale when last answered: waiting lost them.
--- comparable: Of those answered again, seen with a total again.
+-- offers: Number of offers on sale that many days before check-in.
+-- answered_later: Number of these whose cell was answered again later.
+-- gone_later: Number of these that were not on sale when last answered: waiting lost them.
+-- comparable: Number of those answered again that were seen with a total again.
 -- gone_share: gone_later / answered_later.
--- cheaper_later_share: Share of the comparable ones that were cheaper at some later time.
--- dearer_last_share: Share of the comparable ones that were dearer when last seen.
--- lowest_later_pct: Mean change to the lowest later total, in percent (geometric): below 0 is the regret of booking.
--- last_pct: Mean change to the last total, in percent (geometric): above 0 is the regret of waiting.
+-- cheaper_later_share: Share of comparable offers that were cheaper at some later time.
+-- dearer_last_share: Share of comparable offers that were dearer when last seen.
+-- lowest_later_pct: Mean change to the lowest later total, in percent (geometric); < 0: regret of booking.
+-- last_pct: Mean change to the last total, in percent (geometric); > 0: regret of waiting.
 SELECT
     waiting.source,
     waiting.market,

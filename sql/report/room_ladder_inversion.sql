@@ -1,12 +1,12 @@
 -- One row per offer of the usually better room that is cheaper than the lesser room for the same stay.
--- size_pct: amount in percent of lesser_total; > 0.
--- amount: lesser_total - better_total, in currency; > 0.
--- better_room_id: The room that is dearer in most stays.
--- lesser_room_id: The room that is cheaper in most stays.
+-- size_pct: amount in percent of lesser_total; always > 0.
+-- amount: lesser_total - better_total, in currency; always > 0.
+-- better_room_id: Room that is dearer in most stays.
+-- lesser_room_id: Room that is cheaper in most stays.
 -- better_total: Total of the better room, in currency.
 -- lesser_total: Total of the lesser room, in currency.
--- stays_compared: Stays in which both rooms were seen under the same terms: the denominator.
--- stays_dearer: Of those, the better room was the dearer one.
+-- stays_compared: Number of stays in which both rooms were seen under the same terms.
+-- stays_dearer: Number of these in which the better room was dearer.
 WITH offer AS (
     SELECT
         latest.source,
@@ -26,8 +26,8 @@ WITH offer AS (
         latest.seen_sweep_id,
         latest.seen_search_id,
         latest.seen_offer_no,
-        -- All but property, room and stay, in one number: eleven columns to join and group by took twice as long. It
-        -- lasts as long as the query.
+        -- All but property, room and stay in one number, valid within the query: joining and grouping by eleven
+        -- columns took twice as long.
         hash(
             latest.source,
             latest.market,

@@ -1,18 +1,18 @@
 -- One row per operation, market, product type, ending and lead days: share of cells still on sale (Kaplan-Meier).
--- An estimate, as most cells are known only so far. A cell counts from the sweep that found it on sale (it enters late)
+-- An estimate, as most cells have not ended yet. A cell counts from the sweep that found it on sale (it enters late)
 -- to the sweep that found it ended, or to the last that found it on sale (it is censored there). Only its first time on
--- sale counts; re-openings are separate. Few at risk far ahead make a poor estimate: see at_risk.
+-- sale counts; re-openings are separate. With few cells at risk far ahead, the estimate is poor: see at_risk.
 -- A cell requested in several currencies is one cell. Of several sweeps of a day, the cells that the first
 -- finds on sale are at risk in those that follow on that day.
 -- ending: `sold_out`: answered with 1023, 1025 or no code, and the rest is censored; `off_sale`: any without an offer.
 -- lead_days: Days from the snapshot to check-in, descending as the stay comes nearer.
--- at_risk: Cells on sale in the answer before, be it of the same day, and answered at this lead time or nearer.
--- ended: Of those, found ended at this lead time; the event lies between this answer and the one before.
--- censored: Cells that are no longer observed, or ended otherwise, from this lead time on.
--- entered: Cells found on sale for the first time at this lead time.
--- reopened: Cells found on sale again at this lead time; not part of the estimate.
+-- at_risk: Number of cells on sale in the previous answer and answered again at this lead time or nearer.
+-- ended: Number of these found ended at this lead time; the end is between this answer and the one before.
+-- censored: Number of cells no longer observed, or ended otherwise, from this lead time on.
+-- entered: Number of cells found on sale for the first time at this lead time.
+-- reopened: Number of cells found on sale again at this lead time; not part of the estimate.
 -- on_sale_share: Kaplan-Meier estimate of the share still on sale after this lead time.
--- standard_error: Its standard error by Greenwood's formula; NULL: all have ended.
+-- standard_error: Standard error of on_sale_share by Greenwood's formula; NULL: all have ended.
 WITH last_of_day AS (
     SELECT
         sweep.snapshot_date,

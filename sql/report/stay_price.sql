@@ -1,11 +1,11 @@
 -- One row per measure, source, market and product type: how length, guests, rooms and meals change the price of a stay.
 -- measure: `stay_length_discount`, `adult_supplement`, `child_supplement`, `multi_room_premium`, `premium of` a board.
--- planned: Number of offers that the measure applies to.
--- comparable: Of those, with their counterpart of the same sweep.
--- share_above_0: Share of the comparable ones above 0.
--- p10_pct: One in ten of the comparable ones is below, in percent.
--- median_pct: The median of the comparable ones, in percent.
--- p90_pct: One in ten of the comparable ones is above, in percent.
+-- planned: Number of offers to which the measure applies.
+-- comparable: Number of these with a counterpart in the same sweep.
+-- share_above_0: Share of comparable offers with a value above 0.
+-- p10_pct: 10th percentile of comparable offers, in percent.
+-- median_pct: Median of comparable offers, in percent.
+-- p90_pct: 90th percentile of comparable offers, in percent.
 WITH measured AS (
     SELECT
         'stay_length_discount' AS measure,

@@ -1,7 +1,7 @@
--- One row per rule, market and property whose finding is of another size than most of its market's, after this sweep.
+-- One row per rule, market and property whose findings differ in size from most of its market's, after this sweep.
 -- It deviates by more than disparity_pct and the tolerance, and three times as far as the closest four fifths of the
--- market's properties do, as properties that differ among each other have no one size. Once it has a case of its own,
--- half as far is enough to keep it: a property near the bound would change its case from night to night.
+-- market's properties do, because properties that differ among each other have no common size. Once it has its own
+-- case, half that distance keeps it; otherwise a property near the bound would switch cases from night to night.
 WITH in_property AS (
     SELECT
         flag.rule,

@@ -1,15 +1,15 @@
 -- One row per market, or the supplier, that has ever been a case of a rule, as it stands after this sweep.
--- A market is one case where at least five of its properties show a rule in the same direction, and these are surely
--- more than half of its properties; or surely more than a quarter of them, and more than in the other markets together.
--- The cause is then the market's, and one call is enough. "Surely" is by the bounds of Wilson's 95% interval.
--- Fewer properties are one case where prices of markets deviate by one size: at least five, and four fifths, within
--- disparity_pct and tolerance_pct of their median, and surely more of them than in the other markets together. Or than
--- in those of them that do not deviate by one size themselves: several can be apart from the reference market at once.
--- The supplier is one case where more than half of the markets, and at least three, are.
--- It takes more to open a case of a market than to keep it, or one whose share hovers about the bound would open and
--- end every few days: an open one stays while more than half of the properties show the rule; or more than a quarter,
--- and a larger share than in the other markets; or, of one size, three. It ends on the second
--- day on which they do not, and at once where only one or two still do.
+-- A market is one case if at least five of its properties show a rule in the same direction, and these are surely more
+-- than half of its properties; or surely more than a quarter of them, and more than in the other markets together. The
+-- cause is then the market's, and one call is enough. "Surely": by the bounds of Wilson's 95% interval.
+-- If prices of markets deviate by a common size, fewer properties are enough: at least five, and four fifths of those
+-- with the finding, within disparity_pct and tolerance_pct of their median, and surely more than in the other markets
+-- together, or than in those of them without a common size: several may deviate from the reference market at once.
+-- The supplier is one case if more than half of the markets, and at least three, are one.
+-- Opening a case of a market takes more than keeping it; otherwise a share close to the bound would open and close it
+-- every few days. An open one stays while more than half of the properties show the rule; or more than a quarter, and a
+-- larger share than in the other markets; or three of a common size. It closes on the second day without that, and at
+-- once if only one or two properties are left.
 WITH flagged AS (
     SELECT
         flag.rule,
@@ -33,12 +33,12 @@ in_property AS (
     FROM flagged
     WHERE
         flagged.size_pct IS NOT NULL
-        -- What a market adds to its prices has one size; other findings may have the same one by chance.
+        -- What a market adds to its prices has a common size; other findings may share a size by chance.
         AND flagged.rule IN ('market_disparity', 'all_in_gap')
     GROUP BY flagged.rule, flagged.market, flagged.property_id
 ),
 
--- How many properties of a market deviate by one size, in the direction in which most do.
+-- How many properties of a market deviate by a common size, in the direction in which most do.
 of_one_size AS (
     SELECT
         sized.rule,
@@ -79,7 +79,7 @@ alike_in_market AS (
     SELECT
         in_market.*,
         greatest(in_market.higher, in_market.lower) AS alike,
-        -- Of findings without a size, or of all sizes, it is none.
+        -- Findings without a size, or of many sizes, have no common size.
         CASE WHEN 5 * of_one_size.agreed >= 4 * alike THEN of_one_size.agreed ELSE 0 END AS agreed, -- noqa: RF02
         agreed >= 5 AS is_of_one_size -- noqa: RF02
     FROM in_market
@@ -96,7 +96,7 @@ beside_others AS (
         alike.alike,
         alike.agreed,
         mart.share_bound(alike.alike, alike.judged, -1) AS surely,
-        -- How many properties of the other markets move in its direction, and of those without one size.
+        -- How many properties of the other markets move in its direction, and of those without a common size.
         CASE
             WHEN alike.higher >= alike.lower THEN sum(alike.higher) OVER of_rule - alike.higher
             ELSE sum(alike.lower) OVER of_rule - alike.lower
@@ -221,7 +221,7 @@ SELECT
         WHEN met.rule IS NOT NULL THEN NULL
         WHEN before.ended_at IS NOT NULL THEN before.ended_at
         WHEN before.below_since < sweep.snapshot_date THEN sweep.started_at
-        -- With one or two properties left, there is nothing to wait for: they are cases of their own.
+        -- With one or two properties left, there is no reason to wait: they are cases of their own.
         WHEN left_over.alike < 3 THEN sweep.started_at
     END AS ended_at
 FROM met

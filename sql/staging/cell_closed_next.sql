@@ -33,6 +33,6 @@ WHERE
     before.known_status IS NOT NULL
     AND (
         observed.cell_key IS NOT NULL
-        -- A cell that was requested again on its very day, and refused for it, is still carried.
+        -- A cell requested again on its day of check-in, and rejected for that, is still carried.
         OR before.check_in <= sweep.snapshot_date
     )

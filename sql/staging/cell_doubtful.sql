@@ -1,11 +1,11 @@
 -- One row per cell of the sweep that an answer's part without a property id may belong to.
--- Parts of the previous answer are explained by the cells that were in doubt for them and are still missing: first by
--- properties that their market has never named, or not since they fell in doubt. Only parts beyond these put others in
--- doubt. The likeliest is a cell that was on sale whenever it was answered and is missing now; then one that was on
--- sale when last answered; then any other that the answer does not name. As many of the likeliest are in doubt as there
--- are such parts; cells that are equally likely are all in doubt. A property that is missing although there are no more
--- parts than before is not in doubt. An answer may name properties of several ranges.
--- parts: Parts of the answer that name no property.
+-- Cells that the previous answer put in doubt, and that are still missing, account for as many parts: first properties
+-- that their market has never named, or not since they fell in doubt. Only further parts put other cells in doubt. The
+-- likeliest is a cell that was on sale whenever it was answered and is missing now; then one that was on sale when last
+-- answered; then any other that the answer does not name. As many of the likeliest are in doubt as there are further
+-- parts; equally likely cells are all in doubt. A property that is missing although there are no more parts than before
+-- is not in doubt. An answer may name properties of several ranges.
+-- parts: Number of parts of the answer that name no property.
 WITH nameless AS (
     SELECT
         reject.search_id,
@@ -103,7 +103,7 @@ missing AS (
                 THEN
                     CASE
                         WHEN recalled.is_never_named THEN 1
-                        -- Where there are fewer parts than before, what had a name once is likelier to be gone.
+                        -- With fewer parts than before, a property that was named once is more likely gone.
                         WHEN
                             recalled.parts >= recalled.parts_before
                             AND (recalled.is_doubted_throughout OR recalled.known_status IS NOT DISTINCT FROM 'offered')

@@ -3,7 +3,7 @@ WITH told AS (
     SELECT
         observed.*,
         sweep.started_at,
-        -- What could not be read may be the very offer that seems to be missing: then the answer changes nothing known.
+        -- The unreadable part may be the very offer that seems to be missing: such an answer changes nothing known.
         observed.is_answered AND (observed.status = 'offered' OR observed.is_answered_whole) AS is_known,
         CASE WHEN observed.status <> 'offered' THEN observed.code END AS code_now,
         is_known

@@ -1,7 +1,7 @@
--- One row per property that a rule of the detail sweep chooses, with the first rule that does, in the order of asking.
--- reason: The first of the given rules that chooses it.
--- place: Position in the order of asking.
--- detail_at: When a single search about it was last answered, since the given instant; NULL: not since then.
+-- One row per property chosen for the detail sweep, in the order of requests, with the first rule that chooses it.
+-- reason: First of the given rules that chooses it.
+-- place: Position in the order of requests, from the first.
+-- detail_at: When a single search about it was last answered, since the given instant, UTC; NULL: not since then.
 WITH latest AS (
     SELECT
         sweep_id,
@@ -28,7 +28,7 @@ seen AS (
     GROUP BY cell.property_id
 ),
 
--- What was known before the last night. A stay that was requested for the first time has not changed.
+-- State before the last night. A stay that was requested for the first time has not changed.
 known AS (
     SELECT
         cell.property_id,

@@ -1,4 +1,4 @@
--- One row per open flag that ends with this sweep: its evidence was answered and nothing is found, or the stay began.
+-- One row per open flag that ends with this sweep: its evidence was answered without the finding, or the stay began.
 WITH evidence AS (
     SELECT
         before.flag_id,
@@ -11,7 +11,7 @@ WITH evidence AS (
     ANTI JOIN night.failed_rule AS failed ON failed.relation = before.relation
 ),
 
--- Findings about a property as a whole rest on answers without an offer: any answer about it counts.
+-- Findings about an entire property rest on answers without an offer: any answer about it counts.
 cell AS (
     SELECT
         cell.operation,
@@ -28,7 +28,7 @@ cell AS (
     GROUP BY cell.operation, cell.property_id, cell.market, cell.product_type
 ),
 
--- A market without any offer for a night or two has more likely failed than sold out: this ends nothing.
+-- A market without any offer for a night or two has more likely failed than sold out: no flag ends.
 silent AS (
     SELECT
         counted.operation,
@@ -68,7 +68,7 @@ answered AS (
             ),
             FALSE
         ) AS is_gone,
-        -- In doubt although no answer is missing: its cell is requested in another currency now.
+        -- In doubt although no answer is missing: its cell is now requested in another currency.
         coalesce(
             bool_or(
                 offer.unobserved_since IS NULL

@@ -28,7 +28,7 @@ WHERE before.flag_id IS NULL OR observed.is_observed
 
 UNION ALL BY NAME
 
--- Tonight did not observe all of its evidence: nothing new is known, so it stays open as it was last seen.
+-- Not all of its evidence was observed tonight: nothing new is known, so it stays open as last seen.
 SELECT before.*
 FROM state.flag_open AS before
 ANTI JOIN night.flag_ended AS ended ON ended.flag_id = before.flag_id

@@ -1,6 +1,6 @@
 -- One row per match grade below exact, source, cell, room, currency and board family of the sweep: its cheapest offer.
--- These are the groups of mart.comparable_offer, which says what represents one. board_family is '' of the grade
--- `cheapest`, whose groups hold every board.
+-- The groups are those of mart.comparable_offer, which defines the offer that represents one. board_family is '' for
+-- the grade `cheapest`, whose groups contain every board.
 WITH family AS (
     SELECT
         offer.source,

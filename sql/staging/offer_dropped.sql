@@ -1,5 +1,5 @@
--- One row per offer that is out of comparisons from this sweep on, or was before, as answers left it in doubt too long.
--- ended_by: Why what ran about it ends: `not_asked`: its stay is requested in another currency now; `gone`.
+-- One row per offer left out of comparisons, from this sweep on or longer, because answers left it in doubt too long.
+-- ended_by: Why its episodes end: `not_asked`: its stay is now requested in another currency; `gone`: any other reason.
 SELECT
     before.source,
     before.property_id,

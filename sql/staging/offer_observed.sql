@@ -1,9 +1,9 @@
--- One row per source and offer key of the sweep: the cheapest where an answer names a key twice.
--- before: What the state says of the key before this sweep; NULL: it is new.
+-- One row per source and offer key of the sweep: the cheapest if an answer contains a key twice.
+-- before: State of the key before this sweep; NULL: it is new.
 -- The state is joined here, once for all that compare a night with it. A known offer takes its key from there, as
 -- looking it up is faster than hashing it.
--- Keys that are named twice are found first, by the columns that make up a key: sorting all rows in full width doubled
--- the cost, and holding them twice took more memory than a range may use.
+-- Keys that occur twice are found first, by the columns that make up a key: sorting all rows in full width doubled the
+-- cost, and keeping them twice took more memory than a range may use.
 WITH asked AS NOT MATERIALIZED (
     SELECT
         offer.source,

@@ -148,8 +148,8 @@ WHERE unseen.is_answered_whole
 
 UNION ALL BY NAME
 
--- Not answered, or not asked: nothing is known, so nothing changes but the mark. What is requested in another currency
--- now is in doubt, too, and no answer is missing.
+-- Not answered, or not requested: nothing is known, so only the mark changes. An offer whose stay is now requested in
+-- another currency is in doubt too, although no answer is missing.
 SELECT
     unseen.* EXCLUDE (
         is_answered_whole, is_answered, cell_search_id, sweep_id, started_at, is_asked, is_asked_otherwise

@@ -1,4 +1,4 @@
--- One row per episode of a group of offers that ends with this sweep; of the grades below exact.
+-- One row per episode of a group of offers that ends with this sweep; grades below exact only.
 SELECT
     ended.* EXCLUDE (is_compared), -- noqa: RF02
     place.market,

@@ -1,13 +1,13 @@
--- One row per group of offers that was dearer before this sweep, and what the sweep says of it; grades below exact.
--- is_compared: The sweep compares it again.
--- ended_by: Why its episode ends, as in mart.parity_group_episode; NULL: it does not, or nothing was learnt.
+-- One row per group of offers that was dearer before this sweep: whether its episode ends; grades below exact.
+-- is_compared: Whether the sweep compares it again.
+-- ended_by: Why its episode ends, as in mart.parity_group_episode; NULL: it does not, or nothing new is known.
 WITH observed AS (
     SELECT pair.*
     FROM night.parity_observed AS pair
     WHERE pair.match_grade <> 'exact'
 ),
 
--- Cells whose stay is requested in another currency now. Another doubt need not be about all of a cell.
+-- Cells whose stay is now requested in another currency. Any other doubt may concern only part of a cell.
 not_asked AS (
     SELECT DISTINCT
         offer.source,

@@ -1,6 +1,6 @@
 -- One row per match grade, source and group of offers that was dearer than in the reference market when last compared.
--- A group is that of a pair below the exact grade: the offers of a cell, room, currency and, of the grade
--- `board_family`, board family. Which offer is the cheapest of it may change from night to night.
+-- A group (grades below exact) holds the offers of one cell, room and currency and, for the grade `board_family`, one
+-- board family. Its cheapest offer may change from night to night.
 SELECT
     observed.match_grade,
     observed.source,
@@ -36,7 +36,7 @@ WHERE
 
 UNION ALL BY NAME
 
--- Nothing was learnt: the count neither grows nor ends.
+-- Nothing new is known: the count neither grows nor ends.
 SELECT before.* EXCLUDE (is_compared, ended_by)
 FROM night.parity_group_judged AS before
 WHERE

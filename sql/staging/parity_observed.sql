@@ -1,6 +1,6 @@
 -- One row per match grade, source and offer (or group) of the sweep that was compared with the reference market.
--- The pairs, their currency_basis and verdicts are those of mart.market_parity; see there. board_family is '' of the
--- grades `exact` and `cheapest`, whose pairs it does not tell apart.
+-- The pairs, their currency_basis and verdicts are those of mart.market_parity; see there. board_family is '' for the
+-- grades `exact` and `cheapest`, which do not distinguish pairs by it.
 -- Detail answers that could not all be read are left out: see mart.comparable_offer.
 WITH chosen AS (
     SELECT coalesce(analysis.reference_market, reference.market) AS market

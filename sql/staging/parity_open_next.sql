@@ -35,7 +35,7 @@ WHERE
 
 UNION ALL BY NAME
 
--- Nothing was learnt: the episode neither grows nor ends.
+-- Nothing new is known: the episode neither grows nor ends.
 SELECT before.*
 FROM state.parity_open AS before
 CROSS JOIN night.sweep AS sweep

@@ -16,7 +16,7 @@ WITH seen_again AS (
 
     UNION ALL
 
-    -- What was gone for no longer than a market is silent was last seen before that.
+    -- An offer gone for no longer than a market may be silent was last seen before that.
     SELECT
         observed.source,
         observed.market,
@@ -52,7 +52,7 @@ pair AS (
     WHERE
         seen_again.total > 0
         AND seen_again.total_before > 0
-        -- A dearer product of the key stands in for one that could not be read: that is no change of price.
+        -- A dearer product of the key may represent an unreadable one: that is no change of price.
         AND (seen_again.source = 'multi' OR seen_again.is_whole)
 )
 

@@ -1,4 +1,4 @@
--- One row per promotion of a promotion key that no published sweep had before: as one offer of the night words it.
+-- One row per promotion of a promotion key that no earlier published sweep had, as one offer of the night words it.
 WITH example AS (
     SELECT
         observed.promotion_key,

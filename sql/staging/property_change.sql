@@ -1,4 +1,4 @@
--- One row per property whose content this sweep changes. What an answer does not state changes nothing.
+-- One row per property whose content this sweep changes. A value that an answer does not state stays as it was.
 WITH observed AS (
     SELECT
         property_id,

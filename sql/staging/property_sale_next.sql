@@ -6,7 +6,7 @@ WITH tonight AS (
         cell.market,
         cell.product_type,
         bool_or(cell.status = 'offered') AS is_offered,
-        -- What could not be read may be an offer.
+        -- The unreadable part may be an offer.
         bool_and(cell.status <> 'offered' AND cell.is_answered_whole) AS is_quiet,
         min(cell.search_id) FILTER (WHERE cell.status = 'offered') AS offered_search_id,
         min(cell.search_id) AS search_id,

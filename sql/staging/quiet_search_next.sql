@@ -1,4 +1,4 @@
--- One row per search of this sweep that counts for a property's being quiet: only until it has gone quiet.
+-- One row per search of this sweep that is evidence that a property is quiet; kept only until it has gone quiet.
 SELECT DISTINCT
     sweep.sweep_id,
     cell.search_id,

@@ -1,17 +1,17 @@
--- One row per offer to quote, in an order that follows from a seed: on sale, product and price of each room known.
--- rooms: The offers of its rooms in their order, each with what a quote of it names.
+-- One row per offer to quote, in an order given by a seed: on sale, with a known product and price for each room.
+-- rooms: The offers of its rooms in order, each with what a quote names.
 -- An offer of several rooms is one room type, board and policy for all of them, in one answer: rooms of different
 -- types are not sold together (error 1026). Where a list and a detail answer both have an offer, the detail is used.
--- sent_property_id: Property id that the product was listed under, and that its quote names.
+-- sent_property_id: Property id under which the product was listed, and that its quote names.
 -- A product belongs to one property id, and an opaque offer is quoted under the unbranded one: for a branded property
 -- of the map, the quote uses what a detail answer listed under its unbranded id.
--- `wanted` is one row: seed, size, today (no check-in is asked for up to it), and lists of markets and property_ids,
--- empty for all.
+-- `wanted` is one row: seed, size, today (only later check-ins are quoted), and lists of markets and property_ids; an
+-- empty list means all.
 WITH quotable AS (
     SELECT
         offer.*,
         len(string_split(offer.party, '+')) AS rooms_asked,
-        -- The id of a single room makes no difference; with several rooms, each answers one of those requested.
+        -- The room number matters only with several rooms: each offer is for one of the requested rooms.
         CASE WHEN rooms_asked = 1 THEN offer.room_stay_id END AS sole_room_stay_id
     FROM mart.offer_latest AS offer
     CROSS JOIN wanted

@@ -1,8 +1,8 @@
--- One row: the market that others are compared with after this sweep, where the settings name none.
--- It is kept once it is chosen: with another reference, scores and episodes would start over. Only where it has had no
--- offer for reference_gone_days (ref.analysis), the market with the most offers of this sweep takes its place, the
--- first by name among equals. A market requested in several currencies counts once, in the one with the most offers. A
--- sweep that ended early chooses none, as it may not have reached the market with the most.
+-- One row: the market with which others are compared after this sweep, if the settings name none.
+-- Once chosen it is kept: with another reference, scores and episodes would start over. Only after reference_gone_days
+-- (ref.analysis) without an offer, it is replaced by the market with the most offers of this sweep, the first by name
+-- among equals. A market requested in several currencies counts once, in the one with the most offers. A sweep that
+-- ended early chooses none, as it may not have reached the market with the most.
 WITH in_currency AS (
     SELECT
         offer.market,

@@ -30,7 +30,7 @@ observed AS (
         item['amenity_name'] AS amenity_name
     FROM items
     WHERE coalesce(item['amenity_id']::VARCHAR, item['amenity_name']) IS NOT NULL
-    -- An answer may name one twice.
+    -- An answer may name an amenity twice.
     QUALIFY row_number() OVER (PARTITION BY property_id, room_id, amenity_key ORDER BY place) = 1
 )
 

@@ -1,4 +1,4 @@
--- One row per room whose content this sweep changes. What an answer does not state changes nothing.
+-- One row per room whose content this sweep changes. A value that an answer does not state stays as it was.
 WITH observed AS (
     SELECT
         property_id,
@@ -13,7 +13,7 @@ WITH observed AS (
     GROUP BY property_id, room_id
 ),
 
--- Properties whose answers could all be read, at least one with offers: a room that is in none of them is not sold.
+-- Properties with only readable answers, at least one with offers: a room in none of them is no longer sold.
 answered AS (
     SELECT
         property_id,

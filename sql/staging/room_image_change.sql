@@ -23,7 +23,7 @@ items AS (
 observed AS (
     SELECT *
     FROM items
-    -- An answer may name one twice.
+    -- An answer may name an image twice.
     QUALIFY row_number() OVER (PARTITION BY property_id, room_id, image_url ORDER BY image_no) = 1
 )
 

@@ -1,5 +1,5 @@
--- One row per operation: what a search cost in the sweeps that `lake.search` holds. Latency in seconds.
--- On generated nights, the tables take twenty bytes an offer.
+-- One row per operation: mean cost of its searches in `lake.search`: latency in seconds, and bytes per cell.
+-- On generated nights, the tables take 20 bytes per offer.
 SELECT
     search.operation,
     count(DISTINCT search.sweep_id) AS sweeps,

@@ -1,5 +1,5 @@
 -- One row per room of a cell whose number of bookable rooms differs from the previous answer.
--- Boards, policies and room stays of a room repeat its number, so a room is treated as a whole. Among offers that
+-- Boards, policies and room stays of a room repeat its number, so it is counted once per room. Among offers that
 -- were last seen at different times, the latest counts: earlier changes have been counted already.
 WITH tonight AS (
     SELECT
@@ -63,5 +63,5 @@ INNER JOIN before
         AND before.room_id IS NOT DISTINCT FROM tonight.room_id
 WHERE
     before.last_told['rooms'] <> tonight.rooms_after
-    -- On sale without a usable number: no re-opening, and nothing to count from.
+    -- On sale without a usable number: no re-opening, and no number to compare with.
     OR NOT before.is_offered

@@ -1,4 +1,4 @@
--- One row: the sweep that is being published, with what it changed.
+-- One row: the sweep being published, with the number of changes that it brought.
 SELECT
     sweep.*,
     audit.*,

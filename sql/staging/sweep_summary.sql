@@ -1,4 +1,4 @@
--- One row: what the cells, searches and requests of one sweep came to.
+-- One row: counts of the cells, searches and requests of one sweep, by outcome.
 SELECT
     cells.*,
     searches.*

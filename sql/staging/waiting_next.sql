@@ -1,6 +1,6 @@
--- One row per source, market, product type and lead days: what waiting brought with the stays that have begun.
+-- One row per source, market, product type and lead days: what waiting gained or cost, for stays that have begun.
 -- A market requested in several currencies is counted in one of them, the first by name.
--- Of each offer of such a stay, the total on each day on which it was on sale is compared with later answers.
+-- For each offer of such a stay, its total on each day on sale is compared with later answers.
 WITH begun AS (
     SELECT
         offer.source,
