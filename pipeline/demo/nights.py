@@ -26,6 +26,7 @@ from pipeline.night.gate import accept, audit_at
 from pipeline.night.night import Night
 from pipeline.night.quotes import WRITE_SCOPE, quote
 from pipeline.night.read_spec import mark_as_demo
+from pipeline.process.child import interrupts_held_back
 from pipeline.publish import publish
 from pipeline.publish.refresh import refresh
 from pipeline.quote.sample import Sample
@@ -34,7 +35,6 @@ from pipeline.sandbox.server.launch import SandboxProcess
 from pipeline.sandbox.world.identifiers import property_id
 from pipeline.sandbox.world.world import World
 from pipeline.settings import Settings
-from pipeline.sweep.normalisers import interrupts_held_back
 
 # When each night begins (UTC).
 _AT: Final = time(2, 30)

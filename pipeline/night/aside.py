@@ -13,9 +13,11 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self, TypeVar
 
 from pipeline.audit.judge import Judged, failed_among, start
+from pipeline.process.child import interrupts_held_back
 from pipeline.process.draw import draw
 from pipeline.process.draw import start as start_drawing
-from pipeline.sweep.normalisers import interrupts_held_back, processes
+from pipeline.process.tracker import run_tracker
+from pipeline.sweep.normalisers import processes
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,9 @@ class Aside:
     def __exit__(self, *_: object) -> None:
         self._starter.shutdown(wait=True, cancel_futures=True)
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            run_tracker()
+            # Else its thread would end while the interpreter does, and write to a pipe that it has just closed.
+            self._pool.shutdown(wait=True, cancel_futures=True)
 
     def warm(self) -> None:
         """Start the libraries."""

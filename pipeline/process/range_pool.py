@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,6 +20,7 @@ from pipeline.domain.errors import LakeError
 from pipeline.domain.property_range import PropertyRange
 from pipeline.domain.servers import Cluster
 from pipeline.process.carrier import Carrier
+from pipeline.process.child import follow_parent, interrupts_held_back
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.pandasless import keep_pandas_out
 from pipeline.process.tracker import run_tracker
@@ -137,15 +137,15 @@ class RangePool:
 
 
 def _prepare() -> None:
-    # The parent handles Ctrl-C.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    follow_parent()
     keep_pandas_out()
 
 
 def _submitted(pool: Executor, do: Callable[..., T], *args: object) -> Future[T]:
     """Give a pool a task; a pool that has lost a process refuses it, and the future raises that error."""
     try:
-        return pool.submit(do, *args)
+        with interrupts_held_back():
+            return pool.submit(do, *args)
     except BrokenProcessPool as error:
         refused: Future[T] = Future()
         refused.set_exception(error)

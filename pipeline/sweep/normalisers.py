@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from multiprocessing import forkserver
 from typing import Self
 
@@ -22,26 +20,12 @@ from pipeline.lake.raw import second_look
 from pipeline.normalise import worker
 from pipeline.normalise.request import Asked
 from pipeline.normalise.segment import SegmentResult, normalise_segment
+from pipeline.process.child import interrupts_held_back
 from pipeline.process.cluster_pool import open_pool, size_of
 from pipeline.process.tracker import run_tracker
 
 # Segments that wait or are worked on, for each process: beyond them the collection is held back.
 SEGMENTS_PER_WORKER = 2
-
-
-@contextmanager
-def interrupts_held_back() -> Iterator[None]:
-    """Start processes within: none is ended by a Ctrl-C meant for its parent before it knows what that means.
-
-    They inherit it, a fork server too; every process that one starts has to let SIGINT in again.
-    """
-    # Started within, the tracker would let it in again in this process before the fork server is started.
-    run_tracker()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Normalisers:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import sys
+import threading
 
 import pytest
 
@@ -43,3 +44,12 @@ def test_libraries_that_start_slowly_start_aside_alone():
         aside.warm()
         aside.draw(_SPEC)()
     assert ("great_expectations" in sys.modules) == there
+
+
+def test_nothing_of_the_process_aside_is_left_to_the_interpreter_s_end():
+    # Its thread would close a pipe while the interpreter writes to it: a traceback after a night's summary.
+    with Aside() as aside:
+        aside.draw(_SPEC)()
+        (child,) = multiprocessing.active_children()
+    assert not child.is_alive()
+    assert not [thread for thread in threading.enumerate() if "ExecutorManager" in type(thread).__name__]

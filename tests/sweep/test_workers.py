@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -47,7 +51,7 @@ def test_a_process_that_is_being_started_does_not_hear_a_ctrl_c_meant_for_its_pa
     # Raised in the child before it was told anything: it ends the child unless it is held back.
     program = """
 import multiprocessing, signal
-from pipeline.sweep.normalisers import interrupts_held_back
+from pipeline.process.child import interrupts_held_back
 child = multiprocessing.get_context("forkserver").Process(target=signal.raise_signal, args=(signal.SIGINT,))
 with interrupts_held_back():
     child.start()
@@ -134,3 +138,44 @@ def test_a_resource_tracker_that_is_ended_costs_one_line_and_no_traceback(tmp_pa
     assert done.stderr.splitlines() == [
         "Python's resource tracker was killed from outside; a new one is running, and nothing is lost."
     ]
+
+
+# How the pools of a night start their processes.
+POOLS = {
+    "normalising": "from pipeline.sweep.normalisers import processes; opened = lambda: processes(1)",
+    "ranges": "from pipeline.process.range_pool import RangePool; from pathlib import Path; "
+    "opened = RangePool('a step', 'again', Path(), None, workers=1)._opened",
+    "demo": "from pipeline.demo.beside import process_beside; opened = process_beside().__enter__",
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_worker_ends_when_its_parent_is_killed(pool):
+    program = "import os, time\npool = opened(); print(pool.submit(os.getpid).result(), flush=True)\n"
+    busy = "pool.submit(time.sleep, 60); time.sleep(0.2)\nos.kill(os.getpid(), 9)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{POOLS[pool]}\n{program}{busy}"], stdout=subprocess.PIPE, text=True, timeout=60
+    )
+    worker, ends_at = int(done.stdout), time.monotonic() + 20
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < ends_at:
+        time.sleep(0.05)
+    is_left = Path(f"/proc/{worker}").exists()
+    if is_left:
+        os.kill(worker, signal.SIGKILL)
+    assert not is_left
+
+
+def test_a_worker_of_ranges_that_is_being_started_leaves_ctrl_c_to_its_parent():
+    program = """
+import multiprocessing, os, signal
+from pipeline.process.range_pool import _submitted
+pool = opened()
+answer = _submitted(pool, os.getpid)
+(child,) = multiprocessing.active_children()
+os.kill(child.pid, signal.SIGINT)
+print(answer.result() == child.pid)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{POOLS['ranges']}\n{program}"], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
