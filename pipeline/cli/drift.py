@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 from rich.text import Text
 
@@ -16,6 +17,9 @@ from pipeline.process.pandasless import keep_pandas_out
 from pipeline.replay.drift import drift_of
 from pipeline.settings import read_settings
 from pipeline.supplier.fields import response_fields
+
+# A supplier may invent thousands of names or values.
+_LISTED = 10
 
 
 def show_drift(sweep_id: str | None, form: str) -> None:
@@ -33,7 +37,11 @@ def show_drift(sweep_id: str | None, form: str) -> None:
     console = Terminal(soft_wrap=True, highlight=False)
     console.print(Text(f"Sweep {sweep_id or known[-1]}: {len(found)} kinds of deviation from the document."))
     # Paths and addresses are too long for columns, so each finding has three uncut lines that can be copied.
+    listed: Counter[tuple[str, str, str]] = Counter()
     for each in found:
+        listed[each.group] += 1
+        if listed[each.group] > _LISTED:
+            continue
         # As Text, because it comes from the supplier and must not be read as markup.
         console.print(
             Text.assemble(
@@ -41,6 +49,14 @@ def show_drift(sweep_id: str | None, form: str) -> None:
                 f": {each.operation}, {each.occurrences:,} of {each.of:,} ({each.share:.2%})\n",
                 f"  {each.path or '$'}: {each.detail}\n",
                 (f"  {each.example}", "cyan"),
+            )
+        )
+    if unlisted := sum(max(0, number - _LISTED) for number in listed.values()):
+        console.print(
+            Text(
+                f"\n{unlisted:,} more are not shown: at most {_LISTED} of a kind in one object. "
+                "List all: nightaudit drift --format json",
+                "dim",
             )
         )
 

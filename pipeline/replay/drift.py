@@ -31,6 +31,8 @@ _ALSO = {"number": {"integer"}}
 _MOST_SHAPES = 5_000
 _MOST_UNKNOWN = 1_000
 _OTHERS = "(other names)"
+_MOST_VALUES = 1_000
+_OTHER_VALUES = "(other values)"
 
 _Shape = tuple[str, tuple[str, ...], tuple[type, ...]]
 
@@ -46,6 +48,11 @@ class Finding:
     occurrences: int
     of: int
     example: str
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """What it is listed with: its kind and the object that it is in."""
+        return self.kind, self.operation, self.path.rpartition(".")[0]
 
     @property
     def share(self) -> float:
@@ -91,6 +98,7 @@ class _Counts:
         self._found: Counter[tuple[str, str, str]] = Counter()
         self._found_at: dict[tuple[str, str, str], str] = {}
         self._unknown: Counter[str] = Counter()
+        self._values: Counter[str] = Counter()
         self._address = ""
 
     def add(self, body: bytes, encoding: str, address: str, max_body_bytes: int, *, is_own: bool = True) -> None:
@@ -119,8 +127,9 @@ class _Counts:
             parent = path.rpartition(".")[0]
             of = self._objects[parent] if kind in {"missing_field", "unknown_field"} else 0
             example = self._found_at[kind, path, detail]
+            # Several names or values of one object may count as one.
             yield Finding(
-                kind, self._operation, path, detail, occurrences, of or max(occurrences, self._answers), example
+                kind, self._operation, path, detail, occurrences, max(of or self._answers, occurrences), example
             )
 
     def _object(self, path: str, struct: type[msgspec.Struct], value: dict[str, Any]) -> None:
@@ -149,6 +158,11 @@ class _Counts:
 
     def _note(self, kind: str, path: str, detail: str, times: int = 1, address: str | None = None) -> None:
         what = (kind, path, detail)
+        if kind == "new_value" and what not in self._found:
+            if self._values[path] >= _MOST_VALUES:
+                what = (kind, path, _OTHER_VALUES)
+            else:
+                self._values[path] += 1
         self._found[what] += times
         self._found_at.setdefault(what, address or self._address)
 

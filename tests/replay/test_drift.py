@@ -54,6 +54,35 @@ def test_unknown_fields_are_counted_with_an_example(found):
     assert (bonus.of, bonus.example) == (3, f"raw/{SWEEP}/multi-GB-000000.parquet#1")
 
 
+def test_of_very_many_new_values_a_thousand_are_named_and_all_are_counted(found):
+    promotions = [{"promoType": f"invented {n}"} for n in range(5_000)]
+    findings = [
+        each
+        for each in found(answer(house(1, rooms=[room([product(promotions=promotions)])])))
+        if each.kind == "new_value"
+    ]
+    assert len(findings) == 1_001
+    assert sum(each.occurrences for each in findings) == 5_000
+    assert ("(other values)", 4_000) in [(each.detail, each.occurrences) for each in findings]
+
+
+def test_the_command_prints_a_few_of_very_many_and_counts_the_others(found, lake, monkeypatch, capsys):
+    promotions = [{"promoType": f"invented {n}"} for n in range(5_000)]
+    names = {f"name{n}": n for n in range(2_000)}
+    found(answer(house(1, rooms=[room([product(promotions=promotions, boardBasis={"id": 987654}, **names)])])))
+    monkeypatch.setenv("NIGHTAUDIT_LAKE", str(lake.root))
+    monkeypatch.setattr(sys, "argv", ["nightaudit", "drift"])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr().out
+    assert shown.count("\nnew_value") == 11
+    assert "987654" in shown
+    assert "1,982 more are not shown" in shown
+    assert len(shown) < 10_000
+    assert "(100.00%)" in shown
+    assert "00100%" not in shown
+
+
 def test_changed_types_are_reported_with_both_kinds(found):
     changed = product(productId="900", charges={"total": "100.50"}, promotions={}, boardBasis=[])
     findings = found(answer(house(1, rooms=[room([changed])], currencyCode=7)))
