@@ -12,6 +12,7 @@ from pipeline.cli import views
 from pipeline.cli.terminal import Terminal, cannot_write, write_json_lines
 from pipeline.domain.errors import NightauditError
 from pipeline.lake import Lake
+from pipeline.night.latest import command_to_go_on
 from pipeline.night.overview import overview
 from pipeline.settings import read_settings
 
@@ -19,11 +20,14 @@ from pipeline.settings import read_settings
 def show_status(form: str) -> None:
     """Print the sweeps of the lake and the age of the published file; as JSON, one sweep per line."""
     settings = read_settings()
-    held = overview(Lake(settings.lake))
+    lake = Lake(settings.lake)
+    held = overview(lake)
     if form == "json":
         write_json_lines(map(dataclasses.asdict, held.sweeps))
     else:
-        Terminal().print(views.status_view(held, settings, settings.clock()))
+        latest = held.sweeps[-1] if held.sweeps else None
+        go_on = command_to_go_on(lake, latest.sweep_id) if latest and latest.state in {"loaded", "published"} else ""
+        Terminal().print(views.status_view(held, settings, settings.clock(), go_on))
 
 
 class NightTooOld(NightauditError):

@@ -140,8 +140,11 @@ def night_view(summary: NightSummary) -> RenderableType:
     return Group(_simulated(summary.is_simulated), table, Text("\nOne query to try:"))
 
 
-def status_view(held: Overview, settings: Settings, now: datetime) -> RenderableType:
-    """Return the sweeps of a lake, the age of the published file, and what to do next with these settings."""
+def status_view(held: Overview, settings: Settings, now: datetime, go_on: str = "") -> RenderableType:
+    """Return the sweeps of a lake, the age of the published file, and what to do next with these settings.
+
+    `go_on` is the command that continues with the latest sweep, if that is loaded and a step is missing.
+    """
     if not held.sweeps:
         where = settings.lake if "://" in settings.lake else held.root
         if not held.root.exists():
@@ -167,6 +170,7 @@ def status_view(held: Overview, settings: Settings, now: datetime) -> Renderable
         fresh = "Nothing is published yet."
     unfinished = [sweep for sweep in held.sweeps if sweep.state not in {"published", "loaded", "damaged"}]
     hint = _how_to_go_on(unfinished[-1], supplier_name(settings)) if unfinished else ""
+    hint = f"Continue with: {go_on}" if go_on else hint
     is_simulated = any(sweep.is_simulated for sweep in held.sweeps)
     fault = [Text(held.fault, style="bold red")] if held.fault else []
     warned = _failed_cells(held.sweeps[-1], settings.tolerated_failed_share)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # What is meant as an address, even with too few slashes: `s3:/bucket` is no folder.
 _ADDRESS: Final = re.compile(r"://|^[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
+_LIST: Final = "nightaudit verify --deep"
+
 
 class Lake(Layout):
     """A folder of objects and tables, created by the first write. Opening it is cheap and holds no connection."""
@@ -126,11 +128,12 @@ class Lake(Layout):
         """Read an object. Raises FileNotFoundError, CorruptObject if it is not what was written, or LakeError."""
         if not self.root.is_dir():
             raise FileNotFoundError(path)
-        if self.exists(path) and not self.local(path).is_file():
+        place = self.local(path)
+        if _leads_nowhere(place.parent):
+            raise _away(place.parent)
+        if self.exists(path) and not place.is_file():
             # A pipe would never end.
-            raise CorruptObject(
-                f"{self.local(path)} is not a file.", hint="List the damage and its repairs: nightaudit verify --deep"
-            )
+            raise CorruptObject(f"{place} is not a file.", hint=f"List the damage and its repairs: {_LIST}")
         try:
             self._store = self._store or LocalStore(self.root)
             data = bytes(obstore.get(self._store, path).bytes())
@@ -138,12 +141,12 @@ class Lake(Layout):
             raise
         except (OSError, BaseError) as error:
             raise LakeError(
-                f"{self.local(path)} cannot be read: {first_line(error)}",
+                f"{place} cannot be read: {first_line(error)}",
                 hint="Check the disk and the permissions of the file.",
             ) from None
         # Files in the root itself may have been restored by hand.
         if "/" in path:
-            self._recorded.refuse(self.local(path), sum_of(data))
+            self._recorded.refuse(place, sum_of(data))
         return data
 
     def get_json(self, path: str) -> dict[str, object]:
@@ -161,17 +164,23 @@ class Lake(Layout):
         )
 
     def exists(self, path: str) -> bool:
-        """Whether an object exists."""
-        return self.local(path).exists()
+        """Whether there is something in its place, even a link that leads nowhere."""
+        return os.path.lexists(self.local(path))
 
     def names(self, folder: str, suffix: str = "") -> set[str]:
-        """Names of the objects directly in a folder that end in `suffix`, without it."""
-        found = os.scandir(self.local(folder)) if self.local(folder).is_dir() else ()
+        """Names of the objects directly in a folder that end in `suffix`, without it.
+
+        Raises CorruptObject if the folder is a link that leads nowhere, perhaps to a disk that is away.
+        """
+        place = self.local(folder)
+        if _leads_nowhere(place):
+            raise _away(place)
+        found = os.scandir(place) if place.is_dir() else ()
         return {entry.name.removesuffix(suffix) for entry in found if entry.name.endswith(suffix)}
 
     def sweep_ids(self) -> list[str]:
         """All sweeps of the lake, oldest first."""
-        found = sorted(name for name in self.names("raw") if self.exists(self.manifest_path(name)))
+        found = sorted(name for name in self.names("raw") if self._is_sweep(name))
         a_second = Counter(name.partition("-")[0] for name in found)
 
         def begun(name: str) -> tuple[str, str]:
@@ -185,6 +194,11 @@ class Lake(Layout):
                 return second, ""
 
         return sorted(found, key=begun)
+
+    def _is_sweep(self, name: str) -> bool:
+        folder = self.local(self.raw_folder(name))
+        # The folder behind such a link had a manifest.
+        return self.exists(self.manifest_path(name)) or _leads_nowhere(folder)
 
     def free_bytes(self) -> int:
         """Bytes free on the lake's disk."""
@@ -331,6 +345,18 @@ class Lake(Layout):
         self.records_all = mark.records_all
         if not self._is_pinned:
             self.tables_folder = mark.tables
+
+
+def _leads_nowhere(place: Path) -> bool:
+    """Whether a name is a link without an end, in a circle or to what is not there."""
+    return place.is_symlink() and not place.exists()
+
+
+def _away(place: Path) -> CorruptObject:
+    return CorruptObject(
+        f"{place} is a link that leads nowhere.",
+        hint=f"If it leads to another disk, mount that disk. Otherwise list the damage and its repairs: {_LIST}",
+    )
 
 
 def _copy_of(address: str) -> Copy:

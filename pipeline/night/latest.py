@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from pipeline.domain.errors import CorruptObject, InputError, UnknownSweep
+from pipeline.domain.errors import CorruptObject, InputError, LakeError, UnknownSweep
 from pipeline.lake import Lake
 from pipeline.lake.raw import Manifest, has_answer, read_ending, read_manifest
 from pipeline.lake.records import read_record
@@ -93,6 +93,23 @@ def refuse_earlier(lake: Lake, now: datetime, *, is_new: bool = False) -> None:
         )
 
 
+def command_to_go_on(lake: Lake, sweep_id: str) -> str:
+    """Return the command that continues with a loaded sweep; empty: no step is missing, or that cannot be read."""
+    try:
+        done = done_steps(lake, sweep_id)
+        if is_published(lake, sweep_id):
+            return "" if done is None or done >= _LAST_STEPS else "nightaudit nightly"
+        if done is not None:
+            return "nightaudit nightly"
+        # A slow import.
+        from pipeline.audit import stored_audit
+
+        return f"nightaudit {'audit' if stored_audit(lake, sweep_id) is None else 'publish'} {sweep_id}"
+    except LakeError:
+        return ""
+
+
+_LAST_STEPS = frozenset({"report", "alert"})
 _FOLDER = "nights"
 _HINT = "Remove this file; its night then counts as finished if it has been published."
 

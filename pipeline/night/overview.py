@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from pipeline.domain.errors import CorruptObject, NightauditError, first_line
+from pipeline.domain.errors import CorruptObject, LakeError, NightauditError, first_line
 from pipeline.domain.tables import SWEEP
 from pipeline.lake import Lake
 from pipeline.lake.database import connect, query_published, rows_of, select_files
@@ -94,7 +94,7 @@ def begun_at(sweep_id: str) -> datetime:
 def _one(lake: Lake, sweep_id: str, published: set[str], counts: dict[str, dict[str, Any]]) -> SweepOverview:
     try:
         manifest = read_manifest(lake, sweep_id)
-    except CorruptObject:
+    except LakeError:
         # Its row in the table is still good.
         row = counts.get(sweep_id, {})
         began, planned, is_published = begun_at(sweep_id), row.get("planned", 0), sweep_id in published

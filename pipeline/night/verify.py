@@ -281,8 +281,16 @@ class _Look:
             held = self._folders_of(table)
             for sweep_id in sorted(wanted - held) if held is not None else ():
                 is_removed = is_retired(self._lake, sweep_id) or is_committed(self._lake, table, retirement(sweep_id))
-                if table is QUALITY or not is_removed:
+                # A night that was stopped before its first answer has cells, and no searches.
+                is_unasked = table is SEARCH and self._is_unasked(sweep_id)
+                if table is QUALITY or not (is_removed or is_unasked):
                     self._found(root / sweep_id if held else root, "has no rows, and the ledger names its sweep")
+
+    def _is_unasked(self, sweep_id: str) -> bool:
+        ending = self._read(
+            self._lake.local(self._lake.ending_path(sweep_id)), lambda: read_ending(self._lake, sweep_id)
+        )
+        return ending is not None and not ending.is_complete and not landed(self._lake, sweep_id)
 
     def _inputs(self, kind: InputKind) -> None:
         """Compare rows of users' files with the files."""

@@ -27,8 +27,11 @@ from pipeline.domain.errors import (
 )
 from pipeline.lake import Lake
 from pipeline.night import nightly, steps
+from pipeline.night.gate import audit_sweep, publish_checked
+from pipeline.night.latest import command_to_go_on, note_done
 from pipeline.night.night import Night
 from pipeline.night.nightly import refuse_at_the_start, run_night
+from pipeline.night.verify import verify
 from pipeline.sweep import normalisers
 
 ROOT = Path(__file__).parents[2]
@@ -178,6 +181,32 @@ def test_what_an_earlier_day_left_unfinished_is_closed_and_published_before_toda
     states = rows(lake, "SELECT state, not_swept > 0 FROM mart.sweep ORDER BY started_at")
     assert states == [("closed", True), ("complete", False)]
     assert (lake.root / "reports" / left.sweep_id / "index.html").exists()
+
+
+@pytest.mark.slow
+def test_a_night_stopped_before_its_first_answer_is_published_and_is_no_damage(settings):
+    given, lake = settings(), Lake(settings().lake)
+    left = steps.start(given, lake, AT)
+
+    today = run(given.model_copy(update={"sandbox_clock": AT + timedelta(days=1)}))
+
+    assert published(lake) == [left.sweep_id, today.sweep_id]
+    assert verify(lake, is_deep=True).damages == ()
+
+
+@pytest.mark.slow
+def test_the_command_that_goes_on_with_a_stopped_night_names_the_step_that_is_missing(settings, loaded):
+    given, lake = settings(), Lake(settings().lake)
+    assert command_to_go_on(lake, loaded) == f"nightaudit audit {loaded}"
+    audit_sweep(given, lake, loaded, AT)
+    assert command_to_go_on(lake, loaded) == f"nightaudit publish {loaded}"
+    note_done(lake, loaded, "audit")
+    assert command_to_go_on(lake, loaded) == "nightaudit nightly"
+    publish_checked(lake, loaded, AT)
+    note_done(lake, loaded, "publish")
+    assert command_to_go_on(lake, loaded) == "nightaudit nightly"
+    nightly.finish_left_over(Night(given, lake))
+    assert command_to_go_on(lake, loaded) == ""
 
 
 @pytest.mark.slow

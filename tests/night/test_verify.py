@@ -250,6 +250,26 @@ def test_a_truncated_manifest_costs_its_sweep_and_not_the_whole_status(lake):
     assert shown == {first: "damaged", second: "published"}
 
 
+@pytest.mark.parametrize("where", ["raw/{}/sweep.json", "raw/{}"])
+@pytest.mark.parametrize("aim", ["itself", "nothing"])
+def test_a_manifest_behind_a_link_that_leads_nowhere_is_listed_as_damaged(lake, where, aim):
+    first, second = lake.sweep_ids()
+    gone = lake.local(where.format(first))
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    gone.symlink_to(gone.name if aim == "itself" else "no-such-disk")
+    shown = {sweep.sweep_id: sweep.state for sweep in overview(Lake(str(lake.root))).sweeps}
+    assert shown == {first: "damaged", second: "published"}
+
+
+@pytest.mark.parametrize("aim", ["raw", "no-such-disk"])
+def test_raw_answers_on_a_disk_that_is_away_are_not_taken_for_none(lake, aim):
+    shutil.rmtree(lake.local("raw"))
+    lake.local("raw").symlink_to(aim)
+    with pytest.raises(CorruptObject, match="raw is a link that leads nowhere"):
+        overview(Lake(str(lake.root)))
+    assert "raw" in damaged(lake.root)
+
+
 @pytest.mark.parametrize(
     ("how", "mend"),
     {
