@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
+
 from pipeline.cli.terminal import Terminal
+from pipeline.domain.errors import SweepStopped
 from pipeline.lake import Lake
 from pipeline.process.signals import stoppable
 from pipeline.report.serve import serve_reports
@@ -20,5 +25,16 @@ def serve(port: int) -> None:
             console.print(f"Notebook: {address}", soft_wrap=True)
         console.print("Each address holds a token that opens these pages. Press Ctrl-C to stop.", style="dim")
 
-    with stoppable("Reports and notebooks are no longer served.", "nightaudit serve"):
-        serve_reports(Lake(read_settings().lake), port, tell)
+    try:
+        with stoppable("Reports and notebooks are no longer served.", "nightaudit serve"):
+            serve_reports(Lake(read_settings().lake), port, tell)
+    except SweepStopped as stopped:
+        atexit.register(_end_at_once, stopped.exit_code)
+        raise
+
+
+def _end_at_once(exit_code: int) -> None:
+    """End the process before its interpreter ends: a library in which a notebook still runs would abort it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)

@@ -94,6 +94,30 @@ def test_the_command_listens_on_the_loopback_address_alone(two_nights):
     assert {(each.laddr.ip, each.laddr.port) for each in held} == {("127.0.0.1", port)}
 
 
+@pytest.mark.slow
+def test_a_stop_while_a_notebook_runs_ends_with_its_exit_code_and_no_abort(two_nights):
+    write_reports(two_nights)
+    port = free_port()
+    command = [sys.executable, "-m", "pipeline.cli", "serve", "--port", str(port)]
+    given = os.environ | {
+        "NIGHTAUDIT_LAKE": str(two_nights.root), "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "200"
+    }  # fmt: skip
+    server = subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with contextlib.ExitStack() as ended:
+        ended.callback(server.kill)
+        token = server.stdout.readline().split("?")[-1].strip()
+        while not psutil.Process(server.pid).net_connections():
+            time.sleep(0.05)
+        notebook = f"ws://127.0.0.1:{port}{NOTEBOOK}ws?session_id=s_123456&{token}"
+        with connect(notebook, max_size=None) as socket:
+            for _ in range(30):
+                socket.recv(timeout=60)
+            server.terminate()
+            printed = server.communicate(timeout=60)[1]
+    assert (server.returncode, "FATAL" in printed) == (143, False)
+    assert "no longer served" in printed
+
+
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_what_another_sites_page_includes_is_refused(browser, site):
     assert browser.get("/reports/", headers={"sec-fetch-site": site}).status_code == 403
