@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -109,9 +110,8 @@ def _write_csv(place: IO[str], names: Sequence[str], rows: Iterator[Row]) -> Non
 
 def _as_cell(value: object) -> object:
     """Return a value for a cell of a spreadsheet; texts may come from the supplier."""
-    if value is None or isinstance(value, int | float):
-        return value
-    return in_a_cell(value) if isinstance(value, str) else printable(str(value))
+    # A list or a struct may hold such texts, too.
+    return value if value is None or isinstance(value, int | float | Decimal) else in_a_cell(str(value))
 
 
 def _json_line(names: Sequence[str], row: Row) -> str:

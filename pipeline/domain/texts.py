@@ -20,8 +20,11 @@ _SEPARATORS: Final = re.compile("([;\\t\\r\\n])")
 # What Markdown reads as marks.
 _MARKS: Final = re.compile(r"[\\`*_{}\[\]<>|#]")
 
+# A spreadsheet may drop them at the start of a cell, or begin the next one there.
+_DROPPED: Final = ("\t", "\r", "\n")
+
 # What `in_a_cell` changes, as a pattern for polars, which has no lone surrogates.
-GUARDED: Final = f"(?:^|{_SEPARATORS.pattern}){_FORMULA_TEXT}|[{_CONTROLS}]"
+GUARDED: Final = f"^[\\t\\r\\n]|(?:^|{_SEPARATORS.pattern}){_FORMULA_TEXT}|[{_CONTROLS}]"
 
 
 def printable(text: str) -> str:
@@ -40,7 +43,7 @@ def in_a_cell(text: str) -> str:
     Some begin another cell at a semicolon, tab or line break, within quotation marks too.
     """
     parts = (f"'{part}" if _FORMULA.match(part) else part for part in _SEPARATORS.split(text))
-    return printable("".join(parts))
+    return printable(("'" if text.startswith(_DROPPED) else "") + "".join(parts))
 
 
 def in_markdown(text: str) -> str:

@@ -74,6 +74,11 @@ def test_a_cell_of_csv_is_no_formula_and_a_line_ends_as_lines_do(query):
     assert done.out == "place,word,price\n1,'=1+1,-1.5\n2,'  @x,-1.5\n"
 
 
+def test_a_list_of_texts_is_guarded_in_a_cell_of_csv_as_a_text_is(query):
+    done = query("SELECT ['a;=1+1'] AS words, (-1.5)::DECIMAL(9, 2) AS price", "--format", "csv")
+    assert done.out == "words,price\n['a;'=1+1'],-1.50\n"
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 @pytest.mark.parametrize("value", ["INTERVAL '10000000 years'", "[to_days(2000000000)]"])
 def test_an_interval_too_long_for_python_is_refused_with_the_way_out(query, form, value):

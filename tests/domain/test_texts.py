@@ -22,10 +22,16 @@ def test_a_formula_is_marked_as_text_in_whatever_cell_a_spreadsheet_puts_it(befo
     assert pl.Series([given]).str.contains(GUARDED).all()
 
 
-@pytest.mark.parametrize("text", ["", "Room; sea view", "a-b", "a = b", "2 x 2\nquiet", ";", "\n\n"])
+@pytest.mark.parametrize("text", ["", "Room; sea view", "a-b", "a = b", "2 x 2\nquiet", ";", "a\n\n"])
 def test_other_texts_stay_as_they_are(text):
     assert in_a_cell(text) == text
     assert not pl.Series([text]).str.contains(GUARDED).any()
+
+
+@pytest.mark.parametrize("text", ["\tx", "\rx", "\nx", "\r\nx", "\n\n", "\t=1"])
+def test_a_text_that_begins_with_a_tab_or_line_break_is_marked_at_its_start(text):
+    assert in_a_cell(text).startswith("'")
+    assert pl.Series([text]).str.contains(GUARDED).all()
 
 
 def test_a_text_of_separators_is_split_and_no_more():

@@ -99,12 +99,14 @@ def test_the_digest_says_that_another_market_is_the_reference_from_now_on(two_ni
     assert told not in kept.file.read_text()
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", " =1", "\ufeff=1", "＝1", "－1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "\r\n=1", "\tx", " =1", "\ufeff=1", "＝1", "－1"]
+)
 def test_no_cell_of_a_spreadsheet_begins_like_a_formula(text):
     (row,) = csv.DictReader(io.StringIO(as_csv(pl.DataFrame({"name": [text]})).decode(), newline=""))
-    # The mark is before what would be run, which a tab or a line break may precede.
-    assert row["name"].lstrip().startswith("'")
-    assert row["name"].replace("'", "", 1) == printable(text)
+    # Also before what would be run after a tab or a line break, where another cell may begin.
+    assert row["name"].startswith("'")
+    assert row["name"].replace("'", "") == printable(text)
 
 
 # What a terminal obeys: ESC with a window's title, BEL, NUL, CSI of C1, DEL, and what turns round what follows.
