@@ -1,4 +1,4 @@
-"""Untrusted text, made harmless for the terminal, spreadsheet or Markdown that shows it."""
+"""Untrusted text, made harmless for the terminal, spreadsheet, chat or Markdown that shows it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ _MARKS: Final = re.compile(r"[\\`*_{}\[\]<>|#]")
 
 # A spreadsheet may drop them at the start of a cell, or begin the next one there.
 _DROPPED: Final = ("\t", "\r", "\n")
+
+# What chats read as a mention or a link, and a similar sign that they do not.
+_CALLS: Final = str.maketrans("<>[]@`", "‹›［］＠'")
 
 # What `in_a_cell` changes, as a pattern for polars, which has no lone surrogates.
 GUARDED: Final = f"^[\\t\\r\\n]|(?:^|{_SEPARATORS.pattern}){_FORMULA_TEXT}|[{_CONTROLS}]"
@@ -49,6 +52,14 @@ def in_a_cell(text: str) -> str:
 def in_markdown(text: str) -> str:
     """Return text for Markdown, with all its marks escaped."""
     return _MARKS.sub(lambda found: f"\\{found[0]}", text)
+
+
+def in_a_chat(text: str) -> str:
+    """Return `printable` text for a message: it mentions no one, and hides no address behind other words.
+
+    Slack, Teams and Mattermost differ in their escapes, and mail has none.
+    """
+    return printable(text).translate(_CALLS)
 
 
 def one_line(text: str | None) -> str:

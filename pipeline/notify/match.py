@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.domain.texts import printable
+from pipeline.domain.texts import in_a_chat
 from pipeline.notify.alert_rules import Rule
 
 # Rows that a message lists; it says how many there are.
@@ -59,7 +59,7 @@ def _named(row: Row, column: str) -> str:
 
 def _in_a_line(text: str) -> str:
     """Return a text that may be the supplier's on one line and cut, so that it cannot disguise as part of a message."""
-    line = printable(" ".join(text[: 2 * _LONGEST].split()))
+    line = in_a_chat(" ".join(text[: 2 * _LONGEST].split()))
     return line if len(line) <= _LONGEST and len(text) <= 2 * _LONGEST else f"{line[:_LONGEST]}…"
 
 

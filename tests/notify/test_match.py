@@ -79,6 +79,19 @@ def test_what_a_supplier_wrote_forges_no_line_and_no_control_and_does_not_fill_t
     assert list(found.new) == [hostile if name == "flag_id" else "x-1"]
 
 
+@pytest.mark.parametrize("name", ["flag_id", "finding", "property_name", "market"])
+@pytest.mark.parametrize(
+    "markup",
+    ["<!channel>", "<!here|x>", "<@U024BE7LH>", "<https://attacker.example|The report>", "@channel", "@all",
+     "<at>x</at>", "[The report](https://attacker.example)", "![x](https://attacker.example/x.png)", "`x`"],
+)  # fmt: skip
+def test_what_a_supplier_wrote_calls_no_one_in_a_chat_and_hides_no_address_behind_words(name, markup):
+    row = {"flag_id": "x-1", "finding": "Sold too low.", "property_id": 7, "property_name": "A", "market": "GB"}
+    ((_, text),) = messages(RULE, news(RULE, [row | {name: f"Hotel {markup}"}], {}), "see the page")
+    assert "Hotel" in text
+    assert not set(text) & set("<>[]@`")
+
+
 def test_a_long_list_is_cut_and_counted():
     ((_, text),) = messages(RULE, news(RULE, rows(str(n) for n in range(LISTED + 5)), {}), "see the page")
     assert text.count("- ") == LISTED + 1
