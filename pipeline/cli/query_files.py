@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from pipeline.domain.errors import InputError
@@ -47,6 +49,14 @@ def write_sheet(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> 
 
     Text is never a formula. Instants are in UTC; numbers that a double cannot hold are text.
     """
+    # In a file of its own first: after a write that failed, the library's archive would fail again when it is dropped.
+    with TemporaryFile() as whole:
+        _write_book(whole, names, rows)
+        whole.seek(0)
+        shutil.copyfileobj(whole, place)
+
+
+def _write_book(place: IO[bytes], names: Sequence[str], rows: Iterator[Row]) -> None:
     import xlsxwriter
 
     if len(names) > _MOST_COLUMNS:

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.domain.errors import InputError
+from pipeline.domain.errors import InputError, LakeFull, NightauditError
 from pipeline.domain.texts import printable, printable_json
 
 
@@ -44,10 +44,12 @@ def write_json_lines(rows: Iterable[Mapping[str, object]]) -> None:
     sys.stdout.writelines(printable_json(line) + "\n" for line in lines)
 
 
-def cannot_write(output: Path, error: OSError) -> InputError:
+def cannot_write(output: Path, error: OSError) -> NightauditError:
     """Return the error of an output file that cannot be written."""
-    return InputError(
-        f"{output} cannot be written: {error.strerror}.",
-        kept="An earlier file there is unchanged.",
-        hint="Choose a file in a folder that you can write to.",
-    )
+    # This import is slow.
+    from pipeline.process.failures import is_full, what_helps
+
+    message, kept = f"{output} cannot be written: {error.strerror}.", "An earlier file there is unchanged."
+    if is_full(error):
+        return LakeFull(message, kept=kept, hint=what_helps(error))
+    return InputError(message, kept=kept, hint="Choose a file in a folder that you can write to.")

@@ -43,10 +43,15 @@ def as_ours(error: BaseException) -> NightauditError | None:
     return None
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether a disk or a quota is full."""
+    return _number_of(error) in _NO_SPACE
+
+
 def what_helps(error: BaseException) -> str:
     """Return what a user can do about a write that the system refused."""
     number = _number_of(error)
-    if number in _NO_SPACE:
+    if is_full(error):
         return "Free some space."
     if number == errno.EROFS:
         return "Make the file system writable."

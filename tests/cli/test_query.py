@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
+import subprocess
 import sys
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -14,6 +18,7 @@ import duckdb
 import pytest
 
 from pipeline.cli import main
+from pipeline.cli.terminal import cannot_write
 
 # A title that is set, a clipboard that is written, colours, bells and a text that reads from the right.
 HOSTILE = "a\x1b]0;owned\x07b\x1b]52;c;ZXZpbA==\x1b\\c\x1b[31md\x9b31me\x9d0;f\x9cg\x7fh\x08i\u202ej"
@@ -169,3 +174,24 @@ def test_a_limit_is_of_rows_in_every_form(query, tmp_path, form):
     assert done.code == 0, done.err
     found = duckdb.sql(f"FROM read_{form}('{tmp_path / 'a'}')").fetchall()
     assert len(found) == 7
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_sheet_for_a_full_disk_is_one_error_and_no_traceback():
+    program = """
+from pipeline.cli.query_files import write_sheet
+try:
+    with open("/dev/full", "wb") as place:
+        write_sheet(place, ["a"], iter([(number,) for number in range(10_000)]))
+except OSError as error:
+    print(error.errno)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{errno.ENOSPC}\n", "")
+
+
+@pytest.mark.parametrize(("number", "exit_code"), [(errno.ENOSPC, 6), (errno.EDQUOT, 6), (errno.EACCES, 2)])
+def test_a_file_of_an_answer_for_a_full_disk_ends_as_a_full_disk_does(number, exit_code):
+    error = cannot_write(Path("a.csv"), OSError(number, os.strerror(number)))
+    assert error.exit_code == exit_code
+    assert ("Free some space" in error.hint) == (exit_code == 6)
