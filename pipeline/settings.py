@@ -24,6 +24,7 @@ from pipeline.domain.analysis import Analysis
 from pipeline.domain.codes import MARKETS
 from pipeline.domain.errors import SettingsError
 from pipeline.domain.servers import Cluster, cluster_address, mailbox_of, store_address
+from pipeline.domain.texts import validation_text
 
 logger = logging.getLogger(__name__)
 
@@ -424,8 +425,7 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - any field of Sett
 
 def _explain(location: tuple[int | str, ...], message: str) -> str:
     name = f"{PREFIX}{str(location[0]).upper()}: " if location else ""
-    plain = message.removeprefix("Value error, ").replace("Input should be", "must be").split(", unable to parse")[0]
-    return f"  {name}{plain}"
+    return f"  {name}{validation_text(message)}"
 
 
 def _names_in_env_file() -> list[str]:

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 from typer.models import OptionInfo
 
 from pipeline import __version__
+from pipeline.domain.texts import validation_text
 from pipeline.process.limits import begin
+
+
+class _Commands(TyperGroup):
+    """The group of all commands; what typer says of a wrong value is said in our words."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer does not export its context's type
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = validation_text(error.message)
+            raise
+
 
 app = typer.Typer(
     name="nightaudit",
+    cls=_Commands,
     help="Record a lodging supplier's prices every night: keep every answer, check it, publish what passes.",
     epilog="Exit codes: 0 done; 1 a failure; 2 wrong usage or input; 3 blocked by the quality gate; 4 too many failed "
     "cells, or no usable answer; 5 another run holds the lake; 6 no space; 130, 143 stopped by "
@@ -474,4 +489,4 @@ def sandbox(context: typer.Context) -> None:
     """Serve the bundled sandbox supplier until interrupted (see: nightaudit sandbox --help)."""
     from pipeline.sandbox.__main__ import app
 
-    app(context.args, prog_name="nightaudit sandbox")
+    app(context.args, prog_name="nightaudit sandbox", standalone_mode=False)

@@ -62,6 +62,18 @@ def in_a_chat(text: str) -> str:
     return printable(text).translate(_CALLS)
 
 
+def validation_text(message: str) -> str:
+    """Return a message of a validation by pydantic in the words of our own messages."""
+    return (
+        message.removeprefix("Value error, ")
+        .replace("Input should", "must")
+        .replace("Field required", "is missing")
+        .replace("greater than or equal to", "at least")
+        .replace("less than or equal to", "at most")
+        .split(", unable to parse")[0]
+    )
+
+
 def one_line(text: str | None) -> str:
     """Return a text of several lines as one line; empty for None."""
     return " ".join((text or "").split())

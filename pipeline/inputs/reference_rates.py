@@ -8,18 +8,19 @@ Date, USD, JPY, …                daily: one row, the date as `20 November 2026
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 import zlib
 
 import polars as pl
 
+from pipeline.domain.codes import ISO_4217
 from pipeline.domain.errors import InputError
 from pipeline.inputs import kinds, user_table
 from pipeline.inputs.problems import Findings
 from pipeline.inputs.user_table import ROW, report, report_repeated
 
-_CURRENCY = re.compile(r"[A-Z]{3}")
+# The history also has currencies that the euro or a new unit replaced before ISO_4217 begins.
+_CURRENCIES = (ISO_4217 | {"CYP", "EEK", "LTL", "LVL", "MTL", "ROL", "SIT", "SKK", "TRL"}) - {"EUR"}
 _LONG_DATE = r"^\d{1,2} [A-Za-z]+ \d{4}$"
 # The history of all currencies since 1999 is not a tenth of this.
 _MOST_BYTES = 64_000_000
@@ -57,7 +58,7 @@ def _currencies(texts: pl.DataFrame, findings: Findings) -> list[str]:
         findings.add(1, "Date", "it is missing")
     currencies = [name for name in texts.columns if name not in {ROW, "Date"}]
     for name in currencies:
-        if not _CURRENCY.fullmatch(name) or name == "EUR":
+        if name not in _CURRENCIES:
             findings.add(1, name, "it is unknown. Known are Date and ISO 4217 codes; EUR is the base")
     if not currencies:
         findings.add(1, "", "it names no currency")

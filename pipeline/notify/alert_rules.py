@@ -21,7 +21,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pipeline.domain.errors import InputError
-from pipeline.domain.texts import quoted, shortened
+from pipeline.domain.texts import quoted, shortened, validation_text
 from pipeline.lake.user_condition import refuse_unreadable
 from pipeline.spec.bounds import MOST_ERRORS_SHOWN, Unreadable, read_bounded
 from pipeline.spec.documents import Document, Place, read_toml, written
@@ -158,4 +158,4 @@ def _said(kind: str, place: Place, message: str) -> str:
         return _FORMS[str(place[-1])]
     if kind == "extra_forbidden":
         return "there is no such key"
-    return message.removeprefix("Value error, ").replace("Input should", "must").replace("Field required", "is missing")
+    return validation_text(message)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pipeline.domain.errors import SpecError
-from pipeline.domain.texts import one_line, quoted
+from pipeline.domain.texts import one_line, quoted, validation_text
 from pipeline.spec.bounds import MOST_ERRORS_SHOWN, Unreadable, read_bounded
 from pipeline.spec.documents import Document, Place, read_toml, read_yaml, written
 from pipeline.spec.model import Ask, Detail, Horizon, Properties, SpecTable, Stays, SweepSpec
@@ -150,8 +150,8 @@ def _message(item: ErrorDetails, place: Place) -> str:
     if kind in _PLAIN_WORDS:
         return f"{_PLAIN_WORDS[kind]}{_given(given)}"
     if kind in {"value_error", "item"}:
-        return item["msg"].removeprefix("Value error, ")
-    return f"{item['msg'].replace('Input should', 'must')}{_given(given)}"
+        return validation_text(item["msg"])
+    return f"{validation_text(item['msg'])}{_given(given)}"
 
 
 def _given(value: Any) -> str:  # noqa: ANN401 - whatever a document holds

@@ -240,8 +240,14 @@ def test_no_rate_is_no_row_and_a_bad_one_is_reported():
     assert "row 5, column SEK: 'one' is not a rate above 0" in message
 
 
+def test_the_history_names_currencies_that_the_euro_or_a_new_unit_has_replaced():
+    history = b"Date,USD,CYP,EEK,LTL,LVL,MTL,ROL,SIT,SKK,TRL\n" + b"2001-11-20,1,1,1,1,1,1,1,1,1,1\n"
+    assert read("rates", history, "eurofxref-hist.csv").height == 10
+
+
 def test_rates_of_other_columns_or_archives_are_refused():
     assert "row 1, column Kurs: it is unknown" in told(read, "rates", b"Date,Kurs\n2026-11-20,1\n", "hist.csv")
+    assert "row 1, column XXX: it is unknown" in told(read, "rates", b"Date,USD,XXX\n2026-11-20,1,1\n", "hist.csv")
     assert "row 1, column Date: it is missing" in told(read, "rates", b"Day,USD\n2026-11-20,1\n", "hist.csv")
     assert "cannot be loaded" in told(read, "rates", b"PK\x03\x04rubbish", "hist.zip")
     empty = io.BytesIO()
